@@ -328,10 +328,10 @@ describe("the body of a request", function()
     local lines = { requestBody = content("application/jsonl") }
     request, err = call(lines, { body = { 1, { a = 0 / 0 } } }, { method = "post" })
     assert.is_nil(request)
-    assert.equal("VALIDATION_ERROR: /body/1/a: NaN is no JSON number", tostring(err))
+    assert.equal("VALIDATION_ERROR: /body/1/a: NaN is not a JSON number", tostring(err))
     request, err = call({ requestBody = json_body }, { body = 0 / 0 }, { method = "post" })
     assert.is_nil(request)
-    assert.equal("VALIDATION_ERROR: /body: NaN is no JSON number", tostring(err))
+    assert.equal("VALIDATION_ERROR: /body: NaN is not a JSON number", tostring(err))
   end)
 
   it("holds an empty table as the array that the schema says it is", function()

@@ -336,7 +336,7 @@ describe("a value that may be anything", function()
     ["/x: expected a JSON value, got userdata"] = { x = io.stdout },
     ["/x: expected an array, got a table with holes or other keys"] = { x = { 1, nil, 3 } },
     ["/a/x: expected an array, got a table with holes or other keys"] = { a = { x = { 1, y = 2 } } },
-    ["/x: an object's keys are strings, this one has a number"] = { x = { [1.5] = true } },
+    ["/x: the keys of an object are strings, got a number"] = { x = { [1.5] = true } },
     ["/inner/0: the value contains itself"] = cycle,
   }
   local schemas = {

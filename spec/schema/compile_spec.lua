@@ -45,12 +45,12 @@ describe("compiling a schema", function()
     ["an infinite bound"] = { { maximum = math.huge }, "/maximum: expected a number, got infinity" },
     ["a multipleOf that is NaN"] = { { multipleOf = 0 / 0 }, "/multipleOf: expected a number, got NaN" },
     ["a const that contains itself"] = { { const = itself }, "/const: a table that contains itself is no JSON" },
-    ["an enum with a function"] = { { enum = { 1, print } }, "/enum: function is no JSON value" },
-    ["a default with NaN"] = { { default = { 0 / 0 } }, "/default: NaN is no JSON value" },
+    ["an enum with a function"] = { { enum = { 1, print } }, "/enum: function is not a JSON value" },
+    ["a default with NaN"] = { { default = { 0 / 0 } }, "/default: NaN is not a JSON value" },
     ["a multipleOf of zero"] = { { multipleOf = 0 }, "/multipleOf: expected a number above 0, got 0" },
-    ["a pattern that is none"] = { { pattern = "(" }, "/pattern: \"(\" is no regular expression" },
+    ["a pattern that is none"] = { { pattern = "(" }, "/pattern: \"(\" is not a regular expression" },
     ["a patternProperties name that is no pattern"] = {
-      { patternProperties = { ["["] = true } }, "/patternProperties: \"[\" is no regular expression",
+      { patternProperties = { ["["] = true } }, "/patternProperties: \"[\" is not a regular expression",
     },
     ["a pattern that is no string"] = { { pattern = 1 }, "/pattern: expected a string, got integer" },
     ["a type that is no name"] = { { type = { 1 } }, "/type: expected the name of a type, or an array of them" },
@@ -58,17 +58,17 @@ describe("compiling a schema", function()
     ["branches that are no array"] = { { anyOf = { x = 1 } }, "/anyOf: expected an array of schemas, got object" },
     ["properties that are an array"] = { { properties = { true } }, "/properties: expected an object, got array" },
     ["names that are numbers"] = { { properties = { [2.5] = true } }, "/properties: names are strings, got a number" },
-    ["keys that are numbers"] = { { [7] = true }, "a schema's keys are strings, this one has a number" },
+    ["keys that are numbers"] = { { [7] = true }, "the keys of a schema are strings, got a number" },
     ["an array for a schema"] = { { ["not"] = { true } }, "/not: expected a schema (a table or a boolean), got array" },
     ["names of dependents that are none"] = {
       { dependentRequired = { a = "b" } }, "/dependentRequired: expected arrays of property names, got string",
     },
-    ["a reference to nowhere"] = { { ["$ref"] = "#/$defs/x" }, "/$ref: \"#/$defs/x\" points to no schema" },
-    ["a reference to an unknown anchor"] = { { ["$ref"] = "#x" }, "/$ref: \"#x\" points to no schema" },
+    ["a reference to nowhere"] = { { ["$ref"] = "#/$defs/x" }, "/$ref: \"#/$defs/x\" does not point to a schema" },
+    ["a reference to an unknown anchor"] = { { ["$ref"] = "#x" }, "/$ref: \"#x\" does not point to a schema" },
     ["a reference to a value that is not a schema"] = {
-      { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" points to no schema",
+      { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" does not point to a schema",
     },
-    ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is no dialect" },
+    ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is an unknown dialect" },
   }) do
     it("refuses " .. name, function()
       local list = problems(case[1])

@@ -278,7 +278,7 @@ describe("replacements that double with each level", function()
     local result, _, err = force(bomb(18, { type = "integer" }), 2000)
     assert.same({ n = 1, l = true }, result)
     assert.equal("VALIDATION_ERROR", err.code)
-    assert.equal("takes too many steps for values to be filled in", err.details[1].message)
+    assert.equal("takes too many steps to fill in values", err.details[1].message)
   end)
 
   it("do not count where they are tried and do not conform", function()

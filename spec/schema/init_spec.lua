@@ -58,8 +58,8 @@ describe("operations.schema", function()
   it("refuses a reference to a document that nobody has", function()
     local compiled, err = schema.compile({ properties = { a = { ["$ref"] = "http://example.com/a.json" } } })
     assert.is_nil(compiled)
-    assert.equal("VALIDATION_ERROR: /properties/a/$ref: \"http://example.com/a.json\" is in no document that is known"
-      .. " here", tostring(err))
+    assert.equal("VALIDATION_ERROR: /properties/a/$ref: \"http://example.com/a.json\" is not in any of the given"
+      .. " documents", tostring(err))
   end)
 
   it("resolves relative references from `uri`", function()

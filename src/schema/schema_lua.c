@@ -45,8 +45,8 @@ void schema_push_issues(lua_State *L, int schema, int value) {
   lua_settop(L, list.issues);
 }
 
-/* Pushes "/title: expected string, got integer (and 2 more)" for an array of
-** issues that is not empty. */
+/* Pushes "/title: expected string, got integer (and 2 more)" for a non-empty
+** array of issues. */
 static void push_summary(lua_State *L, int issues) {
   int top;
   size_t n;
@@ -83,7 +83,7 @@ void schema_push_ahead(lua_State *L, int schema, int value) {
   lua_setmetatable(L, -2);
 }
 
-/* ahead:step() -> are there more items to be cast? */
+/* ahead:step() -> are there more items to cast? */
 static int schema_ahead_step(lua_State *L) {
   luaL_checkudata(L, 1, AHEAD_TYPE);
   lua_pushboolean(L, ahead_step(L, 1));
@@ -97,7 +97,7 @@ bool schema_accepts_every_object(lua_State *L, int schema) {
          !n->accepts_all;
 }
 
-/* Raises, blaming who called schema.compile, which called us. */
+/* Raises an error at the caller of schema.compile, which called us. */
 static void misuse(lua_State *L, const char *format, ...) {
   va_list values;
   luaL_where(L, 2);
@@ -108,7 +108,7 @@ static void misuse(lua_State *L, const char *format, ...) {
   lua_error(L);
 }
 
-/* The options' field `name` of type `t`, pushed (nil when absent). */
+/* Pushes the options' field `name` of type `t`, nil when absent. */
 static bool option(lua_State *L, const char *name, int t) {
   if (lua_isnoneornil(L, 2)) {
     lua_pushnil(L);
@@ -151,7 +151,7 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
   lua_pop(L, 1);
 }
 
-/* Pushes nil and the error of the array of issues at `issues`. */
+/* Pushes nil and the error with the array of issues at `issues`. */
 static int push_error(lua_State *L, int issues) {
   push_summary(L, issues);
   lua_pushnil(L);
@@ -173,7 +173,7 @@ static bool has_issues(lua_State *L, const tree_Tree *t) {
 }
 
 /* core.schema_compile(schema, { draft, formats, documents, uri, max_issues,
-** max_steps }?) -> schema | nil, err, array of URIs that no document has */
+** max_steps }?) -> schema | nil, err, array of URIs without a document */
 static int schema_compile(lua_State *L) {
   schema_Schema *s;
   tree_Tree *t;
@@ -217,7 +217,7 @@ static int push_misfits(lua_State *L) {
   lua_pushboolean(L, 0);
   schema_push_issues(L, 1, 2);
   if (ops_rawlen(L, -1) > 0) return 2;
-  lua_createtable(L, 0, 3); /* only a limit can do that */
+  lua_createtable(L, 0, 3); /* only a limit can cause this */
   lua_pushliteral(L, "");
   lua_setfield(L, -2, "path");
   lua_pushliteral(L, "");

@@ -8,7 +8,7 @@ typedef struct Range {
   unsigned bits;
 } Range;
 
-/* RFC 6890 and its registry: what is not globally reachable. */
+/* RFC 6890 and its registry: addresses that are not globally reachable. */
 static const Range reserved[] = {
     {0x00000000u, 8},  {0x0A000000u, 8},  {0x64400000u, 10}, {0x7F000000u, 8},
     {0xA9FE0000u, 16}, {0xAC100000u, 12}, {0xC0000000u, 24}, {0xC0000200u, 24},
@@ -28,8 +28,8 @@ static uint32_t last_4(const unsigned char *bytes) {
          (uint32_t)bytes[2] << 8 | (uint32_t)bytes[3];
 }
 
-/* 2000::/3 is all that is given out; documentation and the old ways to carry
-** an IPv4 address inside are not reachable or not to be trusted. */
+/* Only 2000::/3 is assigned.  Documentation addresses and the old formats that
+** embed an IPv4 address are not reachable or not trustworthy. */
 static bool is_public_6(const struct in6_addr *address) {
   const unsigned char *b = address->s6_addr;
   if (IN6_IS_ADDR_V4MAPPED(address)) return is_public_4(last_4(b + 12));

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
-/* What we use of libbrotlidec.  libcurl has loaded it if it decodes br at all;
-** we have nothing to build against. */
+/* The functions of libbrotlidec that we use.  libcurl has loaded the library if
+** it decodes br at all; we have no headers to build against. */
 typedef struct Decoder Decoder;
 
 enum { FAILED = 0, FULL = 3 };
@@ -20,10 +20,10 @@ typedef struct Library {
 
 struct brotli_Check {
   Library library;
-  Decoder *decoder; /* owned; NULL once the bytes made no sense */
+  Decoder *decoder; /* owned; NULL after invalid bytes */
 };
 
-/* POSIX has functions and data pointers alike; C does not say so. */
+/* POSIX lets data pointers hold functions; C does not. */
 static bool find(void *from, const char *name, void *function) {
   void *symbol = from != NULL ? dlsym(from, name) : NULL;
   *(void **)function = symbol;
@@ -66,7 +66,8 @@ void brotli_feed(brotli_Check *check, const char *bytes, size_t length) {
     uint8_t *out = NULL;
     result =
         check->library.decode(check->decoder, &length, &in, &none, &out, NULL);
-    (void)check->library.take(check->decoder, &all); /* all there is: dropped */
+    (void)check->library.take(check->decoder,
+                              &all); /* takes and drops all output */
     if (result != FAILED) continue;
     check->library.destroy(check->decoder);
     check->decoder = NULL;

@@ -1,7 +1,7 @@
 /*
-** brotli.h - do the bytes that go by make a whole brotli stream?  Only
-** decoding tells: the decoder that libcurl uses does it a second time, and the
-** output is dropped.
+** brotli.h - is a stream of bytes a complete brotli stream?  Only decoding can
+** tell: it is decoded a second time, with the library that libcurl uses, and
+** the output is dropped.
 */
 #ifndef OPERATIONS_TRANSFER_BROTLI_H
 #define OPERATIONS_TRANSFER_BROTLI_H
@@ -13,15 +13,15 @@
 
 typedef struct brotli_Check brotli_Check;
 
-/* NULL when there is no decoder in this process, or no memory.  The caller owns
-** it; brotli_free takes NULL too. */
+/* NULL when this process has no decoder, or out of memory.  The caller owns it;
+** brotli_free accepts NULL. */
 brotli_Check *brotli_new(const ops_Alloc *alloc);
 void brotli_free(const ops_Alloc *alloc, brotli_Check *check);
 
 /* The next bytes of the stream; they are not kept. */
 void brotli_feed(brotli_Check *check, const char *bytes, size_t length);
 
-/* Did the stream end?  No, too, when the bytes made no sense. */
+/* Did the stream end?  False also after invalid bytes. */
 bool brotli_whole(const brotli_Check *check);
 
 #endif

@@ -13,10 +13,10 @@
 enum { CHUNK_SIZE, CHUNK_LINE, CHUNK_DATA, CHUNK_END, CHUNK_LAST };
 
 enum {
-  ZSTD_MAGIC,      /* 4 bytes that begin a frame: where a run may end */
-  ZSTD_DESCRIPTOR, /* 1 byte: what its header consists of */
-  ZSTD_BLOCK,      /* 3 bytes in front of a block */
-  ZSTD_SKIPPABLE,  /* 4 bytes: the length of a frame without meaning */
+  ZSTD_MAGIC,      /* 4 bytes that begin a frame; the stream may end here */
+  ZSTD_DESCRIPTOR, /* 1 byte: which fields its header has */
+  ZSTD_BLOCK,      /* 3 bytes before a block */
+  ZSTD_SKIPPABLE,  /* 4 bytes: the length of a skippable frame */
   ZSTD_BROKEN
 };
 
@@ -52,7 +52,7 @@ void coding_end(coding_Check *check) {
   check->raw.brotli = check->joined.brotli = NULL;
 }
 
-/* zstd: the sizes of headers and blocks lead from frame to frame. */
+/* zstd: the sizes in headers and blocks lead from frame to frame. */
 
 static void zstd_header(coding_Zstd *z, unsigned descriptor) {
   static const unsigned char dictionary[] = {0, 1, 2, 4};
@@ -137,7 +137,7 @@ static int hex_digit(char c) {
   return -1;
 }
 
-/* One byte of framing. */
+/* Reads one byte of framing. */
 static void feed_frame(coding_Check *check, char c) {
   int digit = hex_digit(c);
   if (check->state == CHUNK_SIZE && digit >= 0) {

@@ -1,7 +1,7 @@
 /*
-** coding.h - was an encoded body cut short?  libcurl takes the end of
-** the bytes for the end of the body.  Watches the encoded bytes go by, reads
-** what frames them and compares with what was decoded.
+** coding.h - was an encoded body truncated?  libcurl takes the end of the bytes
+** for the end of the body.  This watches the encoded bytes, reads their framing
+** and compares it with the decoded bytes.
 */
 #ifndef OPERATIONS_TRANSFER_CODING_H
 #define OPERATIONS_TRANSFER_CODING_H
@@ -14,19 +14,19 @@
 #include "transfer/brotli.h"
 
 typedef enum coding_Kind {
-  CODING_NONE,    /* not encoded, or in a way that nothing is known about */
+  CODING_NONE,    /* not encoded, or by an unknown coding */
   CODING_GZIP,    /* RFC 1952 */
   CODING_DEFLATE, /* RFC 1950; the bare form of RFC 1951 has no end to check */
   CODING_ZSTD,    /* RFC 8878 */
   CODING_BROTLI   /* RFC 7932 */
 } coding_Kind;
 
-/* Where in a run of zstd frames we are. */
+/* The state within a run of zstd frames. */
 typedef struct coding_Zstd {
   int state;
-  uint64_t value; /* little-endian, as far as it was read */
-  unsigned read;  /* bytes of it */
-  uint64_t skip;  /* bytes to pass over */
+  uint64_t value; /* little-endian, as far as read */
+  unsigned read;  /* bytes of `value` that were read */
+  uint64_t skip;  /* bytes to skip */
   bool last, checksum;
 } coding_Zstd;
 
@@ -41,30 +41,31 @@ typedef struct coding_Run {
 typedef struct coding_Check {
   coding_Kind kind;
   ops_Alloc alloc;
-  coding_Run raw;    /* the bytes as they came */
-  coding_Run joined; /* the same read as chunks (RFC 9112, 7.1), joined */
-  int state;         /* of the chunks */
-  uint64_t left;     /* of the current chunk */
-  uint32_t adler_a, adler_b; /* of what was decoded: the checksum of zlib */
+  coding_Run raw; /* the bytes as received */
+  coding_Run
+      joined; /* the same bytes after removing chunk framing (RFC 9112, 7.1) */
+  int state;  /* of the chunk parser */
+  uint64_t left;             /* bytes left in the current chunk */
+  uint32_t adler_a, adler_b; /* zlib's checksum of the decoded bytes */
   uint64_t decoded;          /* bytes */
 } coding_Check;
 
-/* The coding that a Content-Encoding names. */
+/* The coding named by a Content-Encoding. */
 coding_Kind coding_kind(const char *name, size_t length);
 
-/* Starts a check; coding_end gives back what it comes to hold. */
+/* Starts a check; coding_end frees its memory. */
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc);
 
-/* Gives back what it holds.  May be called twice. */
+/* Frees its memory.  May be called twice. */
 void coding_end(coding_Check *check);
 
-/* Encoded bytes as they came, chunk framing included. */
+/* Takes encoded bytes as received, with chunk framing. */
 void coding_feed(coding_Check *check, const char *bytes, size_t length);
 
-/* The result of decoding them. */
+/* Takes decoded bytes. */
 void coding_decoded(coding_Check *check, const char *bytes, size_t length);
 
-/* Were the bytes whole, framed or not? */
+/* Were the bytes complete, with or without chunk framing? */
 bool coding_whole(const coding_Check *check);
 
 #endif

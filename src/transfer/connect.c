@@ -37,9 +37,9 @@ static const stream_Layer tls = {receive, transmit, close_secure};
 
 /* From transfer to stream */
 
-/* curl takes a connection that asked for nothing for an idle one, and closes it
-** when it likes.  So we keep a descriptor of our own; with TLS, whose state is
-** curl's, the first read makes the connection one that is in use. */
+/* curl treats a connection that made no request as idle and may close it at any
+** time.  So we duplicate its descriptor.  With TLS, whose state is curl's, the
+** first read marks the connection as in use. */
 static int take_connection(connect_Connection *c) {
   http_Transfer *t = &c->as.transfer;
   reactor_Reactor *r = t->op.reactor;

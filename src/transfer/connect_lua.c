@@ -1,5 +1,5 @@
 /*
-** connect_lua.c - reactor:connect and what its handles say.
+** connect_lua.c - reactor:connect and the events of its handles.
 */
 #include "transfer/connect.h"
 #include "transfer/transfer_lua.h"
@@ -28,9 +28,9 @@ static const reactor_Face connect_face = {push_event, stream_of};
 /* reactor:connect(options, owner?) -> handle | nil, kind, message
 ** options: url ("http" or "https", host and port), connect_timeout (ms),
 ** ca_file, cert_file, key_file, key_password, proxy, public_only, window, queue
-** (bytes).  Says "head" when connected, "data" when handle:receive() has more,
-** "drain" when handle:transmit() may be tried again, "done" when the other side
-** ended, "error", kind, message, phase. */
+** (bytes).  Events: "head": connected; "data": handle:receive() has more;
+** "drain": handle:transmit() may be tried again; "done": the other side sends
+** no more; "error", kind, message, phase. */
 static int transfer_lua_connect(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;

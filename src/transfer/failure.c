@@ -32,7 +32,7 @@ static const struct {
     {CURLE_BAD_CONTENT_ENCODING, "encoding"},
     {CURLE_OUT_OF_MEMORY, "memory"},
     {CURLE_URL_MALFORMAT, "request"},
-    {CURLE_OK, "protocol"}, /* all others */
+    {CURLE_OK, "protocol"}, /* all other codes */
 };
 
 const char *http_kind_of(CURLcode code) {
@@ -41,36 +41,36 @@ const char *http_kind_of(CURLcode code) {
   return kinds[i].kind;
 }
 
-/* Which of curl's own two times was up. */
+/* Which of curl's own two timeouts expired? */
 static const char *phase_of(const http_Transfer *t) {
   double connected = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_PRETRANSFER_TIME, &connected);
   return connected > 0 ? "total" : "connect";
 }
 
-/* Did a proxy refuse to connect us?  Nothing was sent to the server then. */
+/* Did a proxy refuse to connect?  Then nothing was sent to the server. */
 static bool is_refused(const http_Transfer *t) {
   long status = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_CONNECTCODE, &status);
   return status >= 300;
 }
 
-/* One code stands for a lost connection, bad chunks, what a TLS server says
-** when it is too late for a handshake to fail, and what a proxy refuses. */
+/* One code stands for a lost connection, invalid chunks, a late alert of a TLS
+** server, and the refusal of a proxy. */
 static const char *kind_of_loss(const http_Transfer *t) {
   if (strstr(t->message, "chunk") != NULL) return "protocol";
   if (is_refused(t)) return "connect";
   return strstr(t->message, " alert ") != NULL ? "tls" : "reset";
 }
 
-/* curl's words for a header line of more than 100 KiB: out of memory. */
+/* curl reports a header line of more than 100 KiB as out of memory. */
 static bool is_long_line(const http_Transfer *t, CURLcode code) {
   double began = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_STARTTRANSFER_TIME, &began);
   return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
 }
 
-/* Lost with a connection, not by what came over it. */
+/* Was the connection lost, as opposed to receiving an invalid answer? */
 static bool is_loss(const http_Transfer *t, CURLcode code) {
   switch (code) {
   case CURLE_SEND_ERROR:
@@ -80,9 +80,9 @@ static bool is_loss(const http_Transfer *t, CURLcode code) {
   }
 }
 
-/* So over HTTP/2, which is sure only when an answer says so: curl fails to send
-** (a window's update) when the server is gone, and forgets what the server said
-** before, often all of an answer but that this was its end. */
+/* Was an HTTP/2 connection lost?  Only an answer proves that it is HTTP/2. curl
+** fails to send (a window update) when the server is gone, and then forgets
+** what the server sent before, often a complete answer except its end. */
 static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
   long version = CURL_HTTP_VERSION_2_0;
   if (!t->shared || (t->stream && t->head_complete)) return false;
@@ -92,8 +92,8 @@ static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
   return code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || is_loss(t, code);
 }
 
-/* Lost with a connection that served others too: curl does not try all such
-** requests again. */
+/* Was the connection lost that other requests also used?  curl does not retry
+** all such requests. */
 static bool is_stale(const http_Transfer *t, CURLcode code) {
   long opened = 1;
   curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
@@ -107,7 +107,7 @@ void http_judge(http_Transfer *t, CURLcode code) {
     memcpy(t->message, t->easy->message, sizeof(t->message));
   if (is_long_line(t, code)) {
     http_fail(t, "size", "a line of the headers is larger than allowed");
-  } else if (code == CURLE_WRITE_ERROR) { /* not by us, so by its decoder */
+  } else if (code == CURLE_WRITE_ERROR) { /* by its decoder: we set a kind */
     http_fail(t, "encoding",
               "the compressed body cannot be decoded to its end");
   } else if (code != CURLE_OK) {

@@ -23,7 +23,7 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/* Remembers where the value of Content-Type is, if that is one line. */
+/* Remembers the position of Content-Type's value, if it is on one line. */
 static void note_type(http_Transfer *t, const char *line,
                       const fields_Field *field) {
   bool first = t->type == 0;
@@ -34,21 +34,21 @@ static void note_type(http_Transfer *t, const char *line,
   t->type_len = first ? field->value_len : 0;
 }
 
-/* RFC 9110, 5.5: a CR within a value may be a line's end to others. */
+/* RFC 9110, 5.5: other programs may take a CR in a value for a line end. */
 static void without_cr(char *value, size_t length) {
   char *cr = value, *end = value + length;
   while ((cr = memchr(cr, '\r', (size_t)(end - cr))) != NULL) *cr++ = ' ';
 }
 
-/* Keeps a line, with an end. */
+/* Keeps a line and adds a line end. */
 static bool keep_line(http_Transfer *t, const char *line,
                       const fields_Field *field) {
   size_t size = (size_t)(field->value + field->value_len - line);
   if (field->name_len == 0 && (!field->folded || t->head.len == 0)) return true;
   note_type(t, line, field);
   if (t->head.capacity == 0 && size < USUAL_HEAD)
-    (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
-  if (size == 0) size = 1; /* the blank that says that it goes on */
+    (void)buffer_grow(&t->head, USUAL_HEAD); /* in one step */
+  if (size == 0) size = 1;                   /* a blank marks a folded line */
   if (!buffer_add(&t->head, line, size) || !buffer_add_char(&t->head, '\n'))
     return fail(t, "memory", "not enough memory for the headers");
   without_cr(t->head.data + t->head.len - 1 - field->value_len,
@@ -60,8 +60,8 @@ static bool is(const char *text, size_t length, const char *name) {
   return length == strlen(name) && strncasecmp(text, name, length) == 0;
 }
 
-/* Digits at *p, moved behind them; negative when there are none, or too many.
- */
+/* Reads the digits at *p and advances it; negative without digits, or with too
+** many. */
 static int64_t read_length(const char **p, const char *end) {
   const char *start = *p;
   int64_t length = 0;
@@ -70,8 +70,8 @@ static int64_t read_length(const char **p, const char *end) {
   return *p > start ? length : -1;
 }
 
-/* RFC 9112, 6.3: a list of equal lengths stands for one of them; answers with
-** two different ones are not to be trusted. */
+/* RFC 9112, 6.3: a list of equal lengths means that length; an answer with two
+** different ones is refused. */
 static bool check_length(http_Transfer *t, const fields_Field *field) {
   const char *p = field->value, *end = p + field->value_len;
   do {
@@ -85,7 +85,7 @@ static bool check_length(http_Transfer *t, const fields_Field *field) {
   return true;
 }
 
-/* Of "HTTP/1.1 200 OK"; 0 where no status is. */
+/* The status of "HTTP/1.1 200 OK"; 0 without one. */
 static int read_status(const char *line, size_t length) {
   const char *p = memchr(line, ' ', length), *end = line + length;
   int64_t status = p++ != NULL ? read_length(&p, end) : 0;
@@ -105,7 +105,7 @@ static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   return true;
 }
 
-/* No body, and none is missing. */
+/* Is the answer without a body by its method or status? */
 static bool has_no_body(const http_Transfer *t) {
   return t->bodiless || t->length == 0 || t->status == 204 || t->status == 304;
 }
@@ -121,16 +121,17 @@ static void end_block(http_Transfer *t) {
     t->easy->watched = true;
     curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
   }
-  /* RFC 9112, 6.3: two framings at once may be an attack on the next user. */
+  /* RFC 9112, 6.3: two framings at once may be an attack on the next request of
+  ** the connection. */
   if (t->chunked && t->length >= 0) {
     t->easy->closing = true;
     curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);
   }
 }
 
-/* The body's length and coding, as the head declares them. */
+/* Records the body's length and coding from a field. */
 static bool heed(http_Transfer *t, const fields_Field *field) {
-  switch (field->name_len) { /* most are none of these */
+  switch (field->name_len) { /* most fields are none of these */
   case 14:
     return !is(field->name, 14, "content-length") || check_length(t, field);
   case 16:
@@ -156,7 +157,7 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
   return !whole || keep_line(t, line, &field);
 }
 
-/* Not part of the head, but of its limit. */
+/* Counts a trailer: it is not part of the head, but of its size limit. */
 static bool take_trailer(http_Transfer *t, size_t length) {
   t->trailers += length;
   if (t->trailers <= t->max_headers) return true;

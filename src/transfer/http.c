@@ -7,14 +7,14 @@
 
 #define MAX_IDLE_EASY 64
 
-/* Bytes that may lie in a socket's buffers, not yet sent. */
+/* Bytes that a socket's buffers may hold unsent. */
 #define SOCKET_FULL 65536
 
-/* Bytes of a body that are not worth being lent. */
+/* Smaller bodies are copied instead of lent. */
 #define SMALL_BODY 16384
 
-/* For every request curl looks through all connections to its host: streams,
-** many of which may stay open, have a multi handle of their own. */
+/* For every request curl searches all connections to its host.  Streams may
+** keep many connections open, so they have their own multi handle. */
 enum { POOL_REQUESTS, POOL_STREAMS, POOLS };
 
 struct http_Pool {
@@ -22,12 +22,12 @@ struct http_Pool {
   reactor_Reactor *reactor;
   reactor_Time due; /* when curl wants to be called */
   http_Sweep sweep;
-  size_t idle; /* connections that are kept */
+  size_t idle; /* the number of idle connections that are kept */
   reactor_OnReady on_ready;
-  size_t running; /* transfers */
+  size_t running; /* the number of transfers */
 };
 
-/* curl's part of a reactor. */
+/* curl's data in a reactor. */
 typedef struct http_Engine {
   http_Pool pools[POOLS];
   http_Sockets sockets;
@@ -39,7 +39,7 @@ static http_Engine *engine_of(const reactor_Reactor *r) {
   return (http_Engine *)r->engine_data;
 }
 
-/* The callbacks of curl.  Nothing here may reach Lua. */
+/* Callbacks of curl.  None of them may reach Lua. */
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
                      void *socket_ud);
@@ -61,7 +61,7 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
   int fd;
   (void)purpose;
   if (t->public_only && !http_is_public(&address->addr)) {
-    t->reason = "the address is none of the public internet";
+    t->reason = "the address is not part of the public internet";
     return CURL_SOCKET_BAD;
   }
   fd = platform_socket(address->family, address->socktype, address->protocol,
@@ -85,13 +85,13 @@ static http_Sockets *sockets_of(const http_Transfer *t) {
   return &engine_of(t->op.reactor)->sockets;
 }
 
-/* May others' answers be on their way over the transfer's connection? */
+/* May the transfer's connection carry answers to other requests? */
 static bool is_among_others(const http_Transfer *t, const http_Route *route) {
   return t->shared && t->pool->running > 1 &&
          !http_sockets_is_single(sockets_of(t), route);
 }
 
-/* Did the server say something on a connection that nobody used? */
+/* Did the server send bytes on an idle connection? */
 static bool is_unasked(http_Transfer *t, const http_Route *route) {
   long opened = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
@@ -103,7 +103,8 @@ static bool is_unasked(http_Transfer *t, const http_Route *route) {
   return false;
 }
 
-/* The first answer on a connection says whether it could carry more. */
+/* Learns from the first answer on a connection whether it can carry more than
+** one request. */
 static void learn_version(const http_Transfer *t) {
   long version = CURL_HTTP_VERSION_2_0;
   if (t->route.local_port == 0 || !t->shared) return;
@@ -112,8 +113,8 @@ static void learn_version(const http_Transfer *t) {
                           version <= CURL_HTTP_VERSION_1_1);
 }
 
-/* Before a request is sent. One that must not be sent twice goes over another
-** connection only when nothing of it went over the first. */
+/* Called before a request is sent.  A request that must not be sent twice is
+** retried on another connection only if nothing of it was sent on the first. */
 static int on_request(void *ud, char *ip, char *local_ip, int port,
                       int local_port) {
   http_Transfer *t = transfer_of(ud);
@@ -182,9 +183,9 @@ static void count(http_Transfer *t, bool counted) {
   t->counted = counted;
 }
 
-/* curl counts connections in use among the idle ones that it keeps: without
-** them in the limit, many at once would leave none to be used again.  It looks
-** when one becomes idle. */
+/* curl counts connections in use among the idle ones that it keeps: a limit
+** without them would leave none for reuse when many run at once.  curl applies
+** the limit when a connection becomes idle. */
 static void limit_idle(const http_Pool *pool, size_t in_use) {
   size_t most = pool->idle + in_use;
   curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
@@ -199,7 +200,8 @@ void http_release(http_Transfer *t) {
     count(t, false);
     http_sweep_ended(&t->pool->sweep);
     if (!t->stream && t->pool->running > 0)
-      limit_idle(t->pool, t->pool->running - 1); /* until the next ends */
+      limit_idle(t->pool,
+                 t->pool->running - 1); /* until the next transfer ends */
     curl_multi_remove_handle(t->pool->multi, t->easy->curl);
     t->easy->transfer = NULL;
     if (t->special || engine->idle_count == MAX_IDLE_EASY)
@@ -232,12 +234,13 @@ void http_free(http_Transfer *t) {
 
 static void stop(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
-  /* A forked child must not end a connection that it only has a copy of. */
+  /* A forked child must not close a connection that it only has a copy of. */
   if (reactor_usable(op->reactor)) http_release(t);
   http_free(t);
 }
 
-/* A small answer that is there whole before its head was pulled. */
+/* Joins a small answer that is complete before its head was pulled into one
+** event. */
 static void join(http_Transfer *t) {
   if (!t->joins || t->kind != NULL || t->body.len > SMALL_BODY) return;
   if (!(t->op.pending & REACTOR_HEAD)) return;
@@ -245,12 +248,13 @@ static void join(http_Transfer *t) {
   t->stream = false;
 }
 
-/* Nothing was sent: the request goes over a connection of its own. */
+/* Sends the request again, on a connection of its own: nothing was sent. */
 static bool renew(http_Transfer *t) {
   CURL *curl = t->easy->curl;
   if (!t->unasked || t->kind != NULL) return false;
   t->unasked = false;
-  curl_multi_remove_handle(t->pool->multi, curl); /* which closes the other */
+  curl_multi_remove_handle(t->pool->multi,
+                           curl); /* closes the other connection */
   curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
   t->easy->fresh = 1;
   if (curl_multi_add_handle(t->pool->multi, curl) == CURLM_OK) return true;
@@ -286,7 +290,7 @@ static reactor_Time after(double ms) {
   return ms > 0 ? reactor_after(ms) : REACTOR_NEVER;
 }
 
-/* The caller's deadline is before the transfer's and fires first. */
+/* The caller's deadline is earlier than the transfer's and expires first. */
 static bool set_timer(http_Transfer *t, reactor_Time due) {
   if (t->deadline < due) due = t->deadline;
   return due == REACTOR_NEVER ||
@@ -299,7 +303,7 @@ static bool is_past_deadline(http_Transfer *t) {
   return true;
 }
 
-/* The time for the first byte begins again while a long body is on its way. */
+/* The timeout for the first byte restarts while a long body is being sent. */
 static bool still_sending(http_Transfer *t) {
   curl_off_t sent = 0;
   bool moved;
@@ -321,7 +325,7 @@ static void on_idle(reactor_Op *op) {
   reactor_Time now = reactor_now(),
                limit = (reactor_Time)(t->idle_timeout * 1e6);
   if (is_past_deadline(t)) return;
-  if (t->paused || t->starving) t->heard = now; /* it is us who are slow */
+  if (t->paused || t->starving) t->heard = now; /* we are the slow side */
   if (now < t->heard + limit && set_timer(t, t->heard + limit)) return;
   late(t, "idle", "nothing came within the idle time");
 }
@@ -347,7 +351,7 @@ static void collect(const http_Pool *pool) {
   }
 }
 
-/* The engine's place in the reactor */
+/* Functions that the reactor calls. */
 
 static void act(const http_Pool *pool, curl_socket_t fd, int events) {
   int running;
@@ -403,7 +407,7 @@ static void engine_run(reactor_Reactor *r, reactor_Time now) {
       collect(pool);
     }
     if (pool->due > now) continue;
-    pool->due = REACTOR_NEVER; /* first: curl may set a new one meanwhile */
+    pool->due = REACTOR_NEVER; /* before the call, in which curl may set it */
     act(pool, CURL_SOCKET_TIMEOUT, 0);
   }
 }
@@ -454,7 +458,7 @@ static bool open_engine(reactor_Reactor *r) {
   return true;
 }
 
-/* The start of a transfer */
+/* Starting a transfer. */
 
 static void set_callbacks(http_Easy *kept, reactor_Reactor *r) {
   CURL *easy = kept->curl;
@@ -516,13 +520,14 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->length = -1;
 }
 
-/* The options of requests that concern all connections. */
+/* Sets the options of requests that apply to all connections. */
 static void limit_connections(const http_Transfer *t, const http_Request *q) {
   http_Pool *pool = t->pool;
   if (q->connect_only) return;
   http_sweep_began(&pool->sweep, q->keep_alive);
   pool->idle = q->idle_connections;
-  /* Byte streams are among the connections of streams, and do not run. */
+  /* Byte streams use connections of the stream pool, but do not count as
+  ** running. */
   limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running + 1);
   if (q->stream) return;
   curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
@@ -564,7 +569,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
 
 static void go_on(http_Transfer *t) {
   if (t->easy == NULL || !t->paused || t->held) return;
-  t->paused = false; /* first: what curl kept back arrives within the call */
+  t->paused = false; /* before the call, which delivers what curl kept back */
   t->heard = reactor_now();
   curl_easy_pause(t->easy->curl, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 }
@@ -575,7 +580,7 @@ const char *http_lend(http_Transfer *t, size_t max, size_t *length) {
   if (t->read == t->body.len) {
     if (t->easy == NULL) buffer_free(&t->body);
     t->read = t->body.len = 0;
-    go_on(t); /* may bring more at once */
+    go_on(t); /* may deliver more at once */
   }
   *length = t->body.len - t->read;
   if (*length > max) *length = max;

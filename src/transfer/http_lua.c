@@ -1,14 +1,14 @@
 /*
-** http_lua.c - reactor:http and what its handles say.
+** http_lua.c - reactor:http and the events of its handles.
 */
 #include "transfer/transfer_lua.h"
 
 #include <stddef.h>
 
-/* Bytes of a body; more than this is as good as not known. */
+/* Larger sizes of a body are treated as unknown. */
 #define MAX_UPLOAD 9007199254740992.0
 
-/* Its fields */
+/* The answer. */
 
 /* Pushes the status and the text of the head. */
 static void push_head(lua_State *L, const http_Transfer *t) {
@@ -16,7 +16,7 @@ static void push_head(lua_State *L, const http_Transfer *t) {
   lua_pushlstring(L, t->head.len > 0 ? t->head.data : "", t->head.len);
 }
 
-/* Pushes the value of Content-Type; nil when it takes a closer look. */
+/* Pushes the value of Content-Type; nil when the head must be parsed for it. */
 static void push_type(lua_State *L, const http_Transfer *t) {
   if (t->type_len == 0) lua_pushnil(L);
   else lua_pushlstring(L, t->head.data + t->type, t->type_len);
@@ -62,9 +62,9 @@ static const reactor_Face http_face = {push_event, NULL};
 
 /* Options */
 
-#define IDLE_CONNECTIONS 256 /* kept when nobody says */
+#define IDLE_CONNECTIONS 256 /* the default */
 
-/* Where options.headers lies, an array of lines, while a request starts. */
+/* Stack index of options.headers, an array of lines, while a request starts. */
 #define LINES 5
 
 static void check_lines(lua_State *L) {
@@ -78,7 +78,7 @@ static void check_lines(lua_State *L) {
   }
 }
 
-/* The table keeps the line. */
+/* The table of lines keeps the string alive. */
 static const char *line_at(void *ud, size_t i) {
   lua_State *L = (lua_State *)ud;
   const char *line;
@@ -91,7 +91,7 @@ static const char *line_at(void *ud, size_t i) {
 #define OPTION(name, kind)                                                     \
   { #name, sizeof(#name) - 1, kind, offsetof(http_Request, name) }
 
-/* Those that every request has come first. */
+/* The most frequent options come first. */
 const reactor_Option transfer_options[] = {
     OPTION(url, OPTION_TEXT),
     OPTION(method, OPTION_TEXT),
@@ -131,12 +131,12 @@ static void no_options(http_Request *q) {
   q->idle_connections = IDLE_CONNECTIONS;
 }
 
-/* The field of a request that an option fills in. */
+/* The field of a request that an option sets. */
 static const char **text_of(http_Request *q, const reactor_Option *option) {
   return (const char **)((char *)q + option->offset);
 }
 
-/* Pushes what requests of the reactor have in common: read by the first. */
+/* Pushes the defaults of the reactor's requests, read by the first request. */
 static const http_Request *push_usual(lua_State *L) {
   const reactor_Option *option = transfer_options;
   http_Request *q;
@@ -145,7 +145,7 @@ static const http_Request *push_usual(lua_State *L) {
   q = (http_Request *)lua_newuserdata(L, sizeof(*q));
   no_options(q);
   if (lua_istable(L, -2)) reactor_options(L, lua_gettop(L) - 1, option, q);
-  for (; option->name != NULL; option++) /* nothing keeps texts */
+  for (; option->name != NULL; option++) /* texts would not be kept alive */
     if (option->kind == OPTION_TEXT) *text_of(q, option) = NULL;
   lua_replace(L, -2);
   lua_pushvalue(L, -1);
@@ -153,7 +153,7 @@ static const http_Request *push_usual(lua_State *L) {
   return q;
 }
 
-/* The options as they are when nothing is said; a stream has no limits then. */
+/* Sets the defaults; a stream has no limits by default. */
 static void begin_request(lua_State *L, http_Request *q) {
   *q = *push_usual(L);
   lua_getfield(L, 2, "stream");
@@ -175,16 +175,16 @@ static void read_request(lua_State *L, http_Request *q) {
 }
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
-** options: url, method, handle (to be used again), headers (lines), body,
-** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
+** options: url, method, handle (to be reused), headers (lines), body, upload,
+** upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
-** key_file, key_password, proxy. Says "done", status, head (for
-** core.http_fields), body, content type (nil when only the head tells) |
-** "error", kind, message, phase; a stream says "head", status, head, then
-** "data" whenever handle:read() has something, then "done"; with `join`,
-** "done" with all, as above, when a small answer is there whole. With
-** `upload`, "want" asks for handle:write(). */
+** key_file, key_password, proxy.
+** Events: "done", status, head (for core.http_fields), body, content type (nil
+** when the head must be parsed for it) | "error", kind, message, phase.  A
+** stream has "head", status, head, then "data" whenever handle:read() has
+** something, then "done"; with `join`, a single "done" as above when a small
+** answer is complete.  With `upload`, "want" requests handle:write(). */
 static int transfer_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
@@ -194,7 +194,7 @@ static int transfer_lua_http(lua_State *L) {
   t = (http_Transfer *)reactor_used_handle(L, sizeof(*t), &http_face);
   read_request(L, &q);
   q.body = reactor_string_option(L, "body", &q.body_len);
-  ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
+  ops_setslot(L, 4, REACTOR_BODY); /* keeps it alive: curl reads it there */
   if (http_start(r, t, &q)) {
     lua_settop(L, 4);
     return 1;
@@ -211,7 +211,7 @@ static http_Transfer *check_transfer(lua_State *L) {
   return (http_Transfer *)op;
 }
 
-/* handle:read() -> bytes | nil; what came so far of a stream's body */
+/* handle:read() -> bytes | nil; the unread bytes of a stream's body */
 static int transfer_lua_read(lua_State *L) {
   http_Transfer *t = check_transfer(L);
   size_t length;
@@ -222,8 +222,8 @@ static int transfer_lua_read(lua_State *L) {
   return 1;
 }
 
-/* handle:lend(max) -> address, size | nil; likewise, but where it lies: until
-** the handle is used again or the reactor takes a step */
+/* handle:lend(max) -> address, size | nil; the same bytes without a copy, valid
+** until the handle is used again or the reactor takes a step */
 static int transfer_lua_lend(lua_State *L) {
   http_Transfer *t = check_transfer(L);
   lua_Number max = luaL_checknumber(L, 2);

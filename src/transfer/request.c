@@ -11,8 +11,8 @@ static bool has(int feature) {
   return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
 }
 
-/* The codings that this libcurl undoes.  It would write this line anew, letter
-** by letter, for every request. */
+/* The content codings that this libcurl decodes, as a header line.  curl itself
+** would build the line again for every request. */
 static void write_codings(char *line, size_t room) {
   bool gzip = has(CURL_VERSION_LIBZ), brotli = has(CURL_VERSION_BROTLI);
   bool zstd = has(CURL_VERSION_ZSTD);
@@ -27,7 +27,7 @@ CURLcode http_easy_open(http_Easy *kept) {
   CURL *easy = kept->curl = curl_easy_init();
   if (easy == NULL) return CURLE_OUT_OF_MEMORY;
   write_codings(kept->codings, sizeof(kept->codings));
-  kept->max_age = kept->connect_timeout = -1; /* curl's own are others */
+  kept->max_age = kept->connect_timeout = -1; /* differ from curl's defaults */
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -42,8 +42,8 @@ CURLcode http_easy_open(http_Easy *kept) {
   code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS,
                           CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
-  /* A CAPATH, which Debian's build sets, turns curl's cache of the CA bundle
-  ** off: 25 ms of parsing per TLS connection. */
+  /* A CAPATH, which Debian's build sets, disables curl's cache of the CA
+  ** bundle: 25 ms of parsing per TLS connection. */
   curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
   curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 #if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
@@ -67,15 +67,15 @@ static void set_long(http_Easy *easy, CURLoption option, long *kept,
   curl_easy_setopt(easy->curl, option, value);
 }
 
-/* Remembers a text of up to `room` - 1 bytes. */
+/* Remembers a text of at most `room` - 1 bytes. */
 static void keep(char *kept, size_t room, const char *text) {
   size_t length = strlen(text);
   if (length < room) memcpy(kept, text, length + 1);
   else kept[0] = '\0';
 }
 
-/* Parses what curl would otherwise parse, and write again, for every request.
-** An IPv6 address could lose its zone. */
+/* Parses the URL once; curl would parse and write it for every request.  Not
+** IPv6 addresses, which could lose their zone. */
 static CURLU *parse(const char *url) {
   CURLU *parsed;
   if (strlen(url) >= HTTP_KEPT_URL || strchr(url, '[') != NULL ||
@@ -101,7 +101,7 @@ static CURLcode set_url(http_Easy *easy, const char *url) {
   return curl_easy_setopt(easy->curl, CURLOPT_CURLU, easy->parsed);
 }
 
-/* Header lines that take the place of the last request's, from `next` on. */
+/* Header lines that replace those of the last request, from `next` on. */
 typedef struct Lines {
   struct curl_slist **next;
   bool changed, failed;
@@ -135,7 +135,7 @@ static CURLcode set_lines(http_Easy *easy, const http_Request *q) {
   return lines.failed ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
-/* Whether the method says that its body is empty: Content-Length: 0 */
+/* Does the method require Content-Length: 0 for an empty body? */
 static bool wants_body(const char *method) {
   return strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
          strcmp(method, "PATCH") == 0;
@@ -160,12 +160,13 @@ static bool names_proxy(const char *variable) {
          strncasecmp(variable, "https_proxy=", 12) == 0;
 }
 
-/* Whether the environment may name a proxy: curl asks it for one name after
-** the other, with every request. */
+/* May the environment name a proxy?  curl looks up one variable after the other
+** for every request. */
 static bool is_proxied(void) {
   char *const *variable = platform_environment();
   for (; variable != NULL && *variable != NULL; variable++) {
-    int first = **variable | 0x20; /* in lower case; most are none of these */
+    int first =
+        **variable | 0x20; /* in lower case; most variables do not match */
     if ((first == 'a' || first == 'h') && names_proxy(*variable)) return true;
   }
   return false;
@@ -191,8 +192,9 @@ static void set_method(http_Easy *easy, const http_Request *q) {
                    q->body != NULL ? q->body : "");
 }
 
-/* A body that comes by http_write: sent in chunks unless its size is known. It
-** cannot be sent again, so not over a connection that may be gone already. */
+/* Sets up a body given by http_write: sent in chunks unless its size is
+** known. It cannot be sent twice, so no connection that may already be
+** closed is used. */
 static CURLcode set_upload(http_Transfer *t, const http_Request *q) {
   CURL *easy = t->easy->curl;
   curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
@@ -210,7 +212,7 @@ static long milliseconds(double ms) {
   return ms > 2e9 ? 2000000000L : (long)ms;
 }
 
-/* The options that make a handle unfit for other requests. */
+/* Sets options that make a handle unfit for other requests. */
 static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   const struct {
     CURLoption option;
@@ -236,7 +238,7 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   if (q->connect_only) {
     curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
-    /* TLS does not choose the protocol over a byte stream. */
+    /* A byte stream has no protocol for TLS to negotiate. */
     curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
   }
   if (!q->decode) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
@@ -248,16 +250,17 @@ static bool is_safe(const http_Request *q) {
   return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
 }
 
-/* Over TLS it may be HTTP/2, where one connection carries many.  A server that
-** closes it, as nginx does after 1000 requests, leaves some of them behind, and
-** nobody knows which it has seen: only what may be asked twice goes that way.
-** With HTTP/1.1 a server says beforehand that it will close. */
+/* May the request share a connection?  HTTP/2 over TLS carries many requests.
+** When a server closes the connection, as nginx does after 1000 requests, some
+** are lost and it is unknown which ones it has processed: only requests that
+** may be repeated share it.  With HTTP/1.1 a server announces that it will
+** close. */
 static bool may_share(const http_Request *q) {
   return is_safe(q) && q->body == NULL && !q->upload && !q->fresh &&
          !q->connect_only && strncasecmp(q->url, "https:", 6) == 0;
 }
 
-/* The options that the head of the last answer set. */
+/* Unsets the options that the head of the last answer set. */
 static void unset(http_Easy *easy) {
   if (easy->watched) curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
   if (easy->closing) curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
@@ -276,7 +279,7 @@ static void set_connection(http_Transfer *t, const http_Request *q) {
            t->shared ? (long)CURL_HTTP_VERSION_2TLS
                      : (long)CURL_HTTP_VERSION_1_1);
   set_long(easy, CURLOPT_PIPEWAIT, &easy->wait, t->shared ? 1L : 0L);
-  /* Addresses that passed this check must not be used under other rules. */
+  /* A connection made under this check must not be used under other rules. */
   set_long(easy, CURLOPT_FRESH_CONNECT, &easy->fresh,
            q->public_only || q->upload || q->fresh || q->connect_only ? 1L
                                                                       : 0L);

@@ -27,7 +27,7 @@ void http_sockets_free(http_Sockets *sockets) {
   }
 }
 
-/* The port of a socket's own end; 0: it has none. */
+/* The local port of a socket; 0 without one. */
 static int port_of(int fd) {
   struct sockaddr_storage address;
   socklen_t size = sizeof(address);

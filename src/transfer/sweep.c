@@ -1,7 +1,7 @@
 #include "transfer/http.h"
 
-/* curl counts a connection's idle time in whole seconds, and looks for idle
-** ones once a second at most, also when transfers begin. */
+/* curl counts idle time in whole seconds and searches for idle connections at
+** most once a second, even when transfers begin. */
 #define SECOND_MS 1000.0
 #define SECOND ((reactor_Time)1000000000)
 
@@ -29,7 +29,8 @@ bool http_sweep_is_due(http_Sweep *sweep, reactor_Time now) {
   return false;
 }
 
-/* When what has become idle since the last sweep will be old enough. */
+/* Sets the time when the connections that became idle since the last sweep are
+** old enough. */
 static void set_next(http_Sweep *sweep) {
   reactor_Time now = reactor_now();
   reactor_Time old = sweep->ended + (reactor_Time)(sweep->keep_alive * 1e6);

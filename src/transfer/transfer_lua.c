@@ -1,8 +1,8 @@
 /*
-** transfer_lua.c - luaopen_operations_transfer: what needs libcurl, so that who
-** needs neither HTTP nor outgoing connections does not load it.  The functions
-** of the reactor that it calls are copies of its own: all state is in what they
-** are given.
+** transfer_lua.c - luaopen_operations_transfer: the functions that need
+** libcurl; programs without HTTP and outgoing connections do not load it.  It
+** calls its own copies of the reactor's functions: all state is in their
+** arguments.
 */
 #include "transfer/transfer_lua.h"
 

@@ -1,6 +1,6 @@
 /*
-** transfer_lua.h - the Lua face of transfers: methods of the reactor and of its
-** handles, added to those types.
+** transfer_lua.h - transfers in Lua: methods added to the types of the reactor
+** and its handles.
 */
 #ifndef OPERATIONS_TRANSFER_LUA_H
 #define OPERATIONS_TRANSFER_LUA_H
@@ -11,7 +11,7 @@
 /* transfer/http_lua.c */
 void transfer_http_open(lua_State *L);
 
-/* http_Request's options, all but `headers` and `body`. */
+/* The options of http_Request, except `headers` and `body`. */
 extern const reactor_Option transfer_options[];
 
 /* transfer/connect_lua.c */

@@ -17,11 +17,11 @@ size_t http_on_read(char *bytes, size_t size, size_t n, void *ud) {
 }
 
 bool http_write(http_Transfer *t, const char *bytes, size_t length) {
-  if (t->easy == NULL) return true; /* over already: nobody wants it */
+  if (t->easy == NULL) return true; /* it has ended: the bytes are not needed */
   if (!buffer_add(&t->upload, bytes, length)) return false;
   t->upload_ended = length == 0;
   if (!t->starving) return true;
-  t->starving = false; /* first: curl asks for it within the call */
+  t->starving = false; /* before the call, in which curl asks for it */
   curl_easy_pause(t->easy->curl, t->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
   return true;
 }

@@ -3,13 +3,13 @@
 #include "json/number.h"
 #include "value/integer.h"
 
-/* More open containers than this many slots have room for keep only their
-** tables on the stack (LuaJIT's holds 8000 slots for C functions). */
+/* When more containers are open than this many slots hold, only their tables
+** stay on the stack (LuaJIT's stack has 8000 slots for C functions). */
 #define MAX_STACK 1000
 
 /* --- memory -------------------------------------------------------------- */
 
-/* A block of Lua's, in the table at `scratch` for as long as it is in use. */
+/* A block owned by Lua, kept in the table at `scratch` while it is in use. */
 static void *new_block(build_Builder *b, size_t size) {
   void *block;
   if (lua_isnil(b->L, b->scratch)) {
@@ -61,8 +61,8 @@ void build_move(build_Builder *b, lua_State *L) {
   b->ensured = 0;
 }
 
-/* Slots asked for at once.  Few: every task that reads has a stack of its own,
-** and grows it twofold when there is one slot too few. */
+/* Slots requested at once.  Few: every task that reads has its own stack, which
+** doubles when one slot is missing. */
 #define SLOTS 48
 
 void build_init(build_Builder *b, lua_State *L) {
@@ -95,7 +95,7 @@ void build_restart(build_Builder *b) {
   b->level = b->levels;
   memset(b->level, 0, sizeof(*b->level));
   b->level->table = lua_gettop(b->L);
-  b->level->room = BUILD_WAITING; /* there is one value only */
+  b->level->room = BUILD_WAITING; /* there is only one value */
 }
 
 static void grow_levels(build_Builder *b) {
@@ -112,14 +112,14 @@ static void grow_levels(build_Builder *b) {
 
 /* --- tables -------------------------------------------------------------- */
 
-/* Puts a new table in its place, below what waits for it. */
+/* Inserts a new table below the values that wait for it. */
 static inline void make_table(build_Builder *b, int items, int pairs) {
   lua_createtable(b->L, items, pairs);
   lua_replace(b->L, b->level->table);
   b->level->made = true;
 }
 
-/* Moves the waiting items into the array, which is then alone on top. */
+/* Moves the waiting items into the array; only the array is left on top. */
 static void store_items(build_Builder *b) {
   build_Level *level = b->level;
   int n = level->waiting, i;
@@ -130,8 +130,8 @@ static void store_items(build_Builder *b) {
   level->waiting = 0;
 }
 
-/* Moves the waiting pairs into the object in their order, so that the last of
-** equal keys wins.  A key without its value stays. */
+/* Moves the waiting pairs into the object in order, so that the last of equal
+** keys wins.  A key without its value stays. */
 static void store_in_order(build_Builder *b) {
   lua_State *L = b->L;
   int table = b->level->table, waiting = b->level->waiting;
@@ -154,7 +154,7 @@ static void store_in_order(build_Builder *b) {
   b->level->waiting = odd;
 }
 
-/* Adds the keys of the pairs that wait to the list of the object's names. */
+/* Adds the keys of the waiting pairs to the object's list of names. */
 static void keep_order(build_Builder *b) {
   lua_State *L = b->L;
   int table = b->level->table, list = lua_gettop(L) + 1, i;
@@ -176,8 +176,8 @@ static void keep_order(build_Builder *b) {
   lua_settop(L, list - 1);
 }
 
-/* Moves the waiting pairs into the object, which is then alone on top but for a
-** key without its value. */
+/* Moves the waiting pairs into the object; only the object and a key without
+** its value are left on top. */
 static void store_members(build_Builder *b) {
   build_Level *level = b->level;
   int i;
@@ -198,7 +198,7 @@ static void store(build_Builder *b) {
   else store_items(b);
 }
 
-/* Makes sure of `n` more slots, and then some. */
+/* Ensures `n` more slots, and some in reserve. */
 static bool grow_stack(build_Builder *b, int n) {
   if (!ops_checkstack(b->L, n + SLOTS + LUA_MINSTACK)) return false;
   b->ensured = lua_gettop(b->L) + n + SLOTS;
@@ -209,7 +209,7 @@ static inline int room_of(int slots) {
   return slots < BUILD_WAITING ? slots & ~1 : BUILD_WAITING;
 }
 
-/* The room is taken: there is more, or what waits is stored. */
+/* The slots of the level are used up: reserves more, or stores what waits. */
 static void make_room(build_Builder *b) {
   build_Level *level = b->level;
   if (level->waiting < BUILD_WAITING && grow_stack(b, level->waiting))
@@ -217,7 +217,7 @@ static void make_room(build_Builder *b) {
   else store(b);
 }
 
-/* A value was pushed. */
+/* Counts a pushed value. */
 static inline bool added(build_Builder *b) {
   if (++b->level->waiting == b->level->room) make_room(b);
   return true;
@@ -249,7 +249,7 @@ static bool on_string(void *ud, const char *s, size_t len) {
   return added(b);
 }
 
-/* What waits is then odd in number, and never too much. */
+/* An odd number of values waits after a key, which is never too many. */
 static bool on_key(void *ud, const char *s, size_t len) {
   build_Builder *b = (build_Builder *)ud;
   build_Level *level = b->level;
@@ -262,7 +262,7 @@ static bool on_key(void *ud, const char *s, size_t len) {
   return true;
 }
 
-/* One outside +-2^53. */
+/* Pushes an integer outside +-2^53. */
 static bool on_long_integer(build_Builder *b, integer_Value n) {
   char digits[INTEGER_ROOM];
   if (b->integers_as_text)
@@ -279,7 +279,7 @@ static bool on_integer(void *ud, int64_t value) {
   return added(b);
 }
 
-/* Stays text where 64 bits do not hold it. */
+/* Pushes the digits as text when they do not fit in 64 bits. */
 static bool on_big_integer(void *ud, const char *digits, size_t len) {
   build_Builder *b = (build_Builder *)ud;
   integer_Value n;
@@ -311,7 +311,7 @@ static bool begin_array(void *ud) {
   return begin((build_Builder *)ud, false);
 }
 
-/* Is the value that comes next a member called "properties"? */
+/* Is the next value a member named "properties"? */
 static bool are_properties(const build_Builder *b) {
   const build_Level *level = b->level;
   const char *key = level->is_object && level->waiting % 2 != 0

@@ -1,5 +1,5 @@
 /*
-** build.h - the reader's events become Lua values on a Lua stack.
+** build.h - builds Lua values from the reader's events, on a Lua stack.
 */
 #ifndef OPERATIONS_JSON_BUILD_H
 #define OPERATIONS_JSON_BUILD_H
@@ -10,30 +10,30 @@
 
 #define BUILD_INLINE_LEVELS 32
 
-/* Stack slots that one container's waiting items may take, and those that it
-** has when it begins: even numbers. */
+/* Stack slots for a container's waiting items: at most, and when it begins.
+** Even numbers. */
 #define BUILD_WAITING 128
 #define BUILD_FIRST 16
 
-/* A container that is being read (the first one stands for the whole text).
-** Its items wait on the stack above slot `table`, where its table is put when
-** their number is known, or as soon as there are too many to wait: then
-** `stored` items are in it. */
+/* A container being read (the first one stands for the whole text).  Its items
+** wait on the stack above slot `table`.  Its table is put there when their
+** number is known, or as soon as too many wait: `stored` counts the items that
+** are in it. */
 typedef struct build_Level {
   int table;
   int waiting; /* slots; a pair takes two */
-  int room;    /* at so many there is to be more room, or they are stored */
+  int room;    /* at this many: more room, or they are stored */
   int stored;
   bool made, is_object;
-  bool repeats;  /* a key that waits may be there twice */
+  bool repeats;  /* a waiting key may occur twice */
   bool ordered;  /* the order of its members is kept */
-  uint64_t keys; /* a bit for each key that waits, by its hash */
+  uint64_t keys; /* a bit for each waiting key, by its hash */
 } build_Level;
 
-/* Bytes of the first block that build_alloc gives without asking Lua. */
+/* Bytes of build_alloc's first block, which does not come from Lua. */
 #define BUILD_SMALL 512
 
-/* Usually on the C stack; its memory beyond that belongs to Lua. */
+/* Usually on the C stack; its further memory belongs to Lua. */
 typedef struct build_Builder {
   lua_State *L;
   int array_mt, scratch, strings; /* stack indices, made by build_init */
@@ -44,7 +44,7 @@ typedef struct build_Builder {
   bool integers_as_text; /* those outside +-2^53; false after build_init */
   bool unique;           /* an object that names a member twice stops the
                             reader; false after build_init */
-  bool repeated;         /* that is why it stopped */
+  bool repeated;         /* it stopped because a member occurred twice */
   build_Level *levels, *level, *levels_end;
   bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];
@@ -53,21 +53,21 @@ typedef struct build_Builder {
 
 extern const json_Handlers build_handlers;
 
-/* Pushes BUILD_SLOTS values that the builder needs for as long as it lives. The
-** values that it builds come above them, the outermost first.  Raises when the
-** stack cannot grow. */
+/* Pushes BUILD_SLOTS values that the builder needs for its lifetime.  Values
+** that it builds come above them, the outermost first.  Raises when the stack
+** cannot grow. */
 #define BUILD_SLOTS 3
 void build_init(build_Builder *b, lua_State *L);
 
-/* Pushes what it takes to keep the order of the members of those objects that
-** are members called "properties" (core_push_property_order), before the first
-** value is built. */
+/* Keeps the order of the members of objects that are members named "properties"
+** (core_push_property_order).  Pushes a value; call it before the first value
+** is built. */
 void build_keep_order(build_Builder *b);
 
-/* The next value is built above what is on the stack now. */
+/* Builds the next value above the current top of the stack. */
 void build_restart(build_Builder *b);
 
-/* Pushes a string; the builder is none the wiser. */
+/* Pushes a string without adding it to a container. */
 static inline void build_push_string(const build_Builder *b, const char *s,
                                      size_t len) {
   if (len <= STRINGS_MAX_LEN) {
@@ -78,13 +78,12 @@ static inline void build_push_string(const build_Builder *b, const char *s,
   }
 }
 
-/* The values of the builder are on another stack, or on that of another call;
-** it has BUILD_WAITING free slots. */
+/* Tells the builder that its values were moved to another stack, or to that of
+** another call, with BUILD_WAITING free slots. */
 void build_move(build_Builder *b, lua_State *L);
 
-/* An allocator whose blocks are Lua's to collect, all kept alive by the table
-** that build_init pushed. Raises Lua's memory error instead of returning NULL.
-*/
+/* An allocator whose blocks Lua collects; the table that build_init pushed
+** keeps them alive.  Raises Lua's memory error instead of returning NULL. */
 ops_Alloc build_alloc(build_Builder *b);
 
 #endif

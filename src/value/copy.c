@@ -1,11 +1,11 @@
 /*
-** copy.c - copies of values that share no table with them.
+** copy.c - deep copies of values.
 */
 #include "value/core.h"
 
-/* Pushes what stands for the value at `i` in the copy: itself, unless it is a
-** table.  A table that comes for the first time gets a new one in `known`, a
-** table original -> copy that is also the queue of those to be filled. */
+/* Pushes the copy of the value at `i`: the value itself, unless it is a table.
+** The first time a table occurs, a new one is added to `known`, a table
+** original -> copy that is also the queue of tables to fill. */
 static void push_stand_in(lua_State *L, int i, int known, size_t *queued) {
   lua_pushvalue(L, i);
   if (lua_type(L, -1) != LUA_TTABLE) return;
@@ -22,8 +22,8 @@ static void push_stand_in(lua_State *L, int i, int known, size_t *queued) {
   lua_remove(L, -2);
 }
 
-/* Gives the table on top the metatable of the one at `original`: marks above
-** all.  None that has a finalizer, which would run for the copy as well. */
+/* Gives the table on top the metatable of the one at `original`, mainly for
+** marks; not one with a finalizer, which would run for the copy as well. */
 static void copy_metatable(lua_State *L, int original) {
   if (!lua_getmetatable(L, original)) return;
   if (value_push_field(L, -1, "__gc") == LUA_TNIL) {
@@ -34,13 +34,13 @@ static void copy_metatable(lua_State *L, int original) {
   }
 }
 
-/* A copy of the properties of a schema has their order. */
+/* Copies the order of a schema's properties. */
 static void copy_orders(lua_State *L, int known, size_t queued) {
   int order = lua_gettop(L) + 1;
   size_t at;
   core_push_property_order(L);
   lua_pushnil(L);
-  if (lua_next(L, order)) { /* else nobody keeps any */
+  if (lua_next(L, order)) { /* some table has an order */
     for (at = 1; at <= queued; at++) {
       lua_settop(L, order);
       ops_rawgeti(L, known, at);
@@ -62,7 +62,8 @@ void value_push_copy(lua_State *L, int i) {
   push_stand_in(L, i, known, &queued);
   for (at = 1; at <= queued; at++) {
     ops_rawgeti(L, known, at);
-    push_stand_in(L, original, known, &queued); /* original + 1: its copy */
+    push_stand_in(L, original, known,
+                  &queued); /* the copy is at original + 1 */
     lua_pushnil(L);
     while (lua_next(L, original)) {
       lua_pushvalue(L, -2);

@@ -73,7 +73,7 @@ void core_push_integer(lua_State *L, int64_t n) {
 #endif
 }
 
-/* Makes metatable `name`, keeps it in the registry under `key` and in the
+/* Makes metatable `name`, stores it in the registry under `key` and in the
 ** module table as `field`; returns its address. */
 static const void *open_mark(lua_State *L, core_State *core, int key,
                              const char *name, const char *field) {
@@ -88,8 +88,8 @@ static const void *open_mark(lua_State *L, core_State *core, int key,
   return address;
 }
 
-/* One in each Lua state, as the marks are: under a name, however often the
-** module is opened. */
+/* One table in each Lua state, as for the marks: stored under a name, so that
+** it stays the same when the module is opened again. */
 static void open_property_order(lua_State *L, core_State *core) {
   if (luaL_newmetatable(L, "operations.property_order")) {
     lua_pushnil(L);

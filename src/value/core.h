@@ -1,6 +1,6 @@
 /*
-** core.h - shared by the Lua-facing parts of operations.core: one state per
-** Lua state (core.c), and how a Lua value is read as a JSON value (value.c).
+** core.h - shared by the Lua-facing parts of operations.core: one state per Lua
+** state (core.c), and reading a Lua value as a JSON value (value.c).
 */
 #ifndef OPERATIONS_CORE_H
 #define OPERATIONS_CORE_H
@@ -12,16 +12,16 @@
 
 #define CORE_ERROR_NAME "operations.base.error"
 
-/* Addresses of values that the module table anchors. Owned by Lua: a full
-** userdata, upvalue 1 of every function of operations.core. */
+/* Addresses of values that the module table keeps alive.  A full userdata owned
+** by Lua, upvalue 1 of every function of operations.core. */
 typedef struct core_State {
   const void *array_mt, *object_mt, *error_mt;
   const void *foreign_null; /* vim.NIL, or NULL */
   void *wide;               /* value/integer.c: a metatable, or LuaJIT's box */
   int foreign_marks;        /* how many foreign metatables are known */
-  struct strings_Set *strings; /* of JSON texts; the registry anchors them */
+  struct strings_Set *strings; /* of JSON texts; kept alive by the registry */
   struct core_Random *random;  /* NULL: ask the system each time */
-  uint64_t seed;               /* of hashes, another in each Lua state */
+  uint64_t seed;               /* of hashes; differs in each Lua state */
 } core_State;
 
 static inline core_State *core_state(lua_State *L) {
@@ -35,8 +35,8 @@ ops_Alloc core_alloc(lua_State *L);
 ** its upvalue 1. */
 void core_setfuncs(lua_State *L, const luaL_Reg *funcs);
 
-/* Makes a type of userdata: its methods, each with the core state as upvalue 1,
-** and what the collector calls; both may be NULL. */
+/* Makes a userdata type: its methods, each with the core state as upvalue 1,
+** and its __gc; both may be NULL. */
 void core_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
                    lua_CFunction gc);
 
@@ -52,22 +52,22 @@ void core_push_error(lua_State *L, const char *code, const char *message,
 /* Milliseconds since the Unix epoch. */
 int64_t core_now(void);
 
-/* Pushes a count: exact, as Lua's integer subtype where there is one.  On
-** LuaJIT the caller sees to it that it is within +-2^53 (integer_push). */
+/* Pushes a count as an exact number, an integer on Lua 5.4.  On LuaJIT it must
+** be within +-2^53; see integer_push otherwise. */
 void core_push_integer(lua_State *L, int64_t n);
 
 /* Pushes the table `properties` of a schema -> list of their names in the order
-** in which a document has them; weak, so that only tables in use are in it. */
+** of the document; its keys are weak. */
 void core_push_property_order(lua_State *L);
 
 /* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
 ** Lua registry and the module table on top of the stack. */
 void core_open_marks(lua_State *L);
 
-/* Makes `metatable` the array mark that decoding and casting set. */
+/* Sets the metatable that marks arrays made by decoding and casting. */
 void core_set_array_mark(lua_State *L, int metatable);
 
-/* Understands the metatable at `metatable` as a mark. */
+/* Accepts the metatable at `metatable` as a mark. */
 void core_add_foreign_mark(lua_State *L, int metatable, int mark);
 
 typedef enum value_Kind {
@@ -76,36 +76,36 @@ typedef enum value_Kind {
   VALUE_NUMBER, /* wide integers too; may be NaN or infinite */
   VALUE_STRING,
   VALUE_ARRAY,  /* marked as one, or has a value at [1] */
-  VALUE_OBJECT, /* marked as one, or a non-empty table without [1] */
+  VALUE_OBJECT, /* marked as one, or not empty and without [1] */
   VALUE_EMPTY,  /* an unmarked empty table: array or object, as the reader likes
                  */
-  VALUE_OTHER   /* nil, a function, a thread, an unknown userdata */
+  VALUE_OTHER   /* nil, a function, a thread, another userdata */
 } value_Kind;
 
-/* What the value at `i` is as JSON.  Never raises, looks at no metamethod. An
-** unmarked table with [1] and string keys as well says VALUE_ARRAY here; who
-** walks it finds the stray keys with value_array_length. */
+/* The JSON kind of the value at `i`.  Never raises, ignores metamethods.  An
+** unmarked table with [1] and string keys is VALUE_ARRAY here;
+** value_array_length finds the stray keys. */
 value_Kind value_kind(lua_State *L, const core_State *core, int i);
 
 typedef enum value_Mark { MARK_NONE, MARK_ARRAY, MARK_OBJECT } value_Mark;
 
-/* The mark of the table at `i`: our metatables, the registered foreign ones
+/* The mark of the table at `i`: our metatables, registered foreign ones
 ** (cjson.array_mt, vim.empty_dict's), or a __jsontype field. */
 value_Mark value_mark(lua_State *L, const core_State *core, int i);
 
-/* Is the table at `i` an array: marked as one, or with a value at [1] and
-** unmarked? */
+/* Is the table at `i` an array: marked as one, or unmarked with a value at
+** [1]? */
 bool value_is_array(lua_State *L, const core_State *core, int i);
 
-/* The length of the array at `i`, or -1 when it has keys beside 1..n (holes,
-** string keys).  Walks all of it: nothing tells which keys are in the hash
-** part, where n may be the last one in the walk in spite of others before. */
+/* The length of the array at `i`, or -1 when it has other keys than 1..n
+** (holes, string keys).  Visits every key: Lua does not tell which keys are in
+** the hash part, where n may come last although other keys come before. */
 ptrdiff_t value_array_length(lua_State *L, int i);
 
-/* The same at a glance: how the walk begins and ends, which is all of it for up
-** to three items.  Holes are the caller's to find.  Of more items whose indices
-** are in the hash part, where only a program that sets them out of their order
-** gets them, a stray key may be missed: not for what copies or writes. */
+/* The same in constant time, from the first and last keys of the traversal; it
+** is complete for up to three items.  Callers find holes themselves.  With more
+** items in the hash part, where they are only when a program sets indices out
+** of order, a stray key may be missed: do not use it to copy or write. */
 ptrdiff_t value_glance_length(lua_State *L, int i);
 
 /* Is the value at `i` the number n? */
@@ -123,21 +123,22 @@ typedef struct value_Name {
 } value_Name;
 
 /* Pushes a block with the string keys of the table at `i` in byte order, and
-** tells how many: what is made of them is the same in every process. */
+** sets their number, so that results are the same in every process. */
 value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
 
-/* The name of a kind for people: "null", "boolean", "integer", "number",
-** "string", "array", "object", or Lua's type name for other types. */
+/* The name of a kind for messages: "null", "boolean", "integer", "number",
+** "string", "array", "object", or the Lua type of other values. */
 const char *value_type_name(lua_State *L, const core_State *core, int i);
 
-/* The same, but "NaN" and "infinity" of the numbers that JSON has not. */
+/* As value_type_name, but "NaN" and "infinity" for numbers that JSON lacks. */
 const char *value_describe(lua_State *L, const core_State *core, int i);
 
-/* Pushes raw t[key] of the table at `t`, nil when it is no table; its type. */
+/* Pushes raw t[key] of the table at `t`, nil when it is not a table; its
+** type. */
 int value_push_field(lua_State *L, int t, const char *key);
 
-/* Pushes the value at `i`, or a copy that shares no table with it: however
-** deep, each table once, wherever it occurs.  Metatables stay. */
+/* Pushes the value at `i`, or a deep copy of a table: any depth, one copy of
+** each table however often it occurs.  Metatables are kept. */
 void value_push_copy(lua_State *L, int i);
 
 #endif

@@ -26,7 +26,8 @@ int integer_compare_double(double a, integer_Value b) {
   if (a >= TWO_TO_64) return 1;
   if (a < -TWO_TO_63) return -1;
   if (from_double(a, &whole)) return integer_compare(whole, b);
-  order = integer_compare(integer_of((int64_t)a), b); /* small: a fraction */
+  order = integer_compare(integer_of((int64_t)a),
+                          b); /* close to zero: there may be a fraction */
   if (order != 0) return order;
   return a < (double)(int64_t)a ? -1 : 1;
 }
@@ -109,8 +110,8 @@ void integer_push(lua_State *L, const core_State *core, integer_Value n) {
   lua_setmetatable(L, -2);
 }
 
-/* -1, 0, 1: how the first argument stands to the second; one of them is a wide
-** integer.  NOT_ORDERED beside NaN. */
+/* -1, 0, 1: the first argument is less, equal, greater; one of them is a wide
+** integer.  NOT_ORDERED when the other is NaN. */
 static int order(lua_State *L) {
   const core_State *core = core_state(L);
   integer_Value a = integer_of(0), b = integer_of(0);
@@ -122,7 +123,7 @@ static int order(lua_State *L) {
   return whole ? -integer_compare_double(d, a) : integer_compare_double(d, b);
 }
 
-/* integer:__eq(other), asked of two userdata only */
+/* integer:__eq(other); Lua calls it for two userdata only */
 static int wide_eq(lua_State *L) {
   integer_Value n;
   lua_pushboolean(L, integer_read(L, core_state(L), 1, &n) &&
@@ -131,13 +132,13 @@ static int wide_eq(lua_State *L) {
   return 1;
 }
 
-/* a < b, of an integer and a number or another one */
+/* integer:__lt(other), for numbers and wide integers */
 static int wide_lt(lua_State *L) {
   lua_pushboolean(L, order(L) < 0);
   return 1;
 }
 
-/* a <= b */
+/* integer:__le(other) */
 static int wide_le(lua_State *L) {
   lua_pushboolean(L, order(L) <= 0);
   return 1;
@@ -169,8 +170,8 @@ void integer_open(lua_State *L) {
 
 #else
 
-/* The C API neither makes a cdata nor tells its type. lua_topointer gives the
-** address of its payload, so that `box` is memory that both sides see. */
+/* The C API can neither make a cdata nor tell its type.  lua_topointer returns
+** the address of its payload, so `box` is memory that C and Lua share. */
 static const char functions[] =
     "local ffi = require('ffi')\n"
     "local istype = ffi.istype\n"
@@ -218,7 +219,7 @@ bool integer_is_wide(lua_State *L, const core_State *core, int i,
   return true;
 }
 
-/* Is it a number's to hold? */
+/* Can a number hold it exactly? */
 static bool is_safe(integer_Value n) {
   return !n.above && (int64_t)n.bits <= OPS_MAX_SAFE_INTEGER &&
          (int64_t)n.bits >= -OPS_MAX_SAFE_INTEGER;
@@ -246,7 +247,8 @@ void integer_open(lua_State *L) {
     ops_rawsetp(L, LUA_REGISTRYINDEX, key_of(core, KEY_UNSIGNED));
     ops_rawsetp(L, LUA_REGISTRYINDEX, key_of(core, KEY_SIGNED));
     ops_rawsetp(L, LUA_REGISTRYINDEX, key_of(core, KEY_KIND));
-    core->wide = (void *)lua_topointer(L, -1); /* KEY_SIGNED's holds it */
+    core->wide = (void *)lua_topointer(
+        L, -1); /* the function under KEY_SIGNED keeps it alive */
   }
   lua_settop(L, top);
 }

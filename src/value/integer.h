@@ -1,7 +1,7 @@
 /*
-** integer.h - integers of 64 bits, whatever holds them in Lua: a number, or a
-** wide integer where a number would round: int64_t and uint64_t of LuaJIT's
-** FFI, and on Lua 5.4 a userdata for 2^63 to 2^64-1.
+** integer.h - 64-bit integers in Lua: as a number, or as a wide integer where a
+** number would round.  Wide integers are int64_t and uint64_t of LuaJIT's FFI,
+** and on Lua 5.4 a userdata for 2^63 to 2^64-1.
 */
 #ifndef OPERATIONS_VALUE_INTEGER_H
 #define OPERATIONS_VALUE_INTEGER_H
@@ -15,12 +15,12 @@
 #define INTEGER_WIDE_TYPE 10
 #endif
 
-/* Bytes that integer_format may write, and a '\0' besides. */
+/* Bytes that integer_format may write, plus one for a '\0'. */
 #define INTEGER_ROOM 24
 
 typedef struct integer_Value {
-  uint64_t bits; /* those of an int64_t, unless it is ... */
-  bool above;    /* ... more than INT64_MAX: then they are the number */
+  uint64_t bits; /* of an int64_t, unless `above` is set */
+  bool above;    /* the bits are an uint64_t above INT64_MAX */
 } integer_Value;
 
 static inline integer_Value integer_of(int64_t n) {
@@ -33,29 +33,29 @@ static inline integer_Value integer_of_unsigned(uint64_t n) {
   return value;
 }
 
-/* Once, at open. */
+/* Called once when the module opens. */
 void integer_open(lua_State *L);
 
-/* Is the value at `i`, of type INTEGER_WIDE_TYPE, a wide integer, and which?
-** On LuaJIT a function of Lua is called, which may be out of memory. */
+/* Is the value at `i`, of type INTEGER_WIDE_TYPE, a wide integer?  Sets it.  On
+** LuaJIT this calls a Lua function, which may run out of memory. */
 bool integer_is_wide(lua_State *L, const core_State *core, int i,
                      integer_Value *n);
 
-/* Is the value at `i` a number without fraction or a wide integer, within
-** 64 bits, and which?  (1.0 is one.) */
+/* Is the value at `i` a number without fraction or a wide integer, within 64
+** bits?  Sets it.  (1.0 is one.) */
 bool integer_read(lua_State *L, const core_State *core, int i,
                   integer_Value *n);
 
-/* Pushes the integer: as a number where that is exact, else as a wide integer;
-** its digits, a string, on a LuaJIT without FFI. */
+/* Pushes the integer: a number where that is exact, else a wide integer; on a
+** LuaJIT without FFI its digits as a string. */
 void integer_push(lua_State *L, const core_State *core, integer_Value n);
 
-/* Pushes the text of the number or wide integer at `i`; false, and nothing
-** pushed, when it is neither. */
+/* Pushes the text of the number or wide integer at `i`; false, with nothing
+** pushed, for other values. */
 bool integer_push_text(lua_State *L, const core_State *core, int i);
 
-/* Reads digits after an optional '-'; false when 64 bits do not hold them or
-** there is more in the text. */
+/* Reads digits after an optional '-'; false when they do not fit in 64 bits or
+** other text follows. */
 bool integer_parse(const char *s, size_t len, integer_Value *n);
 
 /* Writes the digits; returns their number; no '\0'. */
@@ -65,7 +65,7 @@ static inline bool integer_is_negative(integer_Value n) {
   return !n.above && (int64_t)n.bits < 0;
 }
 
-/* The number without its sign. */
+/* The absolute value. */
 static inline uint64_t integer_magnitude(integer_Value n) {
   return integer_is_negative(n) ? 0 - n.bits : n.bits;
 }
@@ -74,7 +74,7 @@ static inline double integer_to_double(integer_Value n) {
   return n.above ? (double)n.bits : (double)(int64_t)n.bits;
 }
 
-/* -1, 0, 1: how `a` stands to `b`, exactly. */
+/* -1, 0, 1: `a` is less than, equal to, greater than `b`, exactly. */
 int integer_compare(integer_Value a, integer_Value b);
 int integer_compare_double(double a, integer_Value b);
 

@@ -6,10 +6,10 @@
 #include "value/walk.h"
 #include "base/lines.h"
 
-/* Deeper than this LuaJIT's stack does not go for sure. */
+/* LuaJIT's stack may not be large enough beyond this depth. */
 #define MAX_DEPTH 2000
 #define MAX_INDENT 16
-/* Of a text that comes piece by piece; one in memory has no limit. */
+/* The limit for a text that comes in pieces; one in memory has none. */
 #define DEFAULT_SIZE ((size_t)16 << 20)
 #define MAX_SIZE ((size_t)OPS_MAX_SAFE_INTEGER)
 
@@ -54,7 +54,8 @@ static bool option_boolean(lua_State *L, int i, const char *name) {
   return value;
 }
 
-/* Is the option `name` of the table at `i`, `normal` or "text", the latter? */
+/* Is the option `name` of the table at `i` "text"?  Otherwise it must be
+** `normal` or absent. */
 static bool option_text(lua_State *L, int i, const char *name,
                         const char *normal) {
   const char *value;
@@ -76,7 +77,7 @@ static bool is_among(const char *name, const char *const *names) {
   return *names != NULL;
 }
 
-/* Options are a table with no other keys than `names`, or nothing. */
+/* Checks that the options are absent, or a table with only the keys `names`. */
 static void check_options(lua_State *L, int i, const char *const *names) {
   if (lua_isnoneornil(L, i)) return;
   luaL_checktype(L, i, LUA_TTABLE);
@@ -103,7 +104,7 @@ static void set_count(lua_State *L, const char *name, size_t n) {
   lua_setfield(L, -2, name);
 }
 
-/* Pushes nil and the error object for why reading ended. */
+/* Pushes nil and the error object that says why reading ended. */
 static void push_read_error(lua_State *L, const json_Error *error) {
   char message[JSON_MAX_MESSAGE + 96];
   snprintf(message, sizeof(message),
@@ -118,7 +119,8 @@ static void push_read_error(lua_State *L, const json_Error *error) {
   lua_remove(L, -2);
 }
 
-/* After a handler refused: what the builder cannot do is nest deeper. */
+/* Explains why a handler stopped the reader: the builder cannot nest deeper, or
+** a name occurred twice. */
 static json_Status explain(json_Reader *r, const build_Builder *b,
                            json_Status status) {
   if (status == JSON_STOPPED)
@@ -140,7 +142,7 @@ void json_texts_open(lua_State *L, json_Texts *texts) {
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
 }
 
-/* Pushes what the text says, or nil and the error. */
+/* Pushes the value of the text, or nil and the error. */
 static bool read_text(json_Texts *texts, const char *text, size_t len) {
   lua_State *L = texts->builder.L;
   json_Reader *reader = &texts->reader;
@@ -206,9 +208,9 @@ static int json_decode(lua_State *L) {
   return decode(L, text, len, &options) ? 1 : 2;
 }
 
-/* core.json_line(text, from) -> next, value | next, nil, err: of a text with a
-** JSON text on each line, the one that begins at the byte `from`.  next: where
-** the line behind it begins; nil: there is none. */
+/* core.json_line(text, from) -> next, value | next, nil, err
+** Reads the line of `text` that begins at byte `from` as a JSON text.  next:
+** where the next line begins; nil: this was the last one. */
 static int json_line(lua_State *L) {
   size_t len, from;
   const char *text = luaL_checklstring(L, 1, &len), *end;
@@ -232,13 +234,13 @@ static int json_line(lua_State *L) {
 
 /* --- decoding lines ------------------------------------------------------ */
 
-/* Upvalue of what json_lines returns, beside the core state. */
+/* Upvalue of the functions that json_lines returns, beside the core state. */
 #define LINES_SELF lua_upvalueindex(2)
 
 typedef struct Lines {
   lines_Queue queue;
   bool ordered; /* the order of properties is kept */
-  bool busy;    /* stays set when Lua ran out of memory */
+  bool busy;    /* stays set after Lua's memory error */
 } Lines;
 
 static Lines *to_lines(lua_State *L) {
@@ -267,7 +269,7 @@ static int push_dropped(lua_State *L, const lines_Line *line) {
   return 5;
 }
 
-/* Pushes the value of a line, or nil and the error: how many. */
+/* Pushes the value of a line, or nil and the error; returns their number. */
 static int push_line(lua_State *L, const Lines *lines, const lines_Line *line) {
   json_Texts texts;
   json_texts_open(L, &texts);
@@ -275,7 +277,7 @@ static int push_line(lua_State *L, const Lines *lines, const lines_Line *line) {
   return json_texts_push(&texts, line->bytes, line->len) ? 1 : 2;
 }
 
-/* next() -> value | nil, err, line | nil, nil, first, last, size | nil */
+/* next() -> value | nil, err, line | nil, nil, first, last, size | nothing */
 static int lines_next(lua_State *L) {
   Lines *lines = to_lines(L);
   lines_Line line;
@@ -283,7 +285,7 @@ static int lines_next(lua_State *L) {
   int count;
   if (found == LINES_NONE) return 0;
   if (found == LINES_DROPPED) return push_dropped(L, &line);
-  lines->busy = true; /* the line is borrowed, a finalizer may come by */
+  lines->busy = true; /* the line is borrowed while a finalizer may run */
   count = push_line(L, lines, &line);
   if (count == 2) {
     lua_pushlstring(L, line.bytes, line.len);
@@ -298,11 +300,11 @@ static int lines_gc(lua_State *L) {
   return 0;
 }
 
-/* core.json_lines(max, ordered?) -> feed, next: JSON texts, one on each line,
-** of bytes cut anywhere.  After each `feed`, `next` is called until it returns
-** nothing.  Of a line with more than `max` bytes, the first and the last ones
-** are told, and how many it has; blank lines are none.  The order of properties
-** is kept when `ordered`. */
+/* core.json_lines(max, ordered?) -> feed, next
+** Reads one JSON text per line, from bytes cut anywhere.  After each `feed`,
+** call `next` until it returns nothing.  Of a line with more than `max` bytes,
+** `next` returns its first and last bytes and its size.  Blank lines are
+** skipped.  With `ordered`, the order of properties is kept. */
 static int json_lines(lua_State *L) {
   lua_Number max = luaL_checknumber(L, 1);
   Lines *lines;
@@ -327,18 +329,19 @@ static int json_lines(lua_State *L) {
 
 /* --- decoding piece by piece --------------------------------------------- */
 
-/* Between two calls the builder's part of the stack is parked in a table, its
-** uservalue.  Within a call the stack is: decoder, piece, the builder's. */
+/* Between two calls, the builder's part of the stack is kept in a table,
+** the uservalue.  During a call the stack is: decoder, piece, the builder's
+** part. */
 typedef struct Decoder {
   json_Reader reader;
   build_Builder builder;
-  int parked;          /* how many values are in the table */
-  bool busy, finished; /* busy stays set when Lua ran out of memory */
+  int parked;          /* number of values in the table */
+  bool busy, finished; /* busy stays set after Lua's memory error */
 } Decoder;
 
 #define DECODER_BASE 2
 
-/* Takes the stack above DECODER_BASE into the decoder's table. */
+/* Moves the stack above DECODER_BASE into the decoder's table. */
 static void park(lua_State *L, Decoder *d) {
   int top = lua_gettop(L), i;
   ops_getuservalue(L, 1);
@@ -454,7 +457,7 @@ static int json_encode(lua_State *L) {
 }
 
 /* core.json_members(name, value, ...) -> string | nil, err: the text of an
-** object with these members, in this order; a value that is nil is none */
+** object with these members, in this order, without those whose value is nil */
 static int json_members(lua_State *L) {
   static const walk_Options options = {JSON_DEFAULT_DEPTH, 0, false};
   int i, top = lua_gettop(L);

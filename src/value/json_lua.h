@@ -8,13 +8,13 @@
 
 #define JSON_DEFAULT_DEPTH 512
 
-/* A reader of text after text within one C call; it lives no longer. */
+/* A reader of several texts within one C call; it must not outlive the call. */
 typedef struct json_Texts {
   build_Builder builder;
   json_Reader reader;
 } json_Texts;
 
-/* Pushes what json_texts_push needs to stay where it is. */
+/* Pushes the values that json_texts_push needs; they must stay in place. */
 void json_texts_open(lua_State *L, json_Texts *texts);
 
 /* Pushes the value of the text and returns true, or pushes nil and an error

@@ -4,15 +4,15 @@ void strings_open(lua_State *L) {
   core_State *core = core_state(L);
   core->strings = (strings_Set *)lua_newuserdata(L, sizeof(strings_Set));
   memset(core->strings, 0, sizeof(strings_Set));
-  /* Its array part is complete: to set an item of it takes no memory. */
+  /* A complete array part: setting an item allocates nothing. */
   lua_createtable(L, STRINGS_SLOTS + 1, 0);
   lua_insert(L, -2);
   ops_rawseti(L, -2, STRINGS_SLOTS + 1);
   ops_rawsetp(L, LUA_REGISTRYINDEX, core->strings);
 }
 
-/* Nothing is known of the slots once Lua made a string: a finalizer may have
-** run that reads JSON too. */
+/* A finalizer that reads JSON may run when Lua makes a string, and change the
+** slots. */
 void strings_push_missed(lua_State *L, strings_Set *set, int table, size_t i,
                          const strings_Ends *e, const char *s, size_t len) {
   strings_Slot *slot = &set->slots[i];

@@ -1,11 +1,11 @@
 /*
-** strings.h - short strings that JSON texts repeat, above all their keys:
-** pushed from here, they need no hashing and no search by Lua.
+** strings.h - a cache of short strings that JSON texts repeat, mostly keys:
+** pushing one from here needs no hashing and no lookup by Lua.
 **
 ** One set per Lua state, of at most STRINGS_SLOTS strings of at most
-** STRINGS_MAX_LEN bytes.  A string has two slots beside each other to be in.
-** When both are in use it gets the first when it comes the second time in a row
-** there; so texts without repetition push nothing out.
+** STRINGS_MAX_LEN bytes.  A string can be in two neighbouring slots.  When both
+** are taken it replaces the first one if it is missed there twice in a row; so
+** texts without repetition displace nothing.
 */
 #ifndef OPERATIONS_JSON_STRINGS_H
 #define OPERATIONS_JSON_STRINGS_H
@@ -16,21 +16,21 @@
 #define STRINGS_SLOTS (1 << STRINGS_BITS)
 #define STRINGS_MAX_LEN 40
 
-/* `s` is a string's in Lua, and not moved or collected while the table of the
-** set holds it at the slot's index + 1. */
+/* `s` points into a Lua string, which is not moved or collected while the table
+** of the set holds it at the slot's index + 1. */
 typedef struct strings_Slot {
-  uint64_t first, last; /* bytes at both ends; all of them up to 16 */
+  uint64_t first, last; /* bytes of both ends; all bytes if at most 16 */
   const char *s;        /* NULL when empty */
   uint32_t len;
-  uint32_t seen; /* hash of the string that was missed here last */
+  uint32_t seen; /* hash of the string last missed in this slot */
 } strings_Slot;
 
 typedef struct strings_Set {
   strings_Slot slots[STRINGS_SLOTS];
 } strings_Set;
 
-/* Makes the set of this Lua state; core_state(L)->strings is it from then on.
- */
+/* Makes the set of this Lua state; it is core_state(L)->strings from then
+** on. */
 void strings_open(lua_State *L);
 
 /* Pushes the table that strings_push needs. */
@@ -38,8 +38,8 @@ static inline void strings_push_table(lua_State *L) {
   ops_rawgetp(L, LUA_REGISTRYINDEX, core_state(L)->strings);
 }
 
-/* Up to eight bytes from each end of a string: together with the length they
-** tell strings of up to 16 bytes apart. */
+/* Up to eight bytes of each end of a string.  With the length they identify
+** strings of up to 16 bytes. */
 typedef struct strings_Ends {
   uint64_t first, last, hash;
 } strings_Ends;
@@ -80,8 +80,8 @@ static inline bool strings_holds(const strings_Slot *slot,
          (len <= 16 || memcmp(slot->s + 8, s + 8, len - 16) == 0);
 }
 
-/* Pushes the string of which `e` are the ends; `table` is the stack index of
-** what strings_push_table pushed. */
+/* Pushes the string whose ends are `e`; `table` is the stack index of the value
+** that strings_push_table pushed. */
 static inline void strings_push(lua_State *L, strings_Set *set, int table,
                                 const strings_Ends *e, const char *s,
                                 size_t len) {

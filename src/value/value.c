@@ -1,5 +1,5 @@
 /*
-** value.c - how a Lua value is read as a JSON value (value/core.h, value_...).
+** value.c - reads a Lua value as a JSON value (value/core.h, value_...).
 */
 #include "value/integer.h"
 
@@ -110,7 +110,7 @@ static bool has_only_items(lua_State *L, int i, size_t n) {
 ptrdiff_t value_array_length(lua_State *L, int i) {
   size_t n = 0;
   i = ops_absindex(L, i);
-  /* Nearly always the keys come in their order. */
+  /* The keys nearly always come in order. */
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (value_is_index(L, -2, ++n)) continue;
     lua_pop(L, 2);
@@ -131,7 +131,7 @@ ptrdiff_t value_glance_length(lua_State *L, int i) {
       return value_array_length(L, i);
     }
     if (at > 1 || n <= 3) continue;
-    at = n - 2; /* a walk goes on from a key that is there */
+    at = n - 2; /* the traversal continues from an existing key */
     lua_pop(L, 1);
     lua_pushinteger(L, (lua_Integer)at);
     if (ops_rawgeti(L, i, at) == LUA_TNIL) {

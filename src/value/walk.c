@@ -10,18 +10,18 @@
 #define WALK_TYPE "operations.json_text"
 #define INLINE_TEXT 1024
 
-/* The walk keeps the value that it is at on top of the stack. */
+/* The current value of the walk is on top of the stack. */
 typedef struct Walk {
   lua_State *L;
   const core_State *core;
   const walk_Options *options;
-  buffer_Buffer *out; /* `small`, or that of a userdata in slot `owner` */
+  buffer_Buffer *out; /* `small`, or the buffer of the userdata in `owner` */
   buffer_Buffer small;
-  int owner, path, reason; /* stack slots; the last two tell a failure */
+  int owner, path, reason; /* stack slots; path and reason describe a failure */
   int first;               /* the slot of the outermost value ... */
-  int outer;               /* ... and how many levels are around that */
+  int outer;               /* ... and the number of levels around it */
   int depth;
-  int path_depth; /* levels of the path of a failure that are told */
+  int path_depth; /* levels of a failure's path that are shown */
   char small_text[INLINE_TEXT];
 } Walk;
 
@@ -36,7 +36,7 @@ void walk_open(lua_State *L) {
   core_new_type(L, WALK_TYPE, NULL, text_gc);
 }
 
-/* A buffer within the C stack does not grow. */
+/* A buffer on the C stack does not grow. */
 static void *refuse(void *ud, void *p, size_t old_size, size_t new_size) {
   (void)ud, (void)p, (void)old_size, (void)new_size;
   return NULL;
@@ -50,7 +50,7 @@ static void start_small(Walk *w) {
   w->out = &w->small;
 }
 
-/* Room for `extra` more bytes, or Lua's memory error. */
+/* Makes room for `extra` more bytes, or raises Lua's memory error. */
 static void reserve(Walk *w, size_t extra) {
   lua_State *L = w->L;
   if (w->out == &w->small) {
@@ -85,7 +85,7 @@ static void put_text(Walk *w, const char *s, size_t len) {
 
 /* --- failure ------------------------------------------------------------- */
 
-/* The reason is the string on top of the stack, which it pops. */
+/* Fails with the string on top of the stack as the reason; pops it. */
 static bool fail_with(Walk *w) {
   lua_replace(w->L, w->reason);
   lua_pushliteral(w->L, "");
@@ -98,8 +98,8 @@ static bool fail(Walk *w, const char *reason) {
   return fail_with(w);
 }
 
-/* Puts "/" and the key at `i` before the path of the failure: copied at each
-** level, of which there are at most max_depth. */
+/* Prepends "/" and the key at `i` to the path of the failure.  The path is
+** copied at each level; there are at most max_depth levels. */
 static bool failed_in_member(Walk *w, int i) {
   lua_State *L = w->L;
   if (w->depth-- > w->path_depth) return false;
@@ -126,8 +126,8 @@ static bool is_among(lua_State *L, int first, int i) {
   return false;
 }
 
-/* Too deep, often because of a cycle: the path then ends where a table comes
-** for the second time. */
+/* Fails at the depth limit, often because of a cycle: the path then ends where
+** a table occurs for the second time. */
 static bool fail_depth(Walk *w) {
   int top = lua_gettop(w->L), depth = w->outer, i;
   for (i = w->first; i <= top; i++) {
@@ -142,7 +142,7 @@ static bool fail_depth(Walk *w) {
   return fail_with(w);
 }
 
-/* The key at -2 of an object is no string. */
+/* Fails because the key at -2 of an object is not a string. */
 static bool fail_key(Walk *w) {
   lua_State *L = w->L;
   const char *type = value_type_name(L, w->core, -2);
@@ -182,8 +182,8 @@ static bool write_number(Walk *w, int i) {
     return json_write_integer(w->out, lua_tointeger(w->L, i));
 #endif
   value = lua_tonumber(w->L, i);
-  if (isnan(value)) return fail(w, "NaN is no JSON number");
-  if (isinf(value)) return fail(w, "an infinite number is no JSON number");
+  if (isnan(value)) return fail(w, "NaN is not a JSON number");
+  if (isinf(value)) return fail(w, "an infinite number is not a JSON number");
   return json_write_double(w->out, value);
 }
 
@@ -198,7 +198,7 @@ static bool write_other(Walk *w) {
     w->out->len += integer_format(w->out->data + w->out->len, n);
     return true;
   }
-  lua_pushfstring(w->L, "%s is no JSON value", luaL_typename(w->L, -1));
+  lua_pushfstring(w->L, "%s is not a JSON value", luaL_typename(w->L, -1));
   return fail_with(w);
 }
 
@@ -216,7 +216,7 @@ static void new_line(Walk *w) {
   w->out->len += spaces;
 }
 
-/* The item on top; pops it. */
+/* Writes the item on top and pops it. */
 static bool write_item(Walk *w, size_t i) {
   if (i > 1) put(w, ',');
   new_line(w);
@@ -225,7 +225,7 @@ static bool write_item(Walk *w, size_t i) {
   return true;
 }
 
-/* The items of an array whose keys do not come in their order. */
+/* Writes an array whose keys do not come in order. */
 static bool write_items(Walk *w) {
   ptrdiff_t length = value_array_length(w->L, -1), i;
   if (length < 0) return fail(w, "an array has keys beside 1 to its length");
@@ -258,8 +258,8 @@ static bool write_array(Walk *w) {
   return true;
 }
 
-/* The member whose key is at `key` and whose value is on top; pops the value.
- */
+/* Writes the member with the key at `key` and the value on top; pops the
+** value. */
 static bool write_member(Walk *w, int key, bool first) {
   lua_State *L = w->L;
   if (lua_type(L, key) != LUA_TSTRING) return fail_key(w);
@@ -284,7 +284,8 @@ static bool write_members(Walk *w) {
   return true;
 }
 
-/* False, and pushes a pair, when a key of the object on top is no string. */
+/* False, with a pair pushed, when the object on top has a key that is not a
+** string. */
 static bool has_only_names(lua_State *L) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) return false;
@@ -328,8 +329,8 @@ static bool write_table(Walk *w) {
   return value_is_array(w->L, w->core, -1) ? write_array(w) : write_object(w);
 }
 
-/* Writes the value on top.  After a failure the stack holds more than before:
-** the path is being made, and then all is dropped. */
+/* Writes the value on top.  After a failure it leaves more values on the stack:
+** they are used for the path, and dropped at the end. */
 static bool write_value(Walk *w) {
   switch (lua_type(w->L, -1)) {
   case LUA_TSTRING: return write_string(w, -1);
@@ -359,7 +360,7 @@ static void push_failure(Walk *w) {
   lua_remove(L, -2);
 }
 
-/* The walk uses the stack from here on. */
+/* Begins the walk; it uses the stack above the current top. */
 static void start(Walk *w, lua_State *L, int outer,
                   const walk_Options *options) {
   luaL_checkstack(L, LUA_MINSTACK, "JSON");

@@ -1,5 +1,5 @@
 /*
-** walk.h - Lua values become JSON text.
+** walk.h - writes Lua values as JSON text.
 */
 #ifndef OPERATIONS_JSON_WALK_H
 #define OPERATIONS_JSON_WALK_H
@@ -12,15 +12,16 @@ typedef struct walk_Options {
   bool sort_keys;
 } walk_Options;
 
-/* Once, at open: the type that owns the text while it grows. */
+/* Called once when the module opens: makes the type that owns the growing
+** text. */
 void walk_open(lua_State *L);
 
 /* Pushes the value at `i` as JSON text and returns true; or pushes nil and an
 ** error object and returns false.  Raises only when out of memory. */
 bool walk_encode(lua_State *L, int i, const walk_Options *options);
 
-/* The same for an object whose members are the pairs at first, first + 1 up to
-** `last`, in this order; a member whose value is nil is none. */
+/* As walk_encode, for an object whose members are the pairs at `first`, first +
+** 1 up to `last`, in this order, without those whose value is nil. */
 bool walk_members(lua_State *L, int first, int last,
                   const walk_Options *options);
 

@@ -228,7 +228,7 @@ return function(busted)
     it("is not on the public internet can be refused", function()
       local _, err = get("/echo", { public_only = true })
       assert.equal("connect", err.details.kind)
-      assert.matches("none of the public internet", err.message)
+      assert.matches("not part of the public internet", err.message)
     end)
   end)
 end

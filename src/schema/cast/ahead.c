@@ -4,9 +4,9 @@
 #include "schema/program/value.h"
 
 #define LONG_LIST 64  /* items */
-#define MAX_NESTING 4 /* objects around a list */
-#define WORK 2000000  /* ns that a step takes */
-#define BETWEEN 8     /* items between two looks at the clock */
+#define MAX_NESTING 4 /* objects around the list */
+#define WORK 2000000  /* ns that a step may take */
+#define BETWEEN 8     /* items between two reads of the clock */
 
 static int64_t now(void) {
   return (int64_t)platform_monotonic();
@@ -20,7 +20,7 @@ typedef struct Search {
   int constants, tables; /* stack indices */
 } Search;
 
-/* The list on top of the stack, whose items `op` describes. */
+/* Adds the list on top of the stack, whose items `op` describes. */
 static void add_list(Search *search, const schema_Op *op) {
   lua_State *L = search->L;
   ahead_Ahead *a = search->ahead;
@@ -43,8 +43,8 @@ static void add_list(Search *search, const schema_Op *op) {
   a->count++;
 }
 
-/* The value on top of the stack: a list, or an object that has some.  Only
-** where one node alone describes it; others may want the value as it is. */
+/* Finds lists in the value on top of the stack, a list or an object.  Only
+** where a single node describes the value; several may need it unchanged. */
 static void find_lists(Search *search, int32_t node, int depth) {
   lua_State *L = search->L;
   const schema_Schema *s = search->ahead->schema;
@@ -99,7 +99,7 @@ ahead_Ahead *ahead_push(lua_State *L, int schema, int v) {
 
 /* --- casting the items --------------------------------------------------- */
 
-/* Casts an item of the list at `from` into the table at `to`. */
+/* Casts one item of the list at `from` into the table at `to`. */
 static void cast_item(cast_Machine *c, ahead_List *list, int from, int to) {
   lua_State *L = c->m.L;
   int slot = lua_gettop(L) + 1;
@@ -108,7 +108,7 @@ static void cast_item(cast_Machine *c, ahead_List *list, int from, int to) {
   c->chosen = false;
   fits = cast_until_stable(c, list->node, slot);
   lua_settop(L, slot);
-  if (c->m.too_deep) return; /* what casts the whole says so */
+  if (c->m.too_deep) return; /* the cast of the whole value reports it */
   if (!fits) {
     list->misfits = true;
     lua_pushboolean(L, 1);
@@ -117,7 +117,7 @@ static void cast_item(cast_Machine *c, ahead_List *list, int from, int to) {
   ops_rawseti(L, to, list->done);
 }
 
-/* Goes on with the list whose tables are at -2 and -1. */
+/* Continues the list whose tables are at -2 and -1. */
 static void cast_some(lua_State *L, ahead_Ahead *a, ahead_List *list,
                       int64_t end) {
   cast_Machine c;
@@ -140,7 +140,7 @@ static void cast_some(lua_State *L, ahead_Ahead *a, ahead_List *list,
   a->left = c.m.left;
   a->made = c.m.made;
   if (!c.m.too_deep) return;
-  list->length = list->done; /* no further */
+  list->length = list->done; /* stop here */
   a->left = 0;
 }
 

@@ -37,8 +37,8 @@ bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   return true;
 }
 
-/* A value that is to stay as it is, seen at once: a scalar that conforms.
-** 1.0 may have to become 1. */
+/* Fast test for a value that stays as it is: a scalar that conforms.  1.0 may
+** have to become 1. */
 static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
                                  int slot, int t) {
 #if OPS_INTEGERS
@@ -49,7 +49,7 @@ static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
   return check_quick(&c->m, n, slot, t);
 }
 
-/* Casts a member whose name or index the step has. */
+/* Casts a member; the step has its name or index. */
 static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
                     const void *table, const char *name, size_t len,
                     size_t index) {
@@ -83,14 +83,14 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
   c->at = step.outer;
 }
 
-/* An object that is being made: members wait on the stack until it is known how
-** many there are, so that the table gets its exact size. */
+/* An object being made.  Its members wait on the stack until their number is
+** known, so that the table gets its exact size. */
 typedef struct Members {
   int out;   /* stack index of the table, or of the nil in its place */
   int pairs; /* keys with values above it */
-  bool any;  /* there are some, stored or not */
-  bool odd;  /* there is something that is asked for and not described */
-  int hint;  /* members expected, for a table made early */
+  bool any;  /* it has members, stored or not */
+  bool odd;  /* a required property has no schema of its own */
+  int hint;  /* expected number of members */
 } Members;
 
 static void store(lua_State *L, Members *members, int size) {
@@ -101,27 +101,27 @@ static void store(lua_State *L, Members *members, int size) {
   for (; members->pairs > 0; members->pairs--) lua_rawset(L, members->out);
 }
 
-/* Counts a pair that was pushed; returns the height of the stack then. */
+/* Counts a pushed pair; returns the new stack height. */
 static int add_pair(lua_State *L, Members *members) {
   members->any = true;
   if (++members->pairs >= CAST_PAIRS) store(L, members, members->hint);
   return members->out + 2 * members->pairs;
 }
 
-/* Is the member dealt with by name?  What only `required` names is not where
-** others have a say in it. */
+/* Is the member handled by its name?  A name that only `required` lists is not
+** when patterns or additionalProperties also apply. */
 static bool by_name(const schema_Object *object, const schema_Property *p) {
   return p->declared || (object->patterns == 0 && object->additional < 0);
 }
 
-/* Defaults made too many values, before that of `p`.  A limit was reached. */
+/* Stops because defaults made too many values before that of `p`. */
 static bool stop_at(cast_Machine *c, const schema_Property *p) {
   schema_Step step = {c->at, NULL, p->name, p->len, 0};
   return fill_stop(&c->m, &step, p->node, FILL_MANY);
 }
 
-/* What a missing property becomes: its default, or the only value it can have
-** when it is required; pushes nothing, or the value.  Its key is on top of the
+/* Pushes the value for a missing property: its default, or the only value
+** allowed if it is required; or pushes nothing.  Its key is on top of the
 ** stack. */
 static bool push_missing(cast_Machine *c, const schema_Property *p,
                          bool *fits) {
@@ -143,7 +143,8 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   return true;
 }
 
-/* Has a default, or must be there: something to do when it is missing. */
+/* Is there something to do when the property is missing: has it a default, or
+** is it required? */
 static bool misses(const cast_Machine *c, const schema_Property *p) {
   return p->required || (p->default_value != 0 && c->keep < 1);
 }
@@ -160,7 +161,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
                             int slot, Members *members, bool *fits) {
   lua_State *L = c->m.L;
   const schema_Property *p = object->properties, *end = p + object->count;
-  int top = members->out; /* nothing is above it yet */
+  int top = members->out; /* the top of the stack */
   c->m.left -= object->count / CHECK_STEP_ITEMS;
   for (; p < end; p++) {
     int t;
@@ -185,8 +186,8 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
   }
 }
 
-/* The member `key`, `value` on top of the stack, which `properties` does not
-** know: kept as a pair (true), or not. */
+/* Casts the member `key`, `value` on top of the stack, which `properties` does
+** not name.  True: it is kept as a pair. */
 static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
                        bool *fits) {
   lua_State *L = c->m.L;
@@ -217,7 +218,7 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
     c->at = step.outer;
   } else if (!known) {
     const schema_Property *p = program_find(s, object, name, len);
-    if (p != NULL && p->required) *fits = false; /* asked for and refused */
+    if (p != NULL && p->required) *fits = false; /* required and not allowed */
     record_at(c, "stripped", value, 0, name, len);
   }
   return known;
@@ -231,15 +232,15 @@ static bool is_named(const cast_Machine *c, const schema_Object *object,
   return p != NULL && by_name(object, p);
 }
 
-/* May there be more in the result than the properties? */
+/* May the result have other members than the properties? */
 static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
   if (object->patterns > 0 || c->keep >= 2) return true;
   if (object->additional < 0) return object->open;
   return !program_node(c->m.s, object->additional)->is_false;
 }
 
-/* The member `key`, `value` on top of the stack, whose key no JSON can have:
-** kept (true) where others are, unless it must conform. */
+/* Casts the member `key`, `value` on top of the stack, whose key cannot be
+** JSON.  True: it is kept, as other members are, unless it must conform. */
 static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
                      bool *fits) {
   lua_State *L = c->m.L;
@@ -258,7 +259,8 @@ static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
   return false;
 }
 
-/* Properties without a name in the schema: patterns, the rest, omitted ones. */
+/* Casts members by patternProperties and additionalProperties, and omits
+** others. */
 static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
                         Members *members, bool *fits) {
   lua_State *L = c->m.L;
@@ -336,7 +338,8 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   return fits;
 }
 
-/* Takes the items that were cast ahead; returns how many, from the first on. */
+/* Takes the items that were cast ahead; returns how many, from the first
+** one. */
 static COLD size_t take_items(cast_Machine *c, const schema_Op *op, int slot,
                               int out, size_t n, bool *fits) {
   lua_State *L = c->m.L;
@@ -355,7 +358,7 @@ static COLD size_t take_items(cast_Machine *c, const schema_Op *op, int slot,
     }
   }
   lua_settop(L, out);
-  c->changed++; /* perhaps */
+  c->changed++; /* possibly */
   return i;
 }
 
@@ -385,7 +388,8 @@ static void copy_items(lua_State *L, int slot, int out, size_t n) {
   }
 }
 
-/* Does the new array of length `n` have what is asked besides its items? */
+/* Does the new array of length `n` satisfy the instructions besides its
+** items? */
 static bool cast_array_op(cast_Machine *c, const schema_Op *op, int slot,
                           size_t n) {
   switch (op->code) {
@@ -418,7 +422,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   return fits;
 }
 
-/* 1.0 where only integers are wanted becomes 1. */
+/* 1.0 becomes 1 where only integers are allowed. */
 static void cast_integer(cast_Machine *c, const schema_Node *n, int slot) {
 #if OPS_INTEGERS
   lua_State *L = c->m.L;
@@ -445,7 +449,7 @@ static bool check_run(cast_Machine *c, int32_t first, int32_t end, int slot,
   return true;
 }
 
-/* A node without others that apply to the same value: one pass does it all. */
+/* Casts by a node to which no other applies: one pass is enough. */
 static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
                        int slot, uint16_t type) {
   bool fits;
@@ -467,7 +471,7 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
   return fits;
 }
 
-/* A scalar that conforms stays; 1.0 may have to become 1. */
+/* Is it a scalar that conforms and so stays?  1.0 may have to become 1. */
 static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
 #if OPS_INTEGERS
   if (t == LUA_TNUMBER && !lua_isinteger(c->m.L, slot)) return false;
@@ -475,7 +479,7 @@ static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
   return check_node(&c->m, node, slot, t);
 }
 
-/* A scalar that conforms in the end will stay: no other look is needed. */
+/* Is it a scalar that conforms to all nodes and so stays? */
 static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
                                 int t) {
   bool chosen = c->chosen, fits;
@@ -491,8 +495,8 @@ static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
 static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
                        uint16_t type);
 
-/* A node with others that apply to the same value: where only one of them can
-** be meant, it is cast by that one. */
+/* Casts by a node when others apply to the same value: by a single one where
+** the value rules out the rest. */
 static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
                          int slot, int t) {
   int32_t branch;
@@ -514,7 +518,7 @@ static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
   return cast_convert(c, &node, 1, slot, n->types);
 }
 
-/* A limit was reached, within a default or a replacement perhaps. */
+/* Stops at a limit, which a default or a replacement may have reached. */
 static bool give_up(cast_Machine *c, int32_t node, fill_Reason reason) {
   return c->filling + c->making > 0 ? fill_stop(&c->m, c->at, node, reason)
                                     : check_too_deep(&c->m);

@@ -1,13 +1,13 @@
 /*
-** combined.c - casting where several schemas apply to one value: those
-** of allOf and $ref, the branch of a union, of an if (schema/cast/cast.h).
+** combined.c - casting when several schemas apply to one value: those of allOf
+** and $ref, the branch of a union or of an `if` (schema/cast/cast.h).
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
 #include "schema/check/equal.h"
 
-#define MAX_TRIALS 3    /* casts within casts that look for a branch */
-#define MAX_EXPECTED 32 /* members that a new table has room for */
+#define MAX_TRIALS 3    /* nested casts that look for a branch */
+#define MAX_EXPECTED 32 /* members for which a new table has room */
 
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
                    bool weak, int depth);
@@ -16,7 +16,7 @@ static bool fits(cast_Machine *c, int32_t node, int slot) {
   return check_node(&c->m, node, slot, lua_type(c->m.L, slot));
 }
 
-/* Would the value conform to the branch once it is cast to it? */
+/* Does the value conform to the branch after casting? */
 static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
   lua_State *L = c->m.L;
   int changes = c->changes, changed = c->changed, copy;
@@ -38,7 +38,7 @@ static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
   return ok;
 }
 
-/* How much of the value the branch knows. */
+/* The number of members that the branch knows. */
 static int score(cast_Machine *c, int32_t node, int slot) {
   lua_State *L = c->m.L;
   const schema_Node *n =
@@ -66,7 +66,7 @@ static int score(cast_Machine *c, int32_t node, int slot) {
 static int32_t best_branch(cast_Machine *c, const schema_Union *u, int slot) {
   int32_t i, best = -1;
   int most = 0;
-  c->m.left -= u->count; /* for the scores */
+  c->m.left -= u->count; /* the cost of the scores */
   if (c->trials < MAX_TRIALS) {
     for (i = 0; i < u->count && !c->m.too_deep; i++) {
       if (fits_when_cast(c, *program_link(c->m.s, u->first + i), slot))
@@ -87,8 +87,8 @@ static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
   return *program_link(c->m.s, u->first + branch);
 }
 
-/* Where `first` (-1: none) fits, it; else those that fit.  The others that fit
-** too lend their names.  False when none fits. */
+/* Adds `first` if it fits (-1: none), else the branches that fit.  Other
+** branches that fit add only their property names.  False when none fits. */
 static bool gather_fitting(cast_Machine *c, cast_Views *views,
                            const schema_Op *op, int slot, bool weak, int depth,
                            int32_t first) {
@@ -108,8 +108,8 @@ static bool gather_fitting(cast_Machine *c, cast_Views *views,
   return found;
 }
 
-/* The branch of a tag; those that fit; the one that is meant; else the one that
-** comes closest. */
+/* Adds the branch of the tag; else those that fit; else the one that was meant;
+** else the one with the highest score. */
 static void gather_union(cast_Machine *c, cast_Views *views,
                          const schema_Op *op, int slot, bool weak, int depth) {
   const schema_Union *u = program_union(c->m.s, op->a);
@@ -169,7 +169,7 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
     return;
   }
   if (views->count >= CAST_VIEWS || depth > CAST_VIEWS) {
-    check_too_deep(&c->m); /* more than a sane schema has: leave the value */
+    check_too_deep(&c->m); /* more than any real schema has: keep the value */
     return;
   }
   views->nodes[views->count] = node;
@@ -186,13 +186,13 @@ void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
   gather(c, views, node, slot, false, 0);
 }
 
-/* The schemas that apply to one member, together. */
+/* What all schemas together say about one member. */
 typedef struct Verdict {
   int32_t nodes[CAST_VIEWS];
   int count;
-  bool known;     /* some schema names it, or allows all names */
-  bool forbidden; /* some schema allows only the names that it has */
-  bool names;     /* some schema names properties at all */
+  bool known;     /* a schema names it or allows all names */
+  bool forbidden; /* a schema with its own names excludes it */
+  bool names;     /* a schema has property names */
 } Verdict;
 
 static void add_node(Verdict *verdict, int32_t node) {
@@ -230,7 +230,7 @@ static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
   if (known) verdict->known = true;
 }
 
-/* unevaluatedProperties: of what no schema knows. */
+/* unevaluatedProperties: for members that no schema knows. */
 static void ask_unevaluated(cast_Machine *c, const schema_Node *n,
                             Verdict *verdict) {
   int32_t i;
@@ -260,8 +260,8 @@ static void ask(cast_Machine *c, const cast_Views *views, const char *name,
     ask_unevaluated(c, program_node(c->m.s, views->nodes[i]), verdict);
 }
 
-/* Casts the member `key`, `value` on top of the stack and stores it in `out`.
- */
+/* Casts the member `key`, `value` on top of the stack and stores it in
+** `out`. */
 static void cast_member(cast_Machine *c, const cast_Views *views, int key,
                         int out) {
   lua_State *L = c->m.L;
@@ -285,9 +285,9 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
   c->at = step.outer;
 }
 
-/* Pushes what a missing member becomes by its default or only value `constant`,
-** or by force (0), and records it at the member's path; false and nothing
-** pushed when there is nothing to put there.  `node` describes the member. */
+/* Pushes the value for a missing member: its default or only value `constant`,
+** or that of force (0).  Records it at the member's path.  False, with nothing
+** pushed, when there is none.  `node` describes the member. */
 static bool push_missing(cast_Machine *c, Verdict *verdict, int32_t constant,
                          int32_t node) {
   lua_State *L = c->m.L;
@@ -310,8 +310,8 @@ static bool push_missing(cast_Machine *c, Verdict *verdict, int32_t constant,
   return true;
 }
 
-/* A property that `out` lacks: its default, or the only value it can have, or
-** what force makes. */
+/* Adds a property that `out` lacks: its default, its only allowed value, or
+** that of force. */
 static void add_missing(cast_Machine *c, const cast_Views *views, int out,
                         const schema_Property *p) {
   lua_State *L = c->m.L;
@@ -322,7 +322,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   if (constant == 0 && p->required) constant = p->fixed;
   if (c->keep >= 1) constant = 0;
   if (constant == 0 && !(p->required && c->force)) return;
-  if (c->making > 0 && c->stayed > 0) return; /* it cannot conform any more */
+  if (c->making > 0 && c->stayed > 0) return; /* it can no longer conform */
   ops_rawgeti(L, c->m.constants, (size_t)p->key);
   lua_pushvalue(L, -1);
   if (ops_rawget(L, out) == LUA_TNIL) {
@@ -344,7 +344,7 @@ uint16_t cast_types(const cast_Machine *c, const cast_Views *views) {
   return types;
 }
 
-/* About how many members the object will have: tables grow at a cost. */
+/* Estimates the number of members: growing a table is expensive. */
 static int expected_members(const cast_Machine *c, const cast_Views *views) {
   int32_t most = 0;
   int i;
@@ -357,7 +357,7 @@ static int expected_members(const cast_Machine *c, const cast_Views *views) {
   return most < MAX_EXPECTED ? most : MAX_EXPECTED;
 }
 
-/* The members that dependentRequired asks for. */
+/* Adds the members that dependentRequired requires. */
 static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
                            const schema_Node *n) {
   lua_State *L = c->m.L;
@@ -374,7 +374,7 @@ static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
       p.required = true;
       p.key = *program_link(c->m.s, op->a + j);
       ops_rawgeti(L, c->m.constants, (size_t)p.key);
-      p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it */
+      p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it alive */
       lua_pop(L, 1);
       add_missing(c, views, out, &p);
     }
@@ -392,7 +392,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     if (lua_type(L, out + 1) == LUA_TSTRING) {
       cast_member(c, views, out + 1, out);
     } else {
-      if (c->force) c->stayed++; /* nothing replaces a key */
+      if (c->force) c->stayed++; /* a key cannot be replaced */
       lua_pushvalue(L, out + 1);
       lua_insert(L, out + 2);
       lua_rawset(L, out);
@@ -414,7 +414,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
   lua_replace(L, slot);
 }
 
-/* The schemas of item `i`. */
+/* Collects the schemas of item `i`. */
 static int item_nodes(cast_Machine *c, const cast_Views *views, size_t i,
                       int32_t *nodes) {
   int count = 0, j;
@@ -452,7 +452,7 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
   lua_replace(L, slot);
 }
 
-/* Do the schemas say anything of such tables?  If not, the table stays. */
+/* Do the schemas describe such tables?  If not, the table stays. */
 static bool describe(const cast_Machine *c, const cast_Views *views,
                      uint16_t type) {
   int i;

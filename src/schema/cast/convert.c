@@ -1,7 +1,7 @@
 /*
-** convert.c - conversions of scalars that lose nothing: text that is
-** exactly how JSON writes a number or a boolean, and numbers to their text
-** (schema/cast/cast.h, cast_convert).
+** convert.c - lossless conversions of scalars: a text that is exactly the JSON
+** form of a number or a boolean, and numbers to text (schema/cast/cast.h,
+** cast_convert).
 */
 #include "json/number.h"
 #include "schema/cast/cast.h"
@@ -15,12 +15,12 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* The integer whose canonical text `s` is. */
+/* Reads an integer from its canonical text `s`. */
 static bool read_integer(const char *s, size_t len, integer_Value *integer) {
   return (len == 1 || s[s[0] == '-'] != '0') && integer_parse(s, len, integer);
 }
 
-/* A number being read; `s` ends with a '\0'. */
+/* The text of a number; `s` ends with a '\0'. */
 typedef struct Text {
   const char *s;
   uint64_t mantissa;
@@ -44,8 +44,8 @@ static void read_exponent(Text *t) {
   t->exponent += sign * exponent;
 }
 
-/* The double that `s` says, whatever the locale; 0 when it is no decimal number
-** or has more digits than one needs. */
+/* Reads a decimal number in any locale; 0 when `s` is not one, or has more
+** digits than a double needs. */
 static double read_double(const char *s, size_t len) {
   Text t = {s, 0, 0, 0};
   double d;
@@ -61,7 +61,8 @@ static double read_double(const char *s, size_t len) {
   return *s == '-' ? -d : d;
 }
 
-/* Is `s` the text `json`, but for how the exponent is spelt (e+21, e-07)? */
+/* Are `s` and `json` the same text, except for the exponent's form (e+21,
+** e-07)? */
 static bool is_same_number(const char *s, const char *json) {
   bool negative;
   while (*s == *json && *s != '\0' && *s != 'e') s++, json++;
@@ -76,7 +77,7 @@ static bool is_same_number(const char *s, const char *json) {
   return strcmp(s, json) == 0;
 }
 
-/* Pushes the number that `s` is the canonical text of. */
+/* Pushes the number whose canonical text is `s`. */
 static bool push_number_text(lua_State *L, const core_State *core,
                              const char *s, size_t len) {
   char text[JSON_NUMBER_ROOM + 1];
@@ -125,8 +126,8 @@ static uint16_t type_of(const cast_Machine *c, int i) {
   return schema_type_of(c->m.L, c->m.core, i, lua_type(c->m.L, i), 0);
 }
 
-/* Takes the value on top of the stack when it conforms, or has a wanted type
-** in place of an unwanted one. */
+/* Takes the value on top of the stack if it conforms, or has an allowed type
+** and the old value has not. */
 static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot,
                  uint16_t types) {
   lua_State *L = c->m.L;

@@ -5,11 +5,11 @@
 
 typedef struct Filler {
   check_Machine m;
-  const schema_Step *at; /* where in the value */
+  const schema_Step *at; /* the place in the value */
   int depth;
 } Filler;
 
-/* `n` counts the values that are made, which may be `most`. */
+/* `n` is the number of values made, at most `most`. */
 typedef struct Copier {
   check_Machine *m;
   int64_t n, most;
@@ -48,7 +48,7 @@ static void push_copy(Copier *c, int i, int depth) {
   }
 }
 
-/* How many values may be made. */
+/* The maximum number of values that may be made. */
 static int64_t most_values(check_Machine *m) {
   if (m->most_made == 0)
     m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
@@ -85,8 +85,8 @@ static void set_text(lua_State *L, const char *name, const char *text) {
 }
 
 static const char *const reasons[] = {
-    [FILL_DEEP] = "nested too deeply for values to be filled in",
-    [FILL_LONG] = "takes too many steps for values to be filled in",
+    [FILL_DEEP] = "nested too deeply to fill in values",
+    [FILL_LONG] = "takes too many steps to fill in values",
     [FILL_COSTLY] = "its name is too costly to match",
 };
 
@@ -125,7 +125,7 @@ bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
 
 static bool fill(Filler *f, int32_t node, int v);
 
-/* Makes slot `v` hold a shallow copy, once. */
+/* Copies the table in slot `v`, once; the copy is shallow. */
 static void own(Filler *f, int v, bool *owned) {
   lua_State *L = f->m.L;
   int copy;
@@ -143,7 +143,7 @@ static void own(Filler *f, int v, bool *owned) {
   lua_replace(L, v);
 }
 
-/* Fills the member whose key and value are on top of the stack. */
+/* Fills in the member whose key and value are on top of the stack. */
 static void fill_member(Filler *f, int32_t node, int v, bool *owned,
                         const schema_Step *at) {
   lua_State *L = f->m.L;
@@ -188,7 +188,7 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
   }
 }
 
-/* Members that patternProperties or additionalProperties know. */
+/* Fills in members that patternProperties or additionalProperties describe. */
 static void fill_others(Filler *f, const schema_Object *object, int v,
                         bool *owned) {
   lua_State *L = f->m.L;
@@ -198,7 +198,7 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
   if (object->patterns == 0 &&
       (object->additional < 0 || !program_node(s, object->additional)->fills))
     return;
-  lua_pushvalue(L, v); /* the table that is walked stays as it is */
+  lua_pushvalue(L, v); /* traverses the original table */
   walked = lua_gettop(L);
   lua_pushnil(L);
   while (lua_next(L, walked)) {
@@ -268,7 +268,7 @@ static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
   }
 }
 
-/* Fills the value in slot `v`; true when the slot holds a copy now. */
+/* Fills in the value in slot `v`; true when the slot holds a copy now. */
 static bool fill(Filler *f, int32_t node, int v) {
   const schema_Node *n = program_node(f->m.s, node);
   check_Scope scope;
@@ -278,7 +278,7 @@ static bool fill(Filler *f, int32_t node, int v) {
   if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE || f->m.too_deep)
     return false;
   if (f->depth >= FILL_MAX_DEPTH || !ops_checkstack(f->m.L, 16))
-    return fill_stop(&f->m, f->at, node, FILL_DEEP); /* perhaps a cycle */
+    return fill_stop(&f->m, f->at, node, FILL_DEEP); /* possibly a cycle */
   if (!check_steps(&f->m, 1)) return fill_stop(&f->m, f->at, node, FILL_LONG);
   type = schema_type_of(f->m.L, f->m.core, v, LUA_TTABLE, n->types);
   scope.outer = f->m.scope;

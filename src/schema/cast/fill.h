@@ -1,5 +1,5 @@
 /*
-** fill.h - defaults for what a value lacks; nothing else is changed.
+** fill.h - fills in missing defaults; changes nothing else.
 */
 #ifndef OPERATIONS_SCHEMA_FILL_H
 #define OPERATIONS_SCHEMA_FILL_H
@@ -10,27 +10,29 @@
   100000 /* that defaults and force may make, and CHECK_VALUE_STEPS            \
             more for each value within the outermost one */
 
-/* Pushes the value, or a copy where defaults were filled in; false, and an
-** array with one issue pushed in its place, when a limit was reached. */
+/* Pushes the value, or a copy with defaults filled in.  False, with an array of
+** one issue pushed instead, when a limit was reached. */
 bool fill_value(lua_State *L, int schema, int v);
 
-/* Pushes a deep copy of a default, or of a scalar itself; tables get the marks
-** of the original.  False, and nothing pushed, when defaults made too much. */
+/* Pushes a deep copy of a default; tables get the marks of the original. False,
+** with nothing pushed, when defaults made too many values. */
 bool fill_push_default(check_Machine *m, int32_t constant);
 
-/* Defaults or force made `n` values; false when that is too many. */
+/* Counts `n` values made by defaults or force; false when there are too
+** many. */
 bool fill_count(check_Machine *m, int64_t n);
 
 typedef enum fill_Reason {
   FILL_MANY,
-  FILL_FORCED, /* the same, with what force made */
+  FILL_FORCED, /* too many values, made by force */
   FILL_DEEP,
   FILL_LONG,
   FILL_COSTLY
 } fill_Reason;
 
-/* Defaults stop at `at`, by `node`: notes it in slot m->problem, as an array
-** with one issue, unless another is there already.  A limit was reached. */
+/* Stops filling in at `at`, by `node`: stores an array with one issue in
+** slot m->problem, unless it has one already.  Sets the machine's limit as
+** reached. */
 bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
                fill_Reason reason);
 

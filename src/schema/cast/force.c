@@ -1,8 +1,7 @@
 /*
-** force.c - replaces a misfit by what its schemas say themselves: `default`,
-** `const`, the first of `enum`, or the empty value of its type.  Nothing is
-** invented: where none of these conforms, the misfit stays
-** (schema/cast/cast.h, cast_force).
+** force.c - replaces a misfit by a value from its schemas: `default`, `const`,
+** the first of `enum`, or the empty value of its type.  If none of these
+** conforms, the misfit stays (schema/cast/cast.h, cast_force).
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
@@ -10,7 +9,7 @@
 
 #include <math.h>
 
-#define MOST_MAKING 64 /* replacements within replacements */
+#define MOST_MAKING 64 /* nested replacements */
 
 /* A value to replace, and all schemas that apply to it. */
 typedef struct Misfit {
@@ -18,10 +17,10 @@ typedef struct Misfit {
   const int32_t *nodes;
   int count;
   cast_Views views;
-  int64_t made; /* the machine's count before any was made for this one */
+  int64_t made; /* the machine's count before this one */
 } Misfit;
 
-/* Fills in what the new table at `at` lacks, as in any other; unlisted. */
+/* Fills in defaults of the new table at `at`; records no changes. */
 static void complete(Misfit *m, int at) {
   cast_Machine *c = m->c;
   int changes = c->changes, changed = c->changed, stayed = c->stayed;
@@ -34,7 +33,7 @@ static void complete(Misfit *m, int at) {
   c->stayed = stayed;
 }
 
-/* Leaves the value on top of the stack if it conforms, else pops it. */
+/* Keeps the value on top of the stack if it conforms, else pops it. */
 static bool keep(Misfit *m) {
   cast_Machine *c = m->c;
   int at = lua_gettop(c->m.L);
@@ -53,7 +52,7 @@ static bool keep_completed(Misfit *m) {
   return keep(m);
 }
 
-/* Too many values were made. */
+/* Stops because too many values were made. */
 static bool stop(Misfit *m) {
   cast_Machine *c = m->c;
   return fill_stop(&c->m, c->at, m->count > 0 ? m->nodes[0] : c->m.s->root,
@@ -64,12 +63,12 @@ static bool push_constant(Misfit *m, int32_t constant) {
   return fill_push_default(&m->c->m, constant) || stop(m);
 }
 
-/* One value is about to be made. */
+/* Counts a value about to be made. */
 static bool make_one(Misfit *m) {
   return fill_count(&m->c->m, 1) || stop(m);
 }
 
-/* The default of one of the schemas, or their const or first enum value. */
+/* Takes a schema's default, const or first enum value. */
 static bool take_named(Misfit *m) {
   const schema_Schema *s = m->c->m.s;
   int i;
@@ -99,10 +98,10 @@ static bool take_number(Misfit *m, double d) {
   return keep(m);
 }
 
-/* The bounds that decide where several schemas have some. */
+/* The tightest bounds of all schemas. */
 typedef struct Range {
-  const schema_Op *low, *high; /* NULL: unbounded */
-  double unit;                 /* multipleOf, 1 when none is given */
+  const schema_Op *low, *high; /* NULL: no bound */
+  double unit;                 /* multipleOf; 1 without one */
 } Range;
 
 static Range find_range(const Misfit *m) {
@@ -128,8 +127,8 @@ static Range find_range(const Misfit *m) {
   return r;
 }
 
-/* The bound itself, or the multiple of the unit next to it in `direction`; that
-** may be one further for a bound that is excluded. */
+/* Takes the bound, or the next multiple of the unit in `direction`; one further
+** for an exclusive bound. */
 static bool take_next(Misfit *m, const schema_Op *op, double unit,
                       int direction) {
   double inverse = 1 / unit, d, k;
@@ -138,7 +137,7 @@ static bool take_next(Misfit *m, const schema_Op *op, double unit,
   if (op == NULL) return false;
   if (program_integer_bound(op, &bound)) {
     if (!make_one(m)) return false;
-    integer_push(m->c->m.L, m->c->m.core, bound); /* beyond 2^53, too */
+    integer_push(m->c->m.L, m->c->m.core, bound); /* exact beyond 2^53 */
     if (keep(m)) return true;
   } else if (take_number(m, op->u.d)) {
     return true;
@@ -153,14 +152,14 @@ static bool take_next(Misfit *m, const schema_Op *op, double unit,
   return false;
 }
 
-/* The least number allowed; where there is no least, 0, or the greatest. */
+/* Takes the smallest allowed number; without a minimum 0, or the largest. */
 static bool take_least_number(Misfit *m) {
   Range r = find_range(m);
   return take_next(m, r.low, r.unit, 1) || take_number(m, 0) ||
          take_next(m, r.high, r.unit, -1);
 }
 
-/* The empty value of one type. */
+/* Takes the empty value of a type. */
 static bool take_empty(Misfit *m, uint16_t type) {
   lua_State *L = m->c->m.L;
   if (type == TYPE_NUMBER) return take_least_number(m);
@@ -182,9 +181,9 @@ static bool take_empty(Misfit *m, uint16_t type) {
   return keep_completed(m);
 }
 
-/* The empty value of the type that the value at `slot` has, if that is allowed,
-** else of the first that is.  Where the schemas name no type, it is the value's
-** own, null for one that is missing. */
+/* Takes the empty value of the type of the value at `slot` if it is allowed,
+** else of the first allowed type.  If the schemas name no type, it is the
+** value's own type, and null for a missing value. */
 static bool take_by_type(Misfit *m, int slot) {
   static const uint16_t order[] = {TYPE_NULL,   TYPE_BOOLEAN, TYPE_NUMBER,
                                    TYPE_STRING, TYPE_ARRAY,   TYPE_OBJECT};
@@ -203,8 +202,8 @@ static bool take_by_type(Misfit *m, int slot) {
   return false;
 }
 
-/* Pushes what replaces the value in `slot`; false and nothing pushed when
-** nothing does. */
+/* Pushes the replacement for the value in `slot`; false, with nothing pushed,
+** when there is none. */
 static bool push_replacement(cast_Machine *c, const int32_t *nodes, int count,
                              int slot) {
   Misfit m;

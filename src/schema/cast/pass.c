@@ -1,12 +1,12 @@
 /*
-** pass.c - casts until casting the result changes nothing; then force
-** replaces misfits, in one pass (schema/cast/cast.h, cast_value).
+** pass.c - casts until the result no longer changes; then force replaces
+** misfits, in one pass (schema/cast/cast.h, cast_value).
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
 #include "schema/check/equal.h"
 
-#define MAX_PASSES 6 /* until a second cast changes nothing */
+#define MAX_PASSES 6 /* until another cast changes nothing */
 
 static bool cast_once(cast_Machine *c, int32_t node, int slot) {
   bool fits;
@@ -32,7 +32,7 @@ bool cast_until_stable(cast_Machine *c, int32_t node, int slot) {
   return fits;
 }
 
-/* The slot and the list of changes as they were before. */
+/* Restores the slot and the list of changes. */
 static void start_again(cast_Machine *c, int slot, int v) {
   lua_State *L = c->m.L;
   size_t i;
@@ -47,7 +47,7 @@ static void start_again(cast_Machine *c, int slot, int v) {
   }
 }
 
-/* With less done: 1 fills in nothing, 2 strips nothing either. */
+/* Casts with restrictions: 1 fills in nothing, 2 also strips nothing. */
 static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
   c->keep = keep;
   check_resume(&c->m);
@@ -55,8 +55,9 @@ static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
   return cast_until_stable(c, c->m.s->root, slot);
 }
 
-/* A value that conforms must not be spoiled: by a default that does not fit, by
-** stripping what minProperties counts.  Defaults may also go on without end. */
+/* Casts without making a conforming value wrong: a default may not fit, and
+** stripping may violate minProperties.  Defaults may also continue without
+** end. */
 static bool cast_gently(cast_Machine *c, int slot, int v) {
   bool fits = cast_until_stable(c, c->m.s->root, slot);
   if (c->m.too_deep) {
@@ -69,8 +70,7 @@ static bool cast_gently(cast_Machine *c, int slot, int v) {
   return fits;
 }
 
-/* Replaces the misfits in the cast value; where that meets a limit, the value
-** stays as it was cast. */
+/* Replaces misfits in the cast value; at a limit the cast value stays. */
 static bool force_once(cast_Machine *c, int slot) {
   int before = lua_gettop(c->m.L) + 1;
   bool fits;

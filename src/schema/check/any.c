@@ -1,6 +1,6 @@
 /*
-** any.c - check of a table by a schema that accepts everything: that it can be
-** said in JSON (schema/check/check.h).
+** any.c - checks a table by a schema that accepts everything: it must be JSON
+** (schema/check/check.h).
 */
 #include "schema/check/check.h"
 #include "schema/program/value.h"
@@ -43,7 +43,7 @@ static bool check_within(check_Machine *m, int v) {
   if (t != LUA_TTABLE) return schema_type_of(L, m->core, v, t, TYPE_ANY) != 0;
   if (m->depth >= CHECK_MAX_DEPTH || !ops_checkstack(L, 8))
     return check_too_deep(m);
-  if (!check_step(m)) return false; /* tables may be shared, over and over */
+  if (!check_step(m)) return false; /* shared tables may occur many times */
   m->depth++;
   if (value_is_array(L, m->core, v)) {
     ptrdiff_t n = value_array_length(L, v);

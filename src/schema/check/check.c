@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define CHECK_COUNT_DEPTH 256
-#define LEFT_BLOCK 16 /* slots that a loop leaves behind before it pops */
+#define LEFT_BLOCK 16 /* slots that a loop fills before it pops them */
 
 void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
                       int schema, int top, int room) {
@@ -35,8 +35,8 @@ void check_start(check_Machine *m, lua_State *L, int schema, int value) {
   m->constants = m->top = top + 1;
 }
 
-/* `n`, and how many values stand in the one at `v`, long strings for several:
-** CHECK_VALUES at the most, for one may contain itself. */
+/* Adds the number of values in the one at `v` to `n`; a long string counts as
+** several.  Stops at CHECK_VALUES, as a table may contain itself. */
 static int64_t count_values(lua_State *L, int v, int depth, int64_t n) {
   if (lua_type(L, v) == LUA_TSTRING)
     return n + (int64_t)(ops_rawlen(L, v) / CHECK_STEP_BYTES);
@@ -113,7 +113,7 @@ static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
   return true;
 }
 
-/* A string of which only the length counts: its bytes may decide. */
+/* Checks bounds of length; the number of bytes is often enough. */
 static inline bool check_length(check_Machine *m, const schema_Node *n, int v) {
   const schema_Bounds *bounds = n->bounds;
   size_t len = ops_rawlen(m->L, v);
@@ -127,7 +127,7 @@ static COLD bool check_pattern(check_Machine *m, const schema_Node *n, int v) {
   return check_match(m, n->pattern, s, len) > 0;
 }
 
-/* An interned string is what has its address. */
+/* Interned strings are equal when their addresses are. */
 static inline bool check_tag(check_Machine *m, const schema_Node *n, int v) {
   const void *address = lua_topointer(m->L, v);
   const schema_Member *member = n->tags, *end = member + n->tag_count;
@@ -137,7 +137,7 @@ static inline bool check_tag(check_Machine *m, const schema_Node *n, int v) {
   return false;
 }
 
-/* A number within 2^53 is its double. */
+/* Is the number exact as a double: within 2^53? */
 static inline bool is_small(lua_Number d) {
   return fabs(d) < (double)OPS_MAX_SAFE_INTEGER;
 }
@@ -148,7 +148,7 @@ static inline bool check_small(const schema_Node *n, lua_Number d) {
          ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
 }
 
-/* The node's types and all its instructions. */
+/* Checks the node's types and all its instructions. */
 static COLD bool check_rest(check_Machine *m, const schema_Node *n, int v,
                             int t) {
   uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
@@ -170,12 +170,12 @@ static inline bool check_integer(check_Machine *m, const schema_Node *n,
   return check_double(m, n, v);
 }
 
-/* The value at `v`, of Lua type `t`, against a node that is a target.  Leaves
-** what it pushed where it is, and m->top above that. */
+/* Checks the value at `v`, of Lua type `t`, against a node that is a target.
+** Leaves pushed values on the stack, with m->top above them. */
 static HOT bool check_here(check_Machine *m, const schema_Node *n, int v,
                            int t) {
   schema_Act act = (schema_Act)n->acts[t];
-  if (act == ACT_ACCEPT) return true; /* nearly always: foreseen as such */
+  if (act == ACT_ACCEPT) return true; /* the usual case */
   switch (act) {
   case ACT_REFUSE: return false;
   case ACT_NULL: return lua_touserdata(m->L, v) == NULL;
@@ -189,13 +189,13 @@ static HOT bool check_here(check_Machine *m, const schema_Node *n, int v,
   }
 }
 
-/* The same out of line. */
+/* As check_here, out of line. */
 static COLD bool check_scalar(check_Machine *m, const schema_Node *n, int v,
                               int t) {
   return check_here(m, n, v, t);
 }
 
-/* Pops what was pushed above `top`. */
+/* Pops the values above `top`. */
 static inline void drop(check_Machine *m, int top) {
   if (m->top == top) return;
   m->top = top;
@@ -209,8 +209,8 @@ bool check_inner(check_Machine *m, int32_t node, int v, int t) {
   return ok;
 }
 
-/* Known names are looked up; others are ignored.  `decided` is a
-** property that was looked at already, or NULL. */
+/* Looks up known names and ignores others.  `decided` is a property that was
+** checked already, or NULL. */
 static HOT bool check_known_members(check_Machine *m,
                                     const schema_Object *object, int v,
                                     const schema_Property *decided) {
@@ -237,8 +237,8 @@ static HOT bool check_known_members(check_Machine *m,
   return true;
 }
 
-/* check_every_member where names are known by their addresses, and no
-** patterns. */
+/* As check_every_member, when names are found by their addresses and there are
+** no patterns. */
 static bool check_closed_members(check_Machine *m, const schema_Object *object,
                                  int v) {
   lua_State *L = m->L;
@@ -276,7 +276,7 @@ bool check_object(check_Machine *m, const schema_Object *object, int v) {
                        : check_known_members(m, object, v, NULL);
 }
 
-/* An object of which nothing but its members is to check. */
+/* Checks an object of which only members matter. */
 static HOT bool check_shape(check_Machine *m, const schema_Object *object,
                             int v, const schema_Property *decided) {
   bool ok;
@@ -305,9 +305,9 @@ bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n) {
   return true;
 }
 
-/* Pushes index `i` and its item as a walk over the table comes to them from the
-** item before, which is there; false when the walk goes another way.  Pops what
-** is above `top`; the walk may go `on`, from the key that it left there. */
+/* Pushes index `i` and its item by continuing the table's traversal from the
+** previous item; false when the traversal yields another key.  Pops the values
+** above `top`; with `on`, the key to continue from is on the stack. */
 static bool walk_to(check_Machine *m, int v, size_t i, int top, bool on) {
   lua_State *L = m->L;
   drop(m, on ? top + 1 : top);
@@ -321,7 +321,7 @@ static bool walk_to(check_Machine *m, int v, size_t i, int top, bool on) {
   return false;
 }
 
-/* Does the walk end at the key at `key`?  Pops it. */
+/* Does the traversal end after the key at `key`?  Pops it. */
 static bool walk_ends(check_Machine *m, int v, int key) {
   bool ends;
   drop(m, key);
@@ -331,9 +331,10 @@ static bool walk_ends(check_Machine *m, int v, int key) {
   return ends;
 }
 
-/* The items of a table against one node: it has `n`, and nothing else.  To walk
-** takes twice the time of indexing: it is walked to the first and the last two
-** (as value_glance_length does, which says what that may miss). */
+/* Checks the items of a table, which has `n` and no other keys, against one
+** node.  Traversal takes twice the time of indexing, so it is used only for
+** the first and the last two items (value_glance_length says what that may
+** miss). */
 static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
                                 int v, size_t n) {
   size_t i, walked = 0, stop = 1;
@@ -356,8 +357,8 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
          (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
-/* The one of some tags that the value of property `key` is, or NULL.  Leaves
-** one value on the stack. */
+/* Finds the tag that the value of property `key` equals, or NULL.  Leaves one
+** value on the stack. */
 static const schema_Tag *find_among(check_Machine *m, int32_t key,
                                     int32_t first, int32_t count,
                                     schema_Index index, int v) {
@@ -421,7 +422,7 @@ static bool check_branches(check_Machine *m, const schema_Union *u, bool any_of,
   return matches == 1;
 }
 
-/* The same where all branches are consts. */
+/* As check_union, when all branches are consts. */
 static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
                          int v, uint16_t type) {
   int32_t found =
@@ -431,7 +432,7 @@ static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
                                       found - u->member + 1, v, type) < 0);
 }
 
-/* The branch of a tag, which takes objects. */
+/* Checks the branch of a tag, which takes objects. */
 static HOT bool check_tagged(check_Machine *m, const schema_Tag *tag, int v) {
   const schema_Object *shape = tag->check->shape;
   if (shape != NULL) return check_shape(m, shape, v, tag->decided);
@@ -453,7 +454,7 @@ bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
                      : check_branches(m, u, any_of, v, t);
 }
 
-/* The only branch of a node's union that takes values of Lua type `t`. */
+/* The only branch of a node's union for values of Lua type `t`. */
 static const schema_Node *branch_for(const schema_Node *n, int t) {
   static const uint8_t picks[ACT_TYPES] = {
       [LUA_TBOOLEAN] = PICK_BOOLEAN, [LUA_TLIGHTUSERDATA] = PICK_NULL,
@@ -463,7 +464,8 @@ static const schema_Node *branch_for(const schema_Node *n, int t) {
   return n->choice->picks[picks[t]];
 }
 
-/* By the mark of a table whose metatable is on top of the stack and stays. */
+/* The type by the mark of a table; its metatable is on top of the stack and
+** stays. */
 static COLD uint16_t marked_type(check_Machine *m, const schema_Node *n,
                                  int v) {
   const void *mt = lua_topointer(m->L, ++m->top);
@@ -475,13 +477,13 @@ static COLD uint16_t marked_type(check_Machine *m, const schema_Node *n,
 
 static uint16_t table_type(check_Machine *m, const schema_Node *n, int v) {
   if (lua_getmetatable(m->L, v)) return marked_type(m, n, v);
-  /* every member will be looked at: numbers among the keys are found */
+  /* Every member will be visited, so numeric keys are found. */
   if (n->whole) return TYPE_OBJECT;
   return schema_type_of_unmarked(m->L, v, n->types);
 }
 
-/* table_type() == TYPE_OBJECT for a node that takes objects, no arrays.  Leaves
-** a value on the stack. */
+/* table_type() == TYPE_OBJECT for a node that takes objects but not arrays.
+** Leaves a value on the stack. */
 static HOT bool is_object(check_Machine *m, const schema_Node *n, int v) {
   if (lua_getmetatable(m->L, v)) return marked_type(m, n, v) == TYPE_OBJECT;
   if (n->whole) return true;
@@ -535,7 +537,7 @@ static bool check_tagged_act(check_Machine *m, const schema_Node *n, int v) {
   return tag != NULL ? check_tagged(m, tag, v) : check_other_table(m, n, v);
 }
 
-/* Values that are not scalars, or need their node's instructions. */
+/* Checks values that are not scalars or need their node's instructions. */
 static COLD bool check_table(check_Machine *m, const schema_Node *n, int v,
                              int t) {
   if (n->acts[t] == ACT_BRANCH) n = branch_for(n, t);
@@ -566,7 +568,7 @@ bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {
   }
 }
 
-/* Others may have pushed and popped since the machine ran last. */
+/* Restarts after other code may have pushed and popped values. */
 static int enter(check_Machine *m) {
   int top = m->top;
   m->top = lua_gettop(m->L);

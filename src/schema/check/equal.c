@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#define MAX_NESTING 512 /* levels that equality looks into */
-#define FEW_ITEMS 24    /* so many are compared each with each */
+#define MAX_NESTING 512 /* levels that equality compares */
+#define FEW_ITEMS 24    /* up to this many, every pair is compared */
 
 static bool equal(check_Machine *m, int a, int b, int depth);
 
@@ -110,7 +110,7 @@ bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
   return same;
 }
 
-/* Integers by their value: many have one double. */
+/* Hashes the exact value of integers: several have the same double. */
 static uint64_t hash_number(lua_State *L, const core_State *core) {
   integer_Value n;
   lua_Number d = lua_tonumber(L, -1);
@@ -126,7 +126,7 @@ static uint64_t hash_value(check_Machine *m, int depth);
 static uint64_t hash_table(check_Machine *m, int depth) {
   lua_State *L = m->L;
   int i = lua_gettop(L);
-  uint64_t sum = 4; /* addition: the order of members does not count */
+  uint64_t sum = 4; /* a sum: the order of members does not matter */
   size_t n = 0;
   if (depth > MAX_NESTING || !ops_checkstack(L, 8) || !check_step(m))
     return sum;
@@ -140,7 +140,7 @@ static uint64_t hash_table(check_Machine *m, int depth) {
   return schema_mix(m->core->seed, sum);
 }
 
-/* Of the value on top of the stack. */
+/* Hashes the value on top of the stack. */
 static uint64_t hash_value(check_Machine *m, int depth) {
   lua_State *L = m->L;
   integer_Value n;
@@ -169,7 +169,7 @@ uint64_t schema_hash(check_Machine *m, int i) {
   return hash;
 }
 
-/* Items of an array, by their hashes; at most half the places are taken. */
+/* Items of an array by their hashes; at most half of the places are used. */
 typedef struct Item {
   uint64_t hash;
   size_t position; /* 0: free */
@@ -202,8 +202,8 @@ static bool same_items(check_Machine *m, int i, size_t a, size_t b) {
   return same;
 }
 
-/* The position of the item that equals item `at` of the array at `i`; 0 when
-** there is none, and that one is in the set then. */
+/* Returns the position of the item equal to item `at` of the array at `i`;
+** without one, adds the item to the set and returns 0. */
 static size_t add_item(check_Machine *m, const Items *set, int i, size_t at) {
   uint64_t hash;
   size_t place;
@@ -222,7 +222,7 @@ static size_t add_item(check_Machine *m, const Items *set, int i, size_t at) {
   return 0;
 }
 
-/* The position of an item that equals item `at`, among the few before it. */
+/* The position of an item equal to item `at`, among the few before it. */
 static size_t find_before(check_Machine *m, int i, size_t at) {
   size_t a;
   for (a = 1; a < at; a++) {

@@ -1,6 +1,6 @@
 /*
-** equal.h - are two JSON values the same?  Equality, hashes and twins, within
-** the steps of a machine.  Allocates for large arrays only.
+** equal.h - are two JSON values equal?  Equality, hashes and duplicate items,
+** within the steps of a machine.  Allocates for large arrays only.
 */
 #ifndef OPERATIONS_SCHEMA_EQUAL_H
 #define OPERATIONS_SCHEMA_EQUAL_H
@@ -8,22 +8,23 @@
 #include "schema/check/check.h"
 #include "schema/program/value.h"
 
-/* All count steps, as check_step does: when none is left the machine
-** is too_deep, and what they say does not count. */
+/* All count steps, as check_step does.  When none is left the machine is
+** too_deep, and the result is meaningless. */
 
-/* Deep equality by JSON's rules.  Values nested deeper than the limit are not
-** equal. */
+/* Deep equality by JSON's rules.  Values nested beyond the limit are
+** unequal. */
 bool schema_equal(check_Machine *m, int a, int b);
 
-/* Equal values have equal hashes in one Lua state, which seeds them. */
+/* Equal values have equal hashes within a Lua state, which has its own seed. */
 uint64_t schema_hash(check_Machine *m, int i);
 
-/* Is the value at `i`, with TYPE_ bit `type`, the enum member? */
+/* Does the value at `i`, with TYPE_ bit `type`, equal the enum member? */
 bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
                       uint16_t type);
 
-/* The positions (from 1) of two equal items of the array at `i` with `n`
-** items: the first that has an equal one before it; false when all differ. */
+/* Finds two equal items of the array at `i` with `n` items and sets their
+** positions (from 1): the first that equals an earlier one; false when all
+** differ. */
 bool schema_find_twins(check_Machine *m, int i, size_t n, size_t *first,
                        size_t *second);
 

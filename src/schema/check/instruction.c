@@ -1,5 +1,5 @@
 /*
-** instruction.c - the instructions that a node has besides its acts
+** instruction.c - the instructions of a node beside its acts
 ** (schema/check/check.h): one function for each kind of value.
 */
 #include "schema/check/check.h"
@@ -27,7 +27,7 @@ bool check_has_key(check_Machine *m, int v, int32_t key) {
   return has;
 }
 
-/* The outermost resource that has the anchor decides. */
+/* The outermost resource with the anchor decides. */
 int32_t check_dynamic(check_Machine *m, const schema_Op *op) {
   const check_Scope *scope;
   int32_t node = op->a, i;
@@ -64,7 +64,7 @@ static bool check_property_names(check_Machine *m, int32_t node, int v) {
   return ok;
 }
 
-/* Issues ask, too, where m->top does not hold. */
+/* Also called from issues, where m->top is not valid. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
                              size_t enough) {
   lua_State *L = m->L;
@@ -82,7 +82,8 @@ size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
 
 static bool check_contains(check_Machine *m, const schema_Op *op, int v) {
   size_t least = (size_t)op->b;
-  size_t enough = op->c < 0 ? least : (size_t)op->c + 1; /* says "too many" */
+  size_t enough =
+      op->c < 0 ? least : (size_t)op->c + 1; /* enough to know "too many" */
   size_t count;
   if (enough < least) enough = least;
   count = check_count_contained(m, op, v, enough);
@@ -158,7 +159,8 @@ static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
   }
 }
 
-/* The member at `key`, `key` + 1 against all that applies to it. */
+/* Checks the member at `key`, `key` + 1 against everything that applies to
+** it. */
 static bool check_member(check_Machine *m, const schema_Object *object, int key,
                          int t, int32_t *required) {
   size_t len;
@@ -272,7 +274,7 @@ bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
 static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   const schema_Op *op = program_op(m->s, n->arrays);
   const schema_Op *end = program_op(m->s, n->objects);
-  /* Items that are all looked at show their holes. */
+  /* When all items are visited, holes show up there. */
   ptrdiff_t length = n->items < 0 ? schema_sequence_length(m->L, v)
                                   : value_glance_length(m->L, v);
   if (length < 0) return false;
@@ -306,7 +308,7 @@ static bool check_kind(check_Machine *m, const schema_Node *n, int v,
   case TYPE_OBJECT:
     op = program_op(m->s, n->objects);
     end = program_op(m->s, n->every);
-    m->left -= (end - op) / CHECK_STEP_ITEMS; /* one for each dependency */
+    m->left -= (end - op) / CHECK_STEP_ITEMS; /* for the dependencies */
     for (; op < end; op++) {
       if (!check_object_op(m, op, v)) return false;
     }
@@ -327,7 +329,7 @@ static bool run(check_Machine *m, const schema_Node *n, int v, int t,
   return true;
 }
 
-/* A scope for each change of resource, on the C stack. */
+/* Checks with a new scope, on the C stack, when the resource changes. */
 static bool check_in_scope(check_Machine *m, const schema_Node *n, int v, int t,
                            uint16_t type) {
   check_Scope scope;

@@ -1,11 +1,11 @@
 /*
-** unevaluated.c - `unevaluatedProperties` and `unevaluatedItems` ask: does any
-** schema that applies to this object or array know the member?  Pulled on
-** demand, so that checking keeps no record (schema/check/check.h).
+** unevaluated.c - `unevaluatedProperties` and `unevaluatedItems`: does any
+** schema that applies to this object or array know the member?  Computed on
+** demand, so that checks keep no record (schema/check/check.h).
 */
 #include "schema/check/check.h"
 
-/* One question: about a key, or about an item. */
+/* A question about a key or an item. */
 typedef struct Question {
   int v;            /* stack index of the object or array */
   const char *name; /* NULL: about an item */
@@ -26,7 +26,7 @@ static bool object_knows(check_Machine *m, const schema_Object *object,
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
     if (check_match(m, *program_regex(m->s, pattern->regex), q->name, q->len))
-      return true; /* or too costly: m->too_deep says so */
+      return true; /* or a limit was reached: m->too_deep */
   }
   return false;
 }
@@ -130,7 +130,7 @@ bool check_unevaluated_properties(check_Machine *m, int32_t node,
   bool ok = true;
   if (!ops_checkstack(L, 8)) return check_too_deep(m);
   lua_pushnil(L);
-  while (ok && lua_next(L, v)) { /* knows() counts a step for each */
+  while (ok && lua_next(L, v)) { /* knows() counts the steps */
     size_t len;
     const char *name;
     ok = lua_type(L, top + 1) == LUA_TSTRING;

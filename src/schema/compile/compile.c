@@ -28,7 +28,7 @@ static int32_t add_links(compile_State *c, const tree_Keyword *k) {
   return first;
 }
 
-/* A count of items; no table has more. */
+/* A number of items; no table has more. */
 static int32_t count_of(const tree_Keyword *k) {
   return k->number.d < INT32_MAX ? (int32_t)k->number.d : INT32_MAX;
 }
@@ -48,12 +48,12 @@ int32_t compile_regex(compile_State *c, int32_t source,
       schema_vector_add(c->L, &s->alloc, &s->regexes, sizeof(regex_Regex *), 1);
   regex_Regex *regex =
       regex_compile(&s->alloc, text, len, error, sizeof(error));
-  *program_regex(s, i) = regex; /* the schema's to free from here on */
+  *program_regex(s, i) = regex; /* the schema frees it from here on */
   if (regex == NULL && strstr(error, "out of memory") == error)
     luaL_error(c->L, "not enough memory");
   if (regex == NULL)
     tree_issue(c->L, c->t, c->node, keyword,
-               "\"%s\" is no regular expression: %s", text, error);
+               "\"%s\" is not a regular expression: %s", text, error);
   return i;
 }
 
@@ -138,8 +138,8 @@ static void emit_number(compile_State *c) {
   emit_number_format(c);
 }
 
-/* Before 2020-12 an array of `items` is the tuple, and `additionalItems` is for
-** the others. */
+/* Before 2020-12 an array in `items` is the tuple, and `additionalItems`
+** applies to the other items. */
 static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
@@ -173,13 +173,13 @@ static void emit_array(compile_State *c) {
     op->a = compile_only_child(c, KEYWORD_CONTAINS);
     op->b = least == NULL ? 1 : count_of(least);
     op->c = most == NULL ? -1 : count_of(most);
-    op->flag = draft == DRAFT_2020; /* what it matches counts as evaluated */
+    op->flag = draft == DRAFT_2020; /* items that match count as evaluated */
   }
   if (c->k[KEYWORD_UNIQUE_ITEMS] != NULL && c->k[KEYWORD_UNIQUE_ITEMS]->flag)
     compile_op(c, CODE_UNIQUE_ITEMS, KEYWORD_UNIQUE_ITEMS);
 }
 
-/* Makes member `index` of the constant `value`. */
+/* Makes member `index` from the constant `value`. */
 static void set_member(compile_State *c, int32_t index, int32_t value) {
   static const uint8_t types[] = {TYPE_NULL,
                                   TYPE_BOOLEAN,
@@ -289,7 +289,7 @@ static void emit_every(compile_State *c) {
     op->b = compile_only_child(c, KEYWORD_THEN);
     op->c = compile_only_child(c, KEYWORD_ELSE);
   }
-  /* last: they ask what the others have looked at */
+  /* Last: they depend on what the other instructions have visited. */
   if (c->k[KEYWORD_UNEVALUATED_ITEMS] != NULL)
     compile_op(c, CODE_UNEVALUATED_ITEMS, KEYWORD_UNEVALUATED_ITEMS)->a =
         compile_only_child(c, KEYWORD_UNEVALUATED_ITEMS);
@@ -306,8 +306,8 @@ static uint16_t type_mask(const compile_State *c) {
   return mask;
 }
 
-/* Does a pattern have a say in a property that is declared?  Yes as well when
-** it takes too many steps to find out: casting then goes the way for both. */
+/* Does a pattern apply to a declared property?  True also when finding out
+** takes too many steps: casting then uses the general path. */
 static bool has_overlap(compile_State *c, const schema_Object *object) {
   const schema_Schema *s = c->s;
   int32_t i, j;
@@ -349,7 +349,7 @@ static bool has_merging(compile_State *c, const schema_Node *n) {
 
 static void compile_node(compile_State *c, int32_t node) {
   const tree_Node *from = tree_node(c->t, node);
-  schema_Node *to = program_node(c->s, node); /* nodes do not grow here */
+  schema_Node *to = program_node(c->s, node); /* no nodes are added here */
   schema_Vector *ops = &c->s->ops;
   int32_t i;
   memset(c->k, 0, sizeof(c->k));

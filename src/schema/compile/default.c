@@ -1,12 +1,12 @@
 /*
-** default.c - which nodes have defaults at or below them, found once all nodes
-** of a program are there (compile.h).
+** default.c - finds the nodes that have defaults at or below them, once all
+** nodes of a program exist (compile.h).
 */
 #include "schema/compile/compile.h"
 
-/* The default of a node, its own or by `$ref` and `allOf`; 0 when none.  Looks
-** once at each node: `asked` is another number for each question, and the nodes
-** keep it in `self`, which is set later (dispatch.c). */
+/* The default of a node, its own or through `$ref` and `allOf`; 0 without one.
+** Visits each node once: `asked` differs for each call, and nodes keep it in
+** `self`, which is set later (dispatch.c). */
 static int32_t default_of(const schema_Schema *s, int32_t node, int32_t asked,
                           int depth) {
   schema_Node *n = program_node(s, node);
@@ -36,12 +36,12 @@ static int32_t fixed_value(const schema_Schema *s, int32_t node) {
   return 0;
 }
 
-/* Which nodes lie directly above others, for the walk up from the defaults. */
+/* For each node the nodes directly above it, to walk up from the defaults. */
 typedef struct Above {
-  int32_t *starts;  /* of each node's run in `nodes`, one more than nodes */
-  int32_t *nodes;   /* NULL while they are counted */
-  int32_t *waiting; /* nodes that fill, whose parents were not told */
-  int32_t count;    /* of those */
+  int32_t *starts;  /* start of each node's run in `nodes`, one extra */
+  int32_t *nodes;   /* NULL while counting */
+  int32_t *waiting; /* nodes that fill and whose parents were not marked */
+  int32_t count;    /* the length of `waiting` */
 } Above;
 
 static void add_below(Above *above, int32_t node, int32_t below) {
@@ -114,7 +114,8 @@ static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
   for (i = 0; i < n; i++) add_all_below(s, above, i);
   for (i = 1; i <= n; i++) above->starts[i] += above->starts[i - 1];
   above->nodes = new_block(L, (size_t)above->starts[n] + 1);
-  for (i = 0; i < n; i++) add_all_below(s, above, i); /* from the ends */
+  for (i = 0; i < n; i++)
+    add_all_below(s, above, i); /* from their ends backwards */
 }
 
 static void mark_fills(lua_State *L, schema_Schema *s) {

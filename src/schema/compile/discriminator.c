@@ -1,7 +1,7 @@
 /*
-** discriminator.c - `discriminator` of OpenAPI (schema/compile/compile.h): the
+** discriminator.c - OpenAPI's `discriminator` (schema/compile/compile.h): the
 ** property whose value names a branch of a union, by `mapping` or by the last
-** part of the branch's `$ref`.  It never changes what conforms.
+** part of the branch's `$ref`.  It does not change which values conform.
 */
 #include "schema/compile/compile.h"
 #include "schema/check/equal.h"
@@ -19,7 +19,7 @@ typedef struct Text {
   size_t len;
 } Text;
 
-/* The part after the last slash: the name of a schema that a `$ref` names. */
+/* The part after the last slash: the name of the schema in a `$ref`. */
 static Text last_part(Text text) {
   size_t at = text.len;
   Text part;
@@ -29,7 +29,7 @@ static Text last_part(Text text) {
   return part;
 }
 
-/* The reference of the branch; empty when it has none. */
+/* The reference of the branch; empty without one. */
 static Text reference_of(const Hints *h, int32_t branch) {
   const schema_Union *u = program_union(h->s, h->u);
   int32_t node = *program_link(h->s, u->first + branch);
@@ -58,7 +58,7 @@ static void add_hint(Hints *h, Text name, int32_t branch) {
   program_union(h->s, h->u)->hints++;
 }
 
-/* One entry of `mapping`: a reference, or the name of a schema. */
+/* Adds one entry of `mapping`: a reference or the name of a schema. */
 static void add_mapped(Hints *h, Text name, Text reference) {
   Text last = last_part(reference);
   lua_pushlstring(h->L, last.s, last.len);
@@ -67,8 +67,7 @@ static void add_mapped(Hints *h, Text name, Text reference) {
   lua_pop(h->L, 1);
 }
 
-/* Pushes the branches by the last parts of their references, the first of each.
- */
+/* Pushes the branches by the last parts of their references; the first wins. */
 static void push_branches(Hints *h) {
   lua_State *L = h->L;
   int32_t i, count = program_union(h->s, h->u)->count;
@@ -83,7 +82,7 @@ static void push_branches(Hints *h) {
   }
 }
 
-/* The string member `name` of the table on top of the stack, pushed. */
+/* Pushes the string member `name` of the table on top of the stack. */
 static bool push_member(lua_State *L, const char *name, int type) {
   lua_pushstring(L, name);
   return ops_rawget(L, -2) == type;

@@ -1,6 +1,6 @@
 /*
-** dispatch.c - each node's act for a value of each Lua type, decided once
-** for all (schema/compile/compile.h): most values need no instruction then.
+** dispatch.c - decides each node's act for values of each Lua type
+** (schema/compile/compile.h), so that most values need no instruction.
 */
 #include "schema/compile/compile.h"
 
@@ -16,7 +16,7 @@ static const schema_Bounds no_bounds = {
 
 #define LARGEST (double)(OPS_MAX_SAFE_INTEGER - 1)
 
-/* Beyond 2^53 no double is compared, so that rounding the bound is no harm. */
+/* Doubles beyond 2^53 are not compared, so rounding the bound does no harm. */
 static void limit_doubles(schema_Bounds *bounds, const schema_Op *op,
                           double d) {
   switch (op->code) {
@@ -29,7 +29,7 @@ static void limit_doubles(schema_Bounds *bounds, const schema_Op *op,
   }
 }
 
-/* int64 says no more than that the number is whole, float nothing here. */
+/* int64 only requires a whole number, float nothing. */
 static bool limit_format(schema_Bounds *bounds, int32_t format,
                          uint16_t types) {
   if (format == NUMBER_FORMAT_FLOAT) return true;
@@ -48,7 +48,7 @@ static bool limit_number(schema_Bounds *bounds, const schema_Op *op,
   return true;
 }
 
-/* Are the instructions for numbers all bounds, and nothing else said? */
+/* Are the node's instructions for numbers only bounds? */
 static bool limit_numbers(const schema_Schema *s, const schema_Node *n,
                           schema_Bounds *bounds) {
   int32_t i;
@@ -58,7 +58,7 @@ static bool limit_numbers(const schema_Schema *s, const schema_Node *n,
   return n->every == n->end;
 }
 
-/* The same for arrays, whose items may be looked at besides. */
+/* As limit_numbers, for arrays; their items are checked separately. */
 static bool limit_items(const schema_Schema *s, const schema_Node *n,
                         schema_Bounds *bounds) {
   int32_t i;
@@ -103,7 +103,8 @@ static void add_bounds(lua_State *L, schema_Schema *s,
   to->high = fmin(to->high, LARGEST);
 }
 
-/* In the order in which they were added; the first are for nodes without. */
+/* Links bounds in the order of their addition; the first are for nodes
+** without. */
 static void link_bounds(schema_Schema *s) {
   int32_t i, at = 0;
   for (i = 0; i < (int32_t)s->nodes.count; i++) {
@@ -121,7 +122,7 @@ static bool only_members(const schema_Schema *s, const schema_Node *n) {
   return true;
 }
 
-/* One list of few members, the strings among which are interned. */
+/* Has the node only one list of few members, whose strings are interned? */
 static bool has_tags(const schema_Schema *s, const schema_Node *n) {
   const schema_Op *op = program_op(s, n->every);
   int32_t i;
@@ -171,7 +172,7 @@ static schema_Act table_act(const schema_Schema *s, schema_Node *n,
   return ACT_ITEMS;
 }
 
-/* Of types that have no instructions of their own. */
+/* The act for types without instructions of their own. */
 static schema_Act bare_act(const schema_Node *n, uint16_t type,
                            schema_Act act) {
   if ((n->types & type) == 0) return ACT_REFUSE;
@@ -193,7 +194,7 @@ static void set_acts(lua_State *L, schema_Schema *s, schema_Node *n) {
   if (n->bounded) add_bounds(L, s, &bounds);
 }
 
-/* The union that is all that a node says, or NULL. */
+/* The union of a node that consists of nothing else, or NULL. */
 static schema_Union *only_union(const schema_Schema *s, const schema_Node *n) {
   const schema_Op *op = program_op(s, n->every);
   if (n->end != n->strings + 1 || n->end != n->every + 1) return NULL;
@@ -218,7 +219,7 @@ static bool has_entries(const schema_Schema *s, const schema_Object *object) {
   return s->by_address && object->whole && object->patterns == 0;
 }
 
-/* Names that are not declared are passed over: no string has that address. */
+/* Links the declared names only: no string has the address of the others. */
 static void link_entries(const schema_Schema *s, schema_Object *object,
                          schema_Entry *entries) {
   const int32_t *slots = program_slot(s, object->slots);
@@ -260,8 +261,8 @@ static void link_node(const schema_Schema *s, int32_t node) {
   n->choice = only_union(s, n);
 }
 
-/* The only branch that takes values of some types; false when there are more,
-** NULL when there is none. */
+/* Sets the only branch that takes values of the types, NULL if there is none;
+** false when there are several. */
 static bool pick(const schema_Schema *s, const schema_Union *u, uint16_t types,
                  const schema_Node **only) {
   int32_t i;
@@ -275,8 +276,8 @@ static bool pick(const schema_Schema *s, const schema_Union *u, uint16_t types,
   return true;
 }
 
-/* Where one branch of a union takes a type of values, that branch decides.  It
-** is no union itself, so that no chain of them goes round in circles. */
+/* Where a single branch of a union takes a type of values, that branch decides.
+** It is not itself a union, so that no cycle arises. */
 static void choose(const schema_Schema *s, schema_Node *n, int t, int kind) {
   schema_Union *u = only_union(s, n);
   uint16_t types = pick_types[kind];
@@ -300,8 +301,8 @@ static void set_choice_acts(const schema_Schema *s, schema_Node *n) {
     n->acts[LUA_TTABLE] = ACT_TAGGED;
 }
 
-/* The property that a tag was read from need not be looked at again, where it
-** says no more than what its strings are. */
+/* The property of the tag, which need not be checked again if its schema only
+** lists the strings. */
 static const schema_Property *find_decided(const schema_Union *u,
                                            const schema_Node *n) {
   const schema_Property *p, *end;
@@ -321,7 +322,7 @@ static void link_tags(const schema_Schema *s, const schema_Union *u) {
   }
 }
 
-/* Every member of an object is looked at, or keys are looked up. */
+/* Are all members of an object visited, or keys looked up? */
 static bool is_keyless(const schema_Schema *s) {
   int32_t i;
   for (i = 0; i < (int32_t)s->objects.count; i++) {

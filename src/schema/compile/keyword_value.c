@@ -1,6 +1,6 @@
 /*
-** keyword_value.c - reads the values of keywords by their shape and says
-** what is wrong with them (schema/compile/tree.h, tree_read_value).
+** keyword_value.c - reads the values of keywords by their shape and reports
+** errors in them (schema/compile/tree.h, tree_read_value).
 */
 #include "schema/compile/tree.h"
 #include "schema/program/value.h"
@@ -32,8 +32,8 @@ static void expected(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
              value_describe(L, t->core, -1));
 }
 
-#define CONSTANT_VALUES 100000 /* within a constant that are looked at */
-#define CONSTANT_DEPTH 512     /* as of JSON texts */
+#define CONSTANT_VALUES 100000 /* values visited within a constant */
+#define CONSTANT_DEPTH 512     /* as in JSON texts */
 
 typedef struct Outer {
   const struct Outer *outer;
@@ -47,8 +47,8 @@ static bool is_among(const Outer *at, const void *table) {
   return false;
 }
 
-/* What cannot be said in JSON within the value on top of the stack, or NULL.
-** Looks at `left` values at most. */
+/* Finds something in the value on top of the stack that JSON cannot express, or
+** returns NULL.  Visits at most `left` values. */
 static const char *find_no_json(lua_State *L, const core_State *core,
                                 const Outer *outer, int depth, int *left) {
   const char *found = NULL;
@@ -69,14 +69,14 @@ static const char *find_no_json(lua_State *L, const core_State *core,
   return found;
 }
 
-/* An issue when the constant on top of the stack cannot be said in JSON: no
-** value would ever equal it. */
+/* Adds an issue when JSON cannot express the constant on top of the stack: no
+** value could equal it. */
 static void check_constant(lua_State *L, tree_Tree *t, int32_t node,
                            int32_t keyword) {
   int left = CONSTANT_VALUES;
   const char *found = find_no_json(L, t->core, NULL, 0, &left);
   if (found != NULL)
-    tree_issue(L, t, node, id_of(t, keyword), "%s is no JSON value", found);
+    tree_issue(L, t, node, id_of(t, keyword), "%s is not a JSON value", found);
 }
 
 /* Reads the subschema on top of the stack as a child of `node`. */
@@ -106,8 +106,8 @@ static bool is_list(lua_State *L, const tree_Tree *t) {
          (kind == VALUE_ARRAY && value_array_length(L, -1) >= 0);
 }
 
-/* Makes room for the items of the list on top of the stack; returns how many
-** there are, 0 when it is none, which is an issue. */
+/* Makes room for the items of the list on top of the stack; returns their
+** number, 0 (and an issue) when it is not a list. */
 static size_t add_items(lua_State *L, tree_Tree *t, int32_t node,
                         int32_t keyword, const char *what, int32_t *first) {
   size_t n;
@@ -146,7 +146,8 @@ static void read_items(lua_State *L, tree_Tree *t, int32_t node,
   }
 }
 
-/* An issue for each key of the object on top of the stack that is no string. */
+/* Adds an issue for each key of the object on top of the stack that is not a
+** string. */
 static void report_odd_names(lua_State *L, tree_Tree *t, int32_t node,
                              int32_t keyword) {
   int map = lua_gettop(L);
@@ -162,7 +163,7 @@ static bool is_map(lua_State *L, const tree_Tree *t) {
   return kind == VALUE_OBJECT || kind == VALUE_EMPTY;
 }
 
-/* An array of strings on top of the stack, as children with keys. */
+/* Reads the array of strings on top of the stack as children with keys. */
 static bool read_names(lua_State *L, tree_Tree *t, int32_t *first,
                        size_t *count) {
   size_t i, n;
@@ -184,7 +185,7 @@ static bool read_names(lua_State *L, tree_Tree *t, int32_t *first,
   return true;
 }
 
-/* The value of one name of a map: a schema, or an array of names. */
+/* Reads the value of one name in a map: a schema, or an array of names. */
 static void read_member(lua_State *L, tree_Tree *t, int32_t node,
                         int32_t keyword, int32_t child, int depth) {
   uint8_t shape = schema_keywords[id_of(t, keyword)].shape;
@@ -228,7 +229,7 @@ static void read_map(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
   lua_pop(L, 1);
 }
 
-/* Reads the number on top of the stack; false when it is none. */
+/* Reads the number on top of the stack; false when it is not one. */
 static bool read_number(lua_State *L, const tree_Tree *t,
                         schema_Number *number) {
   int type = lua_type(L, -1);
@@ -239,8 +240,8 @@ static bool read_number(lua_State *L, const tree_Tree *t,
   return isfinite(number->d);
 }
 
-/* Is it an integer from 0?  One that no integer holds is a count that nothing
-** reaches: the largest. */
+/* Is it an integer from 0?  One that is too large for an integer becomes the
+** largest count. */
 static bool is_count(schema_Number *number) {
   if (!number->is_integer && number->d >= 18446744073709551616.0) {
     number->is_integer = true;
@@ -268,7 +269,7 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
   else tree_keyword(t, keyword)->number = number;
 }
 
-/* exclusiveMinimum: a flag of `minimum` once, a bound of its own later. */
+/* exclusiveMinimum: in old drafts a flag of `minimum`, later its own bound. */
 static void read_limit(lua_State *L, tree_Tree *t, int32_t node,
                        int32_t keyword) {
   uint8_t draft = tree_resource(t, tree_node(t, node)->resource)->dialect.draft;

@@ -1,19 +1,19 @@
 /*
-** object.c - compiles the keywords of objects
-** (schema/compile/emit.h).
+** object.c - compiles the keywords of objects (schema/compile/emit.h).
 */
 #include "schema/check/equal.h"
 #include "schema/compile/emit.h"
 
-#define FEW_NAMES 12 /* that a hash without collisions is looked for */
+#define FEW_NAMES 12 /* so few get a hash without collisions */
 #define MANY_FACTORS 64
 
 static bool is_required(const compile_State *c, int32_t key) {
   return c->required[key] / 2 == c->node + 1;
 }
 
-/* A string's bytes lie as far from its address as those of all others: so it is
-** where strings are one block of memory, but no rule of Lua. */
+/* Is the distance from a string's address to its bytes the same for all
+** strings?  It is where a string is one block of memory, but Lua does not
+** promise it. */
 static void check_address(compile_State *c, const char *name, int32_t key) {
   schema_Schema *s = c->s;
   uintptr_t offset;
@@ -53,7 +53,7 @@ static void add_declared(compile_State *c, bool required) {
   }
 }
 
-/* Names that only `required` has. */
+/* Adds names that only `required` lists. */
 static void add_undeclared(compile_State *c) {
   const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
   int32_t i;
@@ -72,7 +72,7 @@ static void note_required(compile_State *c) {
     c->required[tree_child(c->t, k->first + i)->key] = 2 * (c->node + 1);
 }
 
-/* Names that are not interned are found by their text. */
+/* Names that are not interned are looked up by their text. */
 static void add_texts(compile_State *c, schema_Object *object) {
   size_t size = (size_t)object->count * sizeof(uint64_t);
   uint64_t *hashes = (uint64_t *)lua_newuserdata(c->L, size);
@@ -86,7 +86,7 @@ static void add_texts(compile_State *c, schema_Object *object) {
   lua_pop(c->L, 1);
 }
 
-/* Puts the names into the slots; returns how many found theirs taken. */
+/* Puts the names into the slots; returns the number of collisions. */
 static int32_t fill_slots(const schema_Schema *s, const schema_Object *object) {
   int32_t *slots = program_slot(s, object->slots);
   int32_t i, taken = 0;
@@ -101,7 +101,7 @@ static int32_t fill_slots(const schema_Schema *s, const schema_Object *object) {
   return taken;
 }
 
-/* Addresses differ from run to run, so the factor is looked for. */
+/* Addresses differ from run to run, so a factor is searched for. */
 static void add_slots(compile_State *c, schema_Object *object) {
   schema_Schema *s = c->s;
   uint32_t size = 4;

@@ -1,6 +1,6 @@
 /*
-** resolve.c - finds what `$ref`s point to, among the resources read so
-** far and the caller's documents (schema/compile/tree.h, tree_resolve).
+** resolve.c - finds the targets of `$ref`s, in the resources read so far and
+** the caller's documents (schema/compile/tree.h, tree_resolve).
 */
 #include "schema/compile/tree.h"
 
@@ -18,8 +18,8 @@ static void parse_root(lua_State *L, tree_Tree *t, int32_t resource) {
   lua_pop(L, 1);
 }
 
-/* Reads what was left out so far; false when there was nothing.  Each resource
-** is looked at once: every reference that leads nowhere asks. */
+/* Reads resources that were left out; false when there were none.  Visits each
+** resource once, as every unresolved reference calls this. */
 static bool parse_everything(lua_State *L, tree_Tree *t) {
   bool any = false;
   for (; t->read < t->resources.count; t->read++) {
@@ -31,8 +31,8 @@ static bool parse_everything(lua_State *L, tree_Tree *t) {
   return any;
 }
 
-/* The resource of the URI on top of the stack, which is popped; -1 when
-** neither it nor a document is known by it. */
+/* The resource with the URI on top of the stack, which is popped; -1 when
+** neither a resource nor a document has it. */
 static int32_t find_resource(lua_State *L, tree_Tree *t) {
   int32_t i = -1;
   lua_pushvalue(L, -1);
@@ -88,7 +88,7 @@ static int32_t enter_on_the_way(lua_State *L, tree_Tree *t, int32_t resource) {
   return resource;
 }
 
-/* The node at JSON Pointer `pointer` (a copy that is changed here). */
+/* The node at a JSON Pointer (a copy, modified here). */
 static int32_t follow(lua_State *L, tree_Tree *t, int32_t resource,
                       char *pointer, const char *end, int32_t location) {
   schema_Location at = {-1, 0, -1, KEYWORD_NONE};
@@ -126,7 +126,7 @@ static int32_t find_pointer(lua_State *L, tree_Tree *t, int32_t resource,
   return node;
 }
 
-/* By the URI with its fragment, pushed as a key. */
+/* Finds it by the URI with its fragment, pushed as a key. */
 static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
                            const char *fragment, size_t len) {
   size_t uri_len;
@@ -135,7 +135,7 @@ static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
   int pass;
   for (pass = 0; pass < 2 && node < 0; pass++) {
     int32_t root = tree_resource(t, resource)->node;
-    if (root >= 0) /* a document may call itself otherwise than its URI */
+    if (root >= 0) /* a document may declare another URI */
       uri = tree_text(L, t, tree_resource(t, tree_node(t, root)->resource)->uri,
                       &uri_len);
     lua_pushfstring(L, "%s#", uri);
@@ -149,8 +149,8 @@ static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
   return node;
 }
 
-/* The node that the absolute URI points to; -1 when nothing is there, -2 when
-** its document is missing. */
+/* The node at the absolute URI; -1 when it points nowhere, -2 when its document
+** is missing. */
 static int32_t find_target(lua_State *L, tree_Tree *t, const char *uri,
                            size_t len, int32_t location) {
   size_t at = schema_uri_fragment(uri, len);
@@ -195,9 +195,10 @@ static void resolve(lua_State *L, tree_Tree *t, tree_Reference reference) {
   } else if (target == -2) {
     add_unresolved_uri(L, t, uri, len);
     tree_issue(L, t, reference.node, id,
-               "\"%s\" is in no document that is known here", uri);
+               "\"%s\" is not in any of the given documents", uri);
   } else {
-    tree_issue(L, t, reference.node, id, "\"%s\" points to no schema", uri);
+    tree_issue(L, t, reference.node, id, "\"%s\" does not point to a schema",
+               uri);
   }
   lua_pop(L, 1);
 }

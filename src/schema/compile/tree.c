@@ -77,7 +77,7 @@ const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
   const char *s;
   ops_rawgeti(L, t->constants, (size_t)constant);
   s = lua_tolstring(L, -1, len);
-  lua_pop(L, 1); /* the constants hold it */
+  lua_pop(L, 1); /* the constants keep it alive */
   return s;
 }
 
@@ -105,8 +105,8 @@ void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
   ops_rawseti(L, t->issues, ops_rawlen(L, t->issues) + 1);
 }
 
-/* The string field `name` of the schema table at `schema`, pushed; NULL and
-** nothing pushed when it has none. */
+/* Pushes the string field `name` of the schema table at `schema`; NULL, with
+** nothing pushed, without one. */
 static const char *string_field(lua_State *L, int schema, const char *name,
                                 size_t *len) {
   lua_pushstring(L, name);
@@ -115,7 +115,7 @@ static const char *string_field(lua_State *L, int schema, const char *name,
   return NULL;
 }
 
-/* Adds `uri` to the list of what no document has. */
+/* Adds `uri` to the list of URIs without a document. */
 static void add_unresolved(lua_State *L, const tree_Tree *t, const char *uri) {
   lua_pushstring(L, uri);
   ops_rawseti(L, t->unresolved, ops_rawlen(L, t->unresolved) + 1);
@@ -143,7 +143,7 @@ static void read_vocabularies(lua_State *L, tree_Tree *t,
   lua_pop(L, 1);
 }
 
-/* The dialect of a custom metaschema `uri`, from the documents. */
+/* Finds the dialect of a custom metaschema `uri` in the documents. */
 static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
                            schema_Dialect *dialect, int depth) {
   size_t len;
@@ -169,7 +169,7 @@ static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
   return known;
 }
 
-/* The dialect that the table at `schema` declares, else the one given. */
+/* The dialect declared by the table at `schema`, else the given one. */
 static void read_dialect(lua_State *L, tree_Tree *t, int schema,
                          schema_Dialect *dialect) {
   size_t len;
@@ -178,14 +178,14 @@ static void read_dialect(lua_State *L, tree_Tree *t, int schema,
   if (!schema_dialect_by_uri(uri, dialect) &&
       !custom_dialect(L, t, uri, dialect, 0))
     tree_issue(L, t, -1, KEYWORD_SCHEMA,
-               "\"%s\" is no dialect that is known here; expected the URI of "
+               "\"%s\" is an unknown dialect; expected the URI of "
                "draft 2020-12, 2019-09, 7, 6 or 4",
                uri);
   lua_pop(L, 1);
 }
 
-/* A new resource for the schema at `schema`; its URI is on top of the stack and
-** is popped. */
+/* Adds a resource for the schema at `schema`; pops its URI from the top of the
+** stack. */
 static int32_t add_resource(lua_State *L, tree_Tree *t, int32_t outer,
                             int schema) {
   int32_t i;
@@ -218,7 +218,7 @@ void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
   lua_pushlstring(L, t->text.data == NULL ? "" : t->text.data, t->text.len);
 }
 
-/* The resource already known by the URI on top of the stack, or -1. */
+/* The resource that already has the URI on top of the stack, or -1. */
 static int32_t known_resource(lua_State *L, const tree_Tree *t, int schema) {
   int32_t i = -1;
   lua_pushvalue(L, -1);
@@ -240,7 +240,7 @@ static bool has_field(lua_State *L, int schema, const char *name) {
   return found;
 }
 
-/* Drafts where `$ref` hides everything beside it. */
+/* Drafts in which `$ref` hides its siblings. */
 static bool ref_hides(const schema_Dialect *dialect) {
   return (dialect->draft & (DRAFT_2019 | DRAFT_2020)) == 0;
 }
@@ -253,7 +253,8 @@ int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema) {
   if (has_field(L, schema, "$schema")) {
     size_t issues = ops_rawlen(L, t->issues);
     read_dialect(L, t, schema, &dialect);
-    while (ops_rawlen(L, t->issues) > issues) { /* add_resource repeats it */
+    while (ops_rawlen(L, t->issues) >
+           issues) { /* add_resource reports them again */
       lua_pushnil(L);
       ops_rawseti(L, t->issues, ops_rawlen(L, t->issues));
     }
@@ -302,7 +303,7 @@ static void add_dynamic(lua_State *L, tree_Tree *t, int32_t node,
   tree_node(t, node)->anchor = name;
 }
 
-/* `$id: "#name"` of the old drafts. */
+/* `$id: "#name"` in old drafts. */
 static void read_id_anchor(lua_State *L, tree_Tree *t, int32_t node, int schema,
                            const char *keyword) {
   size_t len, at;
@@ -340,7 +341,7 @@ static void read_anchors(lua_State *L, tree_Tree *t, int32_t node, int schema) {
   }
 }
 
-/* Which keywords the schema table has, as a set of bits. */
+/* The keywords of the schema table, as a set of bits. */
 static uint64_t present_keywords(lua_State *L, tree_Tree *t, int32_t node,
                                  int schema, const schema_Dialect *dialect) {
   uint64_t set = 0;
@@ -355,7 +356,7 @@ static uint64_t present_keywords(lua_State *L, tree_Tree *t, int32_t node,
         set |= UINT64_C(1) << id;
     } else {
       tree_issue(L, t, node, KEYWORD_NONE,
-                 "a schema's keys are strings, this one has a %s",
+                 "the keys of a schema are strings, got a %s",
                  luaL_typename(L, -1));
     }
   }
@@ -405,7 +406,7 @@ static int32_t add_node(lua_State *L, tree_Tree *t, const schema_Location *at,
   return i;
 }
 
-/* The node that was read from the table at `schema` before, or -1. */
+/* The node that was already read from the table at `schema`, or -1. */
 static int32_t read_before(lua_State *L, const tree_Tree *t, int schema,
                            int32_t resource) {
   int32_t node = -1;

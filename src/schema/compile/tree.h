@@ -1,7 +1,7 @@
 /*
-** tree.h - a schema's Lua tables read into a tree: subschemas with their
-** keywords, `$id`s, anchors and references.  It says what the schema says, not
-** how to check it.  Used during compilation only.
+** tree.h - reads a schema's Lua tables into a tree: subschemas with their
+** keywords, `$id`s, anchors and references.  It represents the schema, not how
+** to check it.  Used during compilation only.
 **
 ** Machine: keyword_value.c resolve.c tree.c.
 */
@@ -18,10 +18,10 @@
 #define SCHEMA_MAX_DEPTH 256 /* subschemas within subschemas */
 
 typedef struct tree_Node {
-  int32_t first;    /* index of the first keyword, -1 */
-  int32_t last;     /* of the last one */
-  int32_t resource; /* the resource that it belongs to */
-  int32_t outer;    /* the resource that its parent belongs to */
+  int32_t first;    /* index of the first keyword; -1: none */
+  int32_t last;     /* index of the last keyword */
+  int32_t resource; /* its resource */
+  int32_t outer;    /* its parent's resource */
   int32_t anchor;   /* its dynamic anchor: a constant, 0 of $recursiveAnchor, -1
                        when there is none */
   schema_Location location;
@@ -30,7 +30,7 @@ typedef struct tree_Node {
 
 typedef struct tree_Keyword {
   int32_t next;         /* next keyword of the same subschema, -1 */
-  int32_t value;        /* constant: the keyword's value, 0 when none */
+  int32_t value;        /* constant: the keyword's value, 0 without one */
   int32_t first, count; /* its subschemas or names: a range of children */
   schema_Number number;
   uint16_t mask; /* type: TYPE_... */
@@ -40,17 +40,17 @@ typedef struct tree_Keyword {
 
 typedef struct tree_Child {
   int32_t node;         /* -1: none */
-  int32_t key;          /* constant: the property's name, 0 */
+  int32_t key;          /* constant: the property's name, or 0 */
   int32_t first, count; /* names (dependentRequired): a range of children */
 } tree_Child;
 
-/* What a `$id` (or a document) spans: relative references are resolved
+/* The scope of a `$id` (or a document): relative references are resolved
 ** against its URI. */
 typedef struct tree_Resource {
   int32_t uri;  /* constant */
-  int32_t node; /* of its root, -1 when not read yet */
+  int32_t node; /* its root; -1: not read yet */
   schema_Dialect dialect;
-  bool whole; /* every subschema was read */
+  bool whole; /* all its subschemas were read */
 } tree_Resource;
 
 typedef struct tree_DynamicAnchor {
@@ -65,10 +65,10 @@ typedef struct tree_Reference {
 typedef struct tree_Tree {
   ops_Alloc alloc;
   const core_State *core;
-  size_t read; /* resources before this one are read, or were left out once */
+  size_t read; /* resources before this one were read or left out */
   schema_Vector nodes, keywords, children, resources, anchors, references;
   buffer_Buffer text;     /* for URIs and pointers */
-  schema_Dialect dialect; /* when a document names none */
+  schema_Dialect dialect; /* for documents that declare none */
   bool has_dynamic_ref;
   int32_t constants_count;
   /* stack indices of Lua tables */
@@ -79,26 +79,26 @@ typedef struct tree_Tree {
   int by_anchor;  /* URI#name -> node */
   int roots;      /* resource + 1 -> schema table */
   int documents;  /* URI -> document, given by the caller */
-  int issues;     /* array of what is wrong with the schema */
-  int unresolved; /* array of URIs that no document has */
+  int issues;     /* array of errors in the schema */
+  int unresolved; /* array of URIs without a document */
 } tree_Tree;
 
 /* Pushes a new tree userdata and the tables that it works with. */
 tree_Tree *tree_new(lua_State *L, const core_State *core, int constants,
                     int documents);
 
-/* Reads the schema at `i` with everything that it refers to.  What is wrong
-** with it stands in the issues table then.  Returns the root's node. */
+/* Reads the schema at `i` with everything it refers to, and adds its errors to
+** the issues table.  Returns the root node. */
 int32_t tree_build(lua_State *L, tree_Tree *t, int i, const char *uri);
 
-/* For the parts of the tree builder. */
+/* For the files of the tree builder: */
 
-/* Adds the value on top of the stack, which is popped, to the constants; a
-** string, once. */
+/* Adds the value on top of the stack to the constants and pops it; equal
+** strings share one constant. */
 int32_t tree_constant(lua_State *L, tree_Tree *t);
 int32_t tree_string(lua_State *L, tree_Tree *t, const char *s, size_t len);
 
-/* The string that a constant is; borrowed from the constants. */
+/* The string of a constant, borrowed. */
 const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
                       size_t *len);
 
@@ -106,27 +106,27 @@ const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
 int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
                    int32_t resource, int depth);
 
-/* The resource of the subschema at `schema`: a new one when it has a `$id`,
-** else `outer`. */
+/* The resource of the subschema at `schema`: a new one if it has a `$id`, else
+** `outer`. */
 int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema);
 
-/* A resource for the document at `document` by the URI on top of the stack,
-** which is popped. */
+/* Adds a resource for the document at `document`; pops its URI from the top of
+** the stack. */
 int32_t tree_add_document(lua_State *L, tree_Tree *t, int document);
 
 /* Pushes `ref` resolved against the URI of the resource. */
 void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
                         const char *ref, size_t len);
 
-/* Finds what each reference names, and reads what it leads to. */
+/* Resolves all references and reads their targets. */
 void tree_resolve(lua_State *L, tree_Tree *t);
 
 /* Reads a keyword's value (on top of the stack) into its entry. */
 void tree_read_value(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
                      int depth);
 
-/* Adds an issue at `keyword` (KEYWORD_NONE: at the node itself), with a message
-** as of lua_pushfstring. */
+/* Adds an issue at `keyword` (KEYWORD_NONE: at the node itself), with a format
+** and arguments as in lua_pushfstring. */
 void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
                 schema_KeywordId keyword, const char *message, ...);
 

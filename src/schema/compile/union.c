@@ -1,6 +1,6 @@
 /*
-** union.c - which branch of an anyOf or oneOf a value belongs to, once all
-** nodes of a program are there (schema/compile/compile.h).
+** union.c - determines which branch of an anyOf or oneOf a value belongs to,
+** once all nodes of a program exist (schema/compile/compile.h).
 */
 #include "schema/compile/compile.h"
 
@@ -17,7 +17,7 @@ int32_t compile_target(const schema_Schema *s, int32_t node) {
   return node;
 }
 
-/* The instruction that lists the only strings which `node` accepts, or NULL. */
+/* The instruction that lists the only strings accepted by `node`, or NULL. */
 static const schema_Op *string_tags(const schema_Schema *s, int32_t node) {
   const schema_Node *n = program_node(s, compile_target(s, node));
   int32_t i, j;
@@ -32,7 +32,7 @@ static const schema_Op *string_tags(const schema_Schema *s, int32_t node) {
   return NULL;
 }
 
-/* The required property that has the name of `like`. */
+/* The required property with the name of `like`. */
 static const schema_Property *required_property(const schema_Schema *s,
                                                 const schema_Node *n,
                                                 const schema_Property *like) {
@@ -42,7 +42,7 @@ static const schema_Property *required_property(const schema_Schema *s,
   return p != NULL && p->required ? p : NULL;
 }
 
-/* Adds the strings by which branch `i` is known; false when it has none. */
+/* Adds the strings that identify branch `i`; false when there are none. */
 static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
                      int32_t i, const schema_Property *key) {
   const schema_Node *n =
@@ -68,7 +68,7 @@ static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
   return true;
 }
 
-/* Does each tag stand for one branch? */
+/* Does each tag identify one branch? */
 static bool are_different(const schema_Schema *s, const schema_Union *u) {
   int32_t i;
   for (i = u->tag; i < u->tag + u->tags; i++) {
@@ -117,8 +117,8 @@ static void find_key(lua_State *L, schema_Schema *s, schema_Union *u) {
   }
 }
 
-/* The only value that `node` accepts, where it says no more than that: the
-** index of the member; or -1. */
+/* The only value that `node` accepts, if it contains nothing else: the index of
+** the member; or -1. */
 static int32_t only_member(const schema_Schema *s, int32_t node) {
   const schema_Node *n = program_node(s, compile_target(s, node));
   const schema_Op *op = program_op(s, n->strings);
@@ -127,7 +127,7 @@ static int32_t only_member(const schema_Schema *s, int32_t node) {
   return only && (program_member(s, op->a)->type & ~n->types) == 0 ? op->a : -1;
 }
 
-/* Unions of consts are lists of members. */
+/* Unions of consts become lists of members. */
 static void find_members(lua_State *L, schema_Schema *s, schema_Union *u) {
   int32_t i, first;
   for (i = 0; i < u->count; i++) {

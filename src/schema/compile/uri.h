@@ -7,12 +7,12 @@
 
 #include "base/buffer.h"
 
-/* Appends the absolute form of `ref`, its fragment included, to `out`.  False
-** when memory is out or the ceiling of `out` is reached. */
+/* Appends the absolute form of `ref`, with its fragment, to `out`.  False when
+** out of memory, or at the maximum size of `out`. */
 bool schema_uri_resolve(buffer_Buffer *out, const char *base, size_t base_len,
                         const char *ref, size_t ref_len);
 
-/* Where the fragment's "#" stands in `uri`, or `len`. */
+/* The offset of the fragment's "#" in `uri`, or `len`. */
 size_t schema_uri_fragment(const char *uri, size_t len);
 
 /* Appends `text` with %XX decoded. */

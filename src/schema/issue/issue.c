@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* As check_step counts: what one issue takes, and a look for some. */
+/* The cost of one issue, and of a search, as check_step counts. */
 #define ISSUE_STEPS 1000
 #define LOOK_STEPS 10
 
@@ -45,13 +45,14 @@ static void add_plain(issue_List *list, int32_t node, const char *message) {
   issue_add(list, node, KEYWORD_NONE);
 }
 
-/* No step is left, nor is there any more to be said. */
+/* Stops: no step is left. */
 static void stop(issue_List *list, int32_t node) {
   add_plain(list, node, "takes too many steps to check");
   list->limit = list->count;
 }
 
-/* One limit that was reached is no reason not to look further; another is. */
+/* Counts a step.  After one kind of limit the search continues; after another
+** it ends. */
 static bool takes_step(issue_List *list, int32_t node) {
   check_resume(&list->m);
   list->m.left -= LOOK_STEPS;
@@ -60,13 +61,13 @@ static bool takes_step(issue_List *list, int32_t node) {
   return false;
 }
 
-/* Goes on at a member: the item `index`, or the one called `name`. */
+/* Continues with a member: item `index`, or the one named `name`. */
 static void collect_at(issue_List *list, int32_t node, int v, const char *name,
                        size_t len, size_t index, int member) {
   lua_State *L = list->m.L;
   int t = lua_type(L, member);
   schema_Step step;
-  /* A table may be neither array nor object. */
+  /* A table may be neither an array nor an object. */
   if (program_node(list->m.s, node)->accepts_all && t != LUA_TTABLE &&
       schema_type_of(L, list->m.core, member, t, TYPE_ANY) != 0)
     return;
@@ -80,7 +81,7 @@ static void collect_at(issue_List *list, int32_t node, int v, const char *name,
   list->at = step.outer;
 }
 
-/* An issue at a member rather than at the object; message and params are on
+/* Adds an issue at a member instead of the object; message and params are on
 ** top of the stack. */
 static void add_at(issue_List *list, int32_t node, schema_KeywordId keyword,
                    int v, const char *name, size_t len) {
@@ -102,7 +103,7 @@ static void push_name_params(lua_State *L, const char *field, const char *name,
   lua_setfield(L, -2, field);
 }
 
-/* The types that a node accepts, by `$ref` too. */
+/* The types that a node accepts, also through `$ref`. */
 static uint16_t types_of(const schema_Schema *s, int32_t node) {
   uint16_t types = program_node(s, node)->types;
   int hops;
@@ -161,7 +162,7 @@ static void add_stray_keys(issue_List *list, int32_t node, int v) {
   while (!is_full(list) && lua_next(L, v)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) == LUA_TSTRING) continue;
-    lua_pushfstring(L, "an object's keys are strings, this one has a %s",
+    lua_pushfstring(L, "the keys of an object are strings, got a %s",
                     luaL_typename(L, -1));
     lua_pushnil(L);
     issue_add(list, node, KEYWORD_NONE);
@@ -188,7 +189,8 @@ static void add_unknown(issue_List *list, int32_t node,
   add_at(list, node, keyword, v, name->s, name->len);
 }
 
-/* Nobody can say whether the pattern has a say in the member. */
+/* Adds an issue: matching the member's name against the pattern costs too
+** much. */
 static void add_costly(issue_List *list, int32_t node, int v,
                        const value_Name *name) {
   check_resume(&list->m);
@@ -197,7 +199,7 @@ static void add_costly(issue_List *list, int32_t node, int v,
   add_at(list, node, KEYWORD_PATTERN_PROPERTIES, v, name->s, name->len);
 }
 
-/* A member that `properties` may not know: patterns and the rest. */
+/* Checks a member that is not in `properties`: patterns and the rest. */
 static void collect_other(issue_List *list, int32_t node,
                           const schema_Object *object, int v,
                           const value_Name *name, int member) {
@@ -224,7 +226,7 @@ static void collect_other(issue_List *list, int32_t node,
   else collect_at(list, object->additional, v, name->s, name->len, 0, member);
 }
 
-/* Sorting takes the time of about as many looks as there are names. */
+/* Sorting takes about as many comparisons as there are names. */
 static value_Name *sorted_names(issue_List *list, int v, size_t *n) {
   value_Name *names = value_sorted_names(list->m.L, v, n);
   list->m.left -= (int64_t)*n;
@@ -250,7 +252,7 @@ static void collect_members(issue_List *list, int32_t node,
   lua_settop(L, top);
 }
 
-/* The issues of a property's name; the first one's message is told. */
+/* Adds the issues of a property's name; shows the first message. */
 static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
@@ -309,7 +311,7 @@ static void collect_dependent(issue_List *list, int32_t node,
     ops_rawgeti(L, list->m.constants, (size_t)key);
     name = lua_tolstring(L, -1, &len);
     ops_rawgeti(L, list->m.constants, (size_t)op->c);
-    lua_pushfstring(L, "required because \"%s\" is there, but missing",
+    lua_pushfstring(L, "required because \"%s\" is present, but missing",
                     lua_tostring(L, -1));
     push_name_params(L, "missingProperty", name, len);
     add_at(list, node, (schema_KeywordId)op->keyword, v, name, len);
@@ -331,8 +333,8 @@ static void collect_unevaluated_items(issue_List *list, int32_t node,
   }
 }
 
-/* While something else is wrong, only what no branch could know is reported:
-** the rest follows from the first misfit. */
+/* While there are other issues, reports only members that no branch could know:
+** the others follow from the first misfit. */
 static void collect_unevaluated(issue_List *list, int32_t node,
                                 const schema_Op *op, int v, bool only_misfit) {
   lua_State *L = list->m.L;
@@ -362,11 +364,11 @@ static void collect_unevaluated(issue_List *list, int32_t node,
 static void collect_if(issue_List *list, const schema_Op *op, int v) {
   int t = lua_type(list->m.L, v);
   int32_t node = check_node(&list->m, op->a, v, t) ? op->b : op->c;
-  if (list->m.too_deep) node = op->a; /* which says why there is no answer */
+  if (list->m.too_deep) node = op->a; /* it says why there is no answer */
   if (node >= 0) issue_collect(list, node, v, t);
 }
 
-/* An instruction that says yes or no, unless a limit is reached. */
+/* Handles an instruction that says yes or no, unless a limit is reached. */
 static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
                            int v, uint16_t type) {
   bool fits = check_op(&list->m, node, op, v, type);
@@ -448,8 +450,7 @@ static void collect_ops(issue_List *list, int32_t node, int v, uint16_t type) {
   collect_run(list, node, n->every, n->end, v, type);
 }
 
-/* What cannot be said in JSON within the table at `v`, which may be anything.
- */
+/* Adds what JSON cannot express in the table at `v`. */
 static void collect_any(issue_List *list, int32_t node, int v, uint16_t type) {
   lua_State *L = list->m.L;
   int top = lua_gettop(L);

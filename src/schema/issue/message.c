@@ -1,14 +1,14 @@
 /*
-** message.c - the words of an issue (schema/issue/issue.h, issue_describe).
+** message.c - the messages of issues (schema/issue/issue.h, issue_describe).
 */
 #include "schema/issue/issue.h"
 #include "schema/check/equal.h"
 
 #define SHOWN_TEXT 60      /* bytes of a string that are shown */
-#define SHOWN_NAMES 24     /* names or values that are listed, for people ... */
-#define LISTED_VALUES 1000 /* ... and for programs, where there are more */
+#define SHOWN_NAMES 24     /* names or values listed in messages ... */
+#define LISTED_VALUES 1000 /* ... and in params, if there are more */
 
-/* The start of a string, cut between code points. */
+/* The length of a string's start, cut between code points. */
 static size_t shown_length(const char *s, size_t len) {
   size_t n = len;
   if (n <= SHOWN_TEXT) return n;
@@ -114,7 +114,7 @@ void issue_describe_type(issue_List *list, uint16_t types, int v) {
   lua_setfield(L, top + 2, "type");
 }
 
-/* { field = the value on top of the stack } in place of it. */
+/* Replaces the value on top of the stack by { field = value }. */
 static void wrap(lua_State *L, const char *field) {
   lua_createtable(L, 0, 1);
   lua_insert(L, -2);
@@ -168,7 +168,7 @@ static void describe_bound(const issue_List *list, const schema_Op *op, int v,
   wrap(L, op->code == CODE_MULTIPLE_OF ? "multipleOf" : "limit");
 }
 
-/* "expected a string of format date, got \"x\"", by the name in a constant. */
+/* "expected a string of format date, got \"x\"": the constant has the name. */
 static void describe_named(issue_List *list, int32_t name, int v,
                            const char *phrase, const char *field) {
   lua_State *L = list->m.L;

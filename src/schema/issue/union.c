@@ -1,14 +1,14 @@
 /*
-** union.c - which branch of an anyOf or oneOf was meant, and what
-** is wrong with the value by that branch (schema/issue/issue.h).
+** union.c - finds the branch of an anyOf or oneOf that was meant, and its
+** issues for the value (schema/issue/issue.h).
 */
 #include "schema/program/program.h"
 #include "schema/issue/issue.h"
 #include "schema/check/equal.h"
 
-#define WRONG_TAG 16 /* how much a wrong const or enum counts */
+#define WRONG_TAG 16 /* the weight of a wrong const or enum */
 
-/* Several branches of a oneOf fit. */
+/* Adds an issue: several branches of a oneOf fit. */
 static bool add_ambiguous(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
@@ -39,7 +39,8 @@ static bool add_ambiguous(issue_List *list, int32_t node, const schema_Op *op,
   return true;
 }
 
-/* The property that tells the branches apart is missing or unknown. */
+/* Adds an issue: the property that distinguishes the branches is missing or has
+** an unknown value. */
 static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
@@ -69,7 +70,7 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
   lua_settop(L, top);
 }
 
-/* How far the issues in the array on top of the stack are from none. */
+/* The weight of the issues in the array on top of the stack. */
 static int distance(lua_State *L) {
   int n = (int)ops_rawlen(L, -1), i, sum = n;
   for (i = 1; i <= n; i++) {
@@ -85,7 +86,7 @@ static int distance(lua_State *L) {
   return sum;
 }
 
-/* Pushes the issues by one branch. */
+/* Pushes the issues of one branch. */
 static void push_branch_issues(issue_List *list, int32_t branch, int v) {
   lua_State *L = list->m.L;
   int issues = list->issues, count = list->count;
@@ -147,7 +148,7 @@ static uint16_t all_types(const schema_Schema *s, const schema_Union *u) {
   return types;
 }
 
-/* Goes on at the first branch of which a limit leaves open whether it fits. */
+/* Continues with the first branch for which a limit left the answer open. */
 static bool collect_undecided(issue_List *list, const schema_Union *u, int v) {
   int t = lua_type(list->m.L, v);
   int32_t i;

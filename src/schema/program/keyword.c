@@ -82,7 +82,7 @@ const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
 
 schema_KeywordId schema_keyword_find(const char *name, size_t len) {
   int low = 0, high = KEYWORD_COUNT - 1;
-  if (strlen(name) != len) return KEYWORD_NONE; /* a NUL inside */
+  if (strlen(name) != len) return KEYWORD_NONE; /* contains a NUL */
   while (low <= high) {
     int middle = (low + high) / 2;
     int order = strcmp(name, schema_keywords[middle].name);
@@ -124,7 +124,7 @@ bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect) {
   size_t len = without_fragment(uri);
   const NamedDialect *d;
   if (len > 7 && strncmp(uri, "https://json-schema.org/draft-0", 31) == 0) {
-    uri += 8; /* a common slip: https for the drafts that say http */
+    uri += 8; /* a common mistake: https for drafts that use http */
     len -= 8;
     for (d = dialects; d->name != NULL; d++) {
       if (strlen(d->uri) == len + 7 && strncmp(d->uri + 7, uri, len) == 0)

@@ -1,6 +1,6 @@
 /*
-** keyword.h - the keywords of JSON Schema: which drafts and vocabularies
-** have them and what form their values take.  Data only.  No Lua.
+** keyword.h - the keywords of JSON Schema: their drafts and vocabularies and
+** the form of their values.  Data only.  No Lua.
 */
 #ifndef OPERATIONS_SCHEMA_KEYWORD_H
 #define OPERATIONS_SCHEMA_KEYWORD_H
@@ -40,7 +40,7 @@ typedef enum schema_Shape {
   SHAPE_COUNT,        /* a non-negative integer */
   SHAPE_NUMBER,
   SHAPE_POSITIVE, /* a number above zero */
-  SHAPE_LIMIT,    /* a number, or a boolean where the draft has it so */
+  SHAPE_LIMIT,    /* a number, or a boolean in old drafts */
   SHAPE_STRING,
   SHAPE_BOOLEAN,
   SHAPE_NAMES,    /* an array of strings */
@@ -48,7 +48,7 @@ typedef enum schema_Shape {
   SHAPE_TYPE,     /* a type name or an array of them */
   SHAPE_LIST,     /* an array of anything */
   SHAPE_ANY,
-  SHAPE_IDENTIFIER /* a string that is read when its schema is entered */
+  SHAPE_IDENTIFIER /* a string, read with its schema */
 } schema_Shape;
 
 /* Sorted by name: ids are indices into the table. */
@@ -120,7 +120,7 @@ typedef struct schema_KeywordInfo {
 
 extern const schema_KeywordInfo schema_keywords[KEYWORD_COUNT];
 
-/* KEYWORD_NONE for a name that is no keyword of any draft. */
+/* KEYWORD_NONE for a name that is not a keyword of any draft. */
 schema_KeywordId schema_keyword_find(const char *name, size_t len);
 
 typedef struct schema_Dialect {
@@ -128,16 +128,18 @@ typedef struct schema_Dialect {
   uint8_t vocabulary; /* VOCABULARY_... */
 } schema_Dialect;
 
-/* By `$schema` URI (an empty fragment is ignored); false when unknown. */
+/* Finds a dialect by `$schema` URI (ignores an empty fragment); false when
+** unknown. */
 bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect);
 
-/* By the names of option `draft` ("2020-12", "7", "openapi-3.0", ...). */
+/* Finds a dialect by a name of option `draft` ("2020-12", "7", "openapi-3.0",
+** ...). */
 bool schema_dialect_by_name(const char *name, schema_Dialect *dialect);
 
-/* The bit of a vocabulary's URI, 0 when unknown. */
+/* The bit of a vocabulary's URI; 0 when unknown. */
 uint8_t schema_vocabulary_by_uri(const char *uri);
 
-/* Does the dialect know the keyword, by draft and vocabulary? */
+/* Has the dialect the keyword, by draft and vocabulary? */
 static inline bool schema_keyword_applies(schema_KeywordId id,
                                           const schema_Dialect *dialect) {
   return (schema_keywords[id].drafts & dialect->draft) != 0 &&

@@ -15,7 +15,7 @@ static void push_token(lua_State *L, const char *text, size_t len) {
   lua_pop(L, 1);
 }
 
-/* Puts the string on top of the stack in front of the others. */
+/* Moves the string on top of the stack below the others. */
 static int prepend(lua_State *L, int parts) {
   if (parts > 0) lua_insert(L, -(parts + 1));
   if (++parts < MAX_PARTS) return parts;

@@ -89,7 +89,7 @@ void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
 void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
                         int32_t first, int32_t count) {
   index->mask = 0;
-  if (count == 0) return; /* there may be no tag at all */
+  if (count == 0) return; /* the union may have no tags */
   program_index(L, s, index, &program_tag(s, first)->hash, sizeof(schema_Tag),
                 count);
 }

@@ -1,6 +1,6 @@
 /*
-** program.h - a compiled schema: nodes with instructions, and the
-** constants that they name, which a Lua table holds.  No machine runs here.
+** program.h - a compiled schema: nodes with instructions, and their constants
+** in a Lua table.  Runs no machine.
 */
 #ifndef OPERATIONS_SCHEMA_PROGRAM_H
 #define OPERATIONS_SCHEMA_PROGRAM_H
@@ -25,8 +25,8 @@ enum { /* JSON types, as a mask */
        TYPE_ANY = 127
 };
 
-/* Finds one of many by its hash: the first of its slots, which have positions
-** from 1, and their mask; 0 where there are so few that all are looked at. */
+/* A hash index: its first slot, where slots hold positions from 1, and the mask
+** of its size; 0 for so few items that all are compared. */
 typedef struct schema_Index {
   int32_t slots;
   uint32_t mask;
@@ -101,7 +101,7 @@ typedef struct schema_Op {
 } schema_Op;
 
 /* What the machine does with a value, by its Lua type (compile/dispatch.c).
-** An act other than the last decides alone, without the node's instructions. */
+** Every act except the last decides alone, without the node's instructions. */
 typedef enum schema_Act {
   ACT_REFUSE,
   ACT_ACCEPT,
@@ -115,13 +115,13 @@ typedef enum schema_Act {
   ACT_MEMBERS, /* tables: objects, by their members */
   ACT_ITEMS,   /* tables: arrays, by their length and items */
   ACT_TAGGED,  /* tables: objects, by the branch that their tag names */
-  ACT_BRANCH,  /* the only branch of a union that takes this type decides */
+  ACT_BRANCH,  /* a union's only branch for this type decides */
   ACT_REST
 } schema_Act;
 
 #define ACT_TYPES 12 /* Lua types; LuaJIT has one more */
 
-/* Of numbers and lengths.  A schema's first has none but those of doubles. */
+/* Bounds of numbers and lengths.  The first of a schema limit only doubles. */
 typedef struct schema_Bounds {
   double low, high;         /* inclusive, within 2^53 */
   size_t shortest, longest; /* code points */
@@ -138,32 +138,32 @@ typedef struct schema_Member {
   uint8_t type;        /* TYPE_... */
 } schema_Member;
 
-/* The instructions of a node stand in one run: those for its value's kind,
-** then those for every value. */
+/* The instructions of a node are contiguous: those for its value's kind, then
+** those for every value. */
 typedef struct schema_Node {
   uint8_t acts[ACT_TYPES]; /* schema_Act */
-  uint16_t types;          /* TYPE_...: what the value may be */
+  uint16_t types;          /* TYPE_... that the value may have */
   uint8_t accepts_all;
-  uint8_t simple;   /* nothing but `types` is to check */
-  uint8_t fills;    /* a default lies at or below it */
+  uint8_t simple;   /* only `types` must be checked */
+  uint8_t fills;    /* has a default at or below it */
   uint8_t merges;   /* other schemas apply to the same value */
   uint8_t is_false; /* the schema `false` */
-  uint8_t forwards; /* `target` may be checked in its place */
-  uint8_t whole;    /* takes objects, no arrays, and looks at every member */
-  uint8_t bounded;  /* `bounds` are its own */
+  uint8_t forwards; /* `target` can be checked in its place */
+  uint8_t whole;    /* takes objects but not arrays, visits every member */
+  uint8_t bounded;  /* has `bounds` of its own */
   int32_t tag_count;
   const schema_Member *tags;         /* of ACT_TAG */
   const regex_Regex *pattern;        /* of ACT_PATTERN */
-  const struct schema_Object *shape; /* of objects, only members are to check */
+  const struct schema_Object *shape; /* objects: only members are checked */
   const struct schema_Node *item;    /* of ACT_ITEMS */
-  const struct schema_Union *choice; /* the union that is all that it says */
+  const struct schema_Union *choice; /* the union, if nothing else */
   const schema_Bounds *bounds;
   int32_t self;
-  int32_t texts; /* the first instruction for strings that is no bound */
+  int32_t texts; /* the first string instruction that is not a bound */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;
   int32_t default_value; /* constant, 0 when none */
-  int32_t target; /* the node that this one merely refers to, or itself */
+  int32_t target;        /* the node that this one only refers to, or itself */
   int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
   schema_Location location;
 } schema_Node;
@@ -171,11 +171,11 @@ typedef struct schema_Node {
 typedef struct schema_Property {
   const char *name; /* borrowed from the constants */
   size_t len;
-  const schema_Node *check; /* `node`, or what it merely refers to */
+  const schema_Node *check; /* `node`, or the one it only refers to */
   int32_t key;              /* constant */
-  int32_t node;          /* what its value must be; true when only required */
-  int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
-  int32_t fixed;         /* constant: the only value it can have, 0 when none */
+  int32_t node;             /* of its value; accepts all when only required */
+  int32_t default_value;    /* constant of its node, also by $ref; 0: none */
+  int32_t fixed;            /* constant: its only allowed value; 0: none */
   uint8_t required, declared;
 } schema_Property;
 
@@ -185,7 +185,7 @@ typedef struct schema_Pattern {
 
 /* A declared property in the hash of an object's names. */
 typedef struct schema_Entry {
-  const void *address; /* of the name: lua_topointer; NULL: nothing here */
+  const void *address; /* lua_topointer of the name; NULL: empty */
   const schema_Property *property;
 } schema_Entry;
 
@@ -196,17 +196,17 @@ typedef struct schema_Object {
   int32_t first, count;        /* properties; the required ones first */
   int32_t required;            /* how many are required */
   int32_t pattern, patterns;   /* first and count of patternProperties */
-  int32_t additional;          /* node, -1 when none is given */
+  int32_t additional;          /* node; -1: none */
   schema_Index texts;          /* of the names, where some are not interned */
   int32_t slots;               /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
-  uint64_t factor;    /* of the hash: few names, or none, share a slot */
-  uint8_t whole;      /* every member must be looked at, not only known ones */
-  uint8_t open;       /* casting keeps what it does not know */
+  uint64_t factor;    /* of the hash, chosen for few collisions */
+  uint8_t whole;      /* visits every member, not only known ones */
+  uint8_t open;       /* casting keeps unknown members */
   uint8_t long_names; /* some names are not interned */
 } schema_Object;
 
-/* The kinds of values that a union may have one branch for. */
+/* Kinds of values for which a union may have a single branch. */
 enum {
   PICK_NULL,
   PICK_BOOLEAN,
@@ -216,16 +216,16 @@ enum {
   UNION_PICKS
 };
 
-/* Tags decide; hints only say which branch was meant. */
+/* Tags decide; hints only tell which branch was meant. */
 typedef struct schema_Union {
   int32_t first, count; /* links: nodes */
-  int32_t member;       /* of a union of consts: the first of theirs; or -1 */
-  int32_t key;          /* constant: the property that tells them apart, 0 */
+  int32_t member;       /* of a union of consts: the first one; or -1 */
+  int32_t key;          /* constant: the discriminating property; or 0 */
   int32_t tag, tags;    /* first and count of the tags */
-  int32_t hint_key;     /* constant: what OpenAPI's discriminator names, 0 */
-  int32_t hint, hints;  /* first and count of the tags that it gives */
+  int32_t hint_key;     /* constant: discriminator's propertyName; or 0 */
+  int32_t hint, hints;  /* first and count of the discriminator's tags */
   schema_Index member_index, tag_index, hint_index;
-  const schema_Node *picks[UNION_PICKS]; /* the only ones to take a kind */
+  const schema_Node *picks[UNION_PICKS]; /* the single branch of a kind */
 } schema_Union;
 
 typedef struct schema_Tag {
@@ -234,8 +234,8 @@ typedef struct schema_Tag {
   const void *address;            /* lua_topointer */
   uint64_t hash;                  /* schema_hash_text */
   int32_t branch;                 /* position in the union */
-  const schema_Node *check;       /* the branch, or what it refers to */
-  const schema_Property *decided; /* by the tag alone, or NULL */
+  const schema_Node *check;       /* the branch, or the node it refers to */
+  const schema_Property *decided; /* checked by the tag alone, or NULL */
 } schema_Tag;
 
 typedef struct schema_Dynamic {
@@ -247,25 +247,26 @@ typedef struct schema_Dynamic {
 
 /* The userdata "operations.schema".  Its uservalue is the constants table. */
 struct schema_Schema {
-  const void *kind; /* program_kind, until it is collected */
+  const void *kind; /* program_kind, until collected */
   ops_Alloc alloc;
   const core_State *core;
   schema_Vector nodes, ops, properties, patterns, objects, members, unions,
       tags, links, slots, entries, regexes, dynamics, bounds;
   int32_t root;
   int32_t issue_limit;
-  int64_t max_steps;     /* of one check, cast or fill; 0: the usual limit */
-  bool has_dynamic;      /* the dynamic scope matters */
-  bool keyless;          /* no check looks at the constants */
-  bool by_address;       /* `name_offset` holds for every property */
-  ptrdiff_t name_offset; /* from a string's lua_topointer to its first byte */
+  int64_t max_steps;     /* of one check, cast or fill; 0: the default */
+  bool has_dynamic;      /* it uses the dynamic scope */
+  bool keyless;          /* no check reads the constants */
+  bool by_address;       /* `name_offset` is valid for every property */
+  ptrdiff_t name_offset; /* from a string's lua_topointer to its bytes */
 };
 
-/* Marks the userdata: its metatable would be two more things to fetch. */
+/* Identifies the userdata; comparing its metatable would take two more
+** reads. */
 extern const char program_kind[];
 
-/* The bound of an instruction for numbers: as an integer, if it is one of
-** 64 bits, and as the nearest double. */
+/* The bound of an instruction for numbers: as an integer if it is one of 64
+** bits, and as the nearest double. */
 static inline bool program_integer_bound(const schema_Op *op,
                                          integer_Value *n) {
   n->bits = (uint64_t)op->u.i;
@@ -278,7 +279,7 @@ static inline double program_bound(const schema_Op *op) {
   return program_integer_bound(op, &n) ? integer_to_double(n) : op->u.d;
 }
 
-/* The schema at stack index `i`, or NULL when there is none. */
+/* The schema at stack index `i`, or NULL. */
 static inline schema_Schema *program_to(lua_State *L, int i) {
   schema_Schema *s = (schema_Schema *)lua_touserdata(L, i);
   return s != NULL && ops_rawlen(L, i) == sizeof(*s) && s->kind == program_kind
@@ -289,10 +290,11 @@ static inline schema_Schema *program_to(lua_State *L, int i) {
 /* Pushes an empty schema userdata; its uservalue is a new table. */
 schema_Schema *program_new(lua_State *L, const core_State *core);
 
-/* Gives back room that no item takes; before anything points to items. */
+/* Frees unused room; call it before anything points to items. */
 void program_trim(schema_Schema *s);
 
-/* Once, at open: makes the type; `methods` are what Lua can call. */
+/* Called once when the module opens: makes the type; `methods` are its Lua
+** methods. */
 void program_open(lua_State *L, const luaL_Reg *methods);
 
 #define PROGRAM_AT(name, Type, field)                                          \
@@ -315,42 +317,42 @@ PROGRAM_AT(regex, regex_Regex *, regexes)
 PROGRAM_AT(dynamic, schema_Dynamic, dynamics)
 PROGRAM_AT(bounds, schema_Bounds, bounds)
 
-/* The node that is checked in place of one that merely refers to it. */
+/* The node that is checked in place of one that only refers to it. */
 static inline const schema_Node *program_target(const schema_Schema *s,
                                                 int32_t node) {
   const schema_Node *n = program_node(s, node);
   return n->forwards ? program_node(s, n->target) : n;
 }
 
-/* Strings of up to this size are interned: equal means the same address. */
+/* Strings up to this size are interned: equal strings have one address. */
 #if LUA_VERSION_NUM >= 502
 #define PROGRAM_INTERNED 40
 #else
 #define PROGRAM_INTERNED ((size_t)-1)
 #endif
 
-/* Are two strings of Lua equal?  Their addresses tell of interned ones. */
+/* Are two Lua strings equal?  Interned ones are compared by address. */
 static inline bool program_same(const char *a, size_t a_len, const char *b,
                                 size_t b_len) {
   return a == b || (a_len == b_len && a_len > PROGRAM_INTERNED &&
                     memcmp(a, b, a_len) == 0);
 }
 
-/* Where the hash has a name, by its address (lua_topointer). */
+/* The slot of a name in the hash, by its address (lua_topointer). */
 static inline uint32_t program_slot_of(const schema_Object *object,
                                        const void *address) {
   return (uint32_t)(((uint64_t)(uintptr_t)address * object->factor) >> 40) &
          object->mask;
 }
 
-/* Stands for the address where only the bytes are at hand. */
+/* The address that lua_topointer would return, computed from the bytes. */
 static inline const void *program_address_of(const schema_Schema *s,
                                              const char *name) {
   return (const void *)((uintptr_t)name - (uintptr_t)s->name_offset);
 }
 
 /* The declared property whose name is the interned string at `address`, or
-** NULL.  Of an object that has entries; some of them are free. */
+** NULL.  The object must have entries. */
 static inline const schema_Property *
 program_find_address(const schema_Object *object, const void *address) {
   uint32_t i = program_slot_of(object, address);
@@ -361,7 +363,7 @@ program_find_address(const schema_Object *object, const void *address) {
   }
 }
 
-/* Makes the index of `count` items, whose hashes lie `stride` bytes apart. */
+/* Makes the index of `count` items; their hashes are `stride` bytes apart. */
 void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
                    const uint64_t *hashes, size_t stride, int32_t count);
 
@@ -370,7 +372,7 @@ void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
 void program_index_members(lua_State *L, schema_Schema *s, schema_Index *index,
                            int32_t first, int32_t count);
 
-/* The one of `count` tags from `first` on that has the text, or NULL. */
+/* The one of `count` tags from `first` that has the text, or NULL. */
 const schema_Tag *program_find_tag(const schema_Schema *s, int32_t first,
                                    int32_t count, schema_Index index,
                                    const char *text, size_t len);

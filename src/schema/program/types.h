@@ -1,6 +1,6 @@
 /*
-** types.h - types that the users of compiled schemas and the machines
-** that run them share.
+** types.h - types shared by the users of compiled schemas and the machines that
+** run them.
 */
 #ifndef OPERATIONS_SCHEMA_TYPES_H
 #define OPERATIONS_SCHEMA_TYPES_H

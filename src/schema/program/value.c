@@ -4,9 +4,10 @@
 
 #include "json/number.h"
 
-#define FEW_TO_WALK 8 /* items; of more, indexing takes half the time */
+#define FEW_TO_WALK 8 /* with more items, indexing is twice as fast */
 
-/* A length of 0 says that there is no first item; another one may skip it. */
+/* A length of 0 means that there is no first item; other lengths need no
+** test. */
 static bool has_first(lua_State *L, int i) {
   bool has;
   if (ops_rawlen(L, i) == 0) return false;
@@ -102,7 +103,7 @@ int schema_compare(lua_State *L, const core_State *core, int i,
 }
 
 typedef struct Decimal {
-  uint64_t digits; /* no trailing zeros */
+  uint64_t digits; /* without trailing zeros */
   int exponent;
 } Decimal;
 
@@ -114,7 +115,7 @@ static Decimal strip(Decimal decimal) {
   return decimal;
 }
 
-/* The shortest decimal that reads back as `d`: of at most 17 digits. */
+/* The shortest decimal that reads back as `d`, of at most 17 digits. */
 static Decimal to_decimal(double d) {
   Decimal decimal = {0, 0};
   char text[JSON_NUMBER_ROOM];
@@ -158,7 +159,8 @@ bool schema_is_multiple(lua_State *L, const core_State *core, int i,
   if (!integer_read(L, core, i, &n))
     return is_decimal_multiple(to_decimal(lua_tonumber(L, i)),
                                program_bound(op));
-  if (whole) return integer_magnitude(n) % bound.bits == 0; /* it is above 0 */
+  if (whole)
+    return integer_magnitude(n) % bound.bits == 0; /* the bound is above 0 */
   decimal.digits = integer_magnitude(n);
   return is_decimal_multiple(strip(decimal), op->u.d);
 }

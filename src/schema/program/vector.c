@@ -28,7 +28,7 @@ void schema_vector_trim(const ops_Alloc *alloc, schema_Vector *vector,
   if (vector->count == vector->capacity) return;
   items = ops_realloc(alloc, vector->items, vector->capacity * item_size,
                       vector->count * item_size);
-  if (items == NULL && vector->count > 0) return; /* then it stays */
+  if (items == NULL && vector->count > 0) return; /* keeps the larger block */
   vector->items = items;
   vector->capacity = vector->count;
 }

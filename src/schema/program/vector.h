@@ -12,17 +12,17 @@ typedef struct schema_Vector {
   size_t count, capacity;
 } schema_Vector;
 
-/* Appends `n` zeroed items and returns the index of the first; raises when
-** memory is out, so the vector must hang on a userdata with __gc.  Pointers to
-** items end here. */
+/* Appends `n` zeroed items and returns the index of the first; raises when out
+** of memory, so the vector must belong to a userdata with __gc.  Invalidates
+** pointers to items. */
 int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
                           schema_Vector *vector, size_t item_size, size_t n);
 
-/* Gives back the room that no item takes. */
+/* Frees unused room. */
 void schema_vector_trim(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size);
 
-/* Gives back all items; the vector is empty then. */
+/* Frees all items; the vector is then empty. */
 void schema_vector_free(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size);
 
