@@ -1,4 +1,4 @@
---- operations: the one call interface for everything a Lua program can invoke.
+--- operations: one call interface for everything that a Lua program can invoke.
 require("operations.base.runtime") -- first: it says which runtimes can load the rest
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -7,7 +7,7 @@ local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.base.version")
 
----@class operations.Envelope  one shape of answer, whoever answered
+---@class operations.Envelope  the answer of every operation
 ---@field data any
 ---@field meta operations.LocalMeta|operations.HttpMeta|operations.McpMeta
 
@@ -94,7 +94,7 @@ local operations = {
   schema = schema,
 }
 
--- Parts that a program may do without are loaded when first named.
+-- Modules that a program may not need are loaded on first use.
 local parts = {
   base64 = "operations.base.base64",
   from_mcp = "operations.mcp.client",
@@ -110,7 +110,7 @@ local parts = {
   type = "operations.schema.type",
 }
 
--- Functions of such parts: the module, and the name in there.
+-- Functions of such modules: the module, and the name of the function in it.
 local functions = {
   all = { "operations.task", "all" },
   approvals = { "operations.offer.approvals", "new" },
@@ -129,11 +129,11 @@ local functions = {
   use_host = { "operations.task", "use_host" },
 }
 
---- Makes the HTTP API of a registry; `mcp` in the options offers it to MCP clients, too, at `/mcp` below the prefix.
+--- Makes the HTTP API of a registry; with option `mcp`, MCP clients can use it too, at `/mcp` below the prefix.
 ---@param of operations.Registry
 ---@param options? operations.HttpOptions
 ---@return operations.Server?
----@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
+---@return operations.Error? err  VALIDATION_ERROR: reserved or duplicate paths
 function operations.to_http(of, options)
   local has_mcp = type(options) == "table" and options.mcp ~= nil
   local place = has_mcp and { "operations.mcp.server", "to_http" } or { "operations.server", "new" }

@@ -43,8 +43,8 @@ describe("base64", function()
     ["-_8="] = "byte 1: a digit expected, got \"-\"",
     ["Zm9\0"] = "byte 4: a digit expected",
     ["Zm9\255"] = "byte 4: a digit expected",
-    ["Zh=="] = "byte 2: the last digit has bits",
-    ["Zm9="] = "byte 3: the last digit has bits",
+    ["Zh=="] = "byte 2: the last digit has unus",
+    ["Zm9="] = "byte 3: the last digit has unus",
   }) do
     it(("refuses %q"):format(text), function()
       local bytes, err = base64.decode(text)
@@ -60,7 +60,7 @@ describe("base64", function()
       assert.is_nil(bytes)
       assert.matches(("byte %d: a digit expected"):format(at), err.message)
     end
-    assert.matches("cut off", select(2, base64.decode_url("Zm9vY")).message)
+    assert.matches("truncated", select(2, base64.decode_url("Zm9vY")).message)
     assert.matches("byte 2: the last digit", select(2, base64.decode_url("Zh")).message)
   end)
 end)

@@ -279,7 +279,7 @@ describe("the exit code", function()
       ["call t.any a:=x"] = "a: ",
       ["call t.any '{'"] = "input: ",
       ["call t.any @/nowhere"] = "/nowhere: No such file",
-      ["call t.any a:=@"] = "expected a file behind @",
+      ["call t.any a:=@"] = "expected a file after @",
       ["call t.any - <&-"] = "standard input: ",
       ["call t.any --timout 1"] = "unknown option %-%-timout %(did you mean %-%-timeout%?%)",
       ["cal"] = "no command \"cal\" %(did you mean call%?%); see operations %-%-help",

@@ -27,7 +27,7 @@ local mistakes = {
   { create .. "lines:=@/nowhere", USAGE, "/nowhere: No such file or directory" },
   { create .. "title=@/nowhere", USAGE, "title: /nowhere: No such file or directory" },
   { create .. "title=@/", USAGE, "title: / is a directory" },
-  { create .. "title=@", USAGE, "title: expected a file behind @; a text that begins with it is title=@@..." },
+  { create .. "title=@", USAGE, "title: expected a file after @; for a text that begins with @ write title=@@..." },
   { create .. "owner.name=@/bin/true", USAGE, "owner.name: /bin/true is not UTF-8, and a text is wanted here" },
   { create .. "'lines[3].n=1'", USAGE, "lines[3].n: the list has 0 items, so the next one is [0]" },
   { create .. "title.a=1", USAGE, "title.a: /body/title is a string already" },

@@ -22,8 +22,8 @@ describe("choosing a host", function()
   end)
 
   it("refuses a host whose program this is not", function()
-    assert.matches("the host 'nvim' works inside of its own program only", refusal("nvim"))
-    assert.matches("the host 'openresty' works inside of its own program only", refusal("openresty"))
+    assert.matches("the host 'nvim' only works inside its own program", refusal("nvim"))
+    assert.matches("the host 'openresty' only works inside its own program", refusal("openresty"))
   end)
 
   it("refuses a table that cannot wait", function()

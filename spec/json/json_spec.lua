@@ -566,7 +566,8 @@ describe("encoding JSON", function()
   end)
 
   it("names the place of a value that JSON cannot hold", function()
-    assert.equal("/a/1/b~1c~0: function is not a JSON value", refused({ a = { 1, { ["b/c~"] = print } } }, "/a/1/b~1c~0"))
+    assert.equal("/a/1/b~1c~0: function is not a JSON value",
+      refused({ a = { 1, { ["b/c~"] = print } } }, "/a/1/b~1c~0"))
     assert.equal("/0: NaN is not a JSON number", refused({ 0 / 0 }, "/0"))
     assert.equal("/x: an infinite number is not a JSON number", refused({ x = -math.huge }, "/x"))
     assert.equal("nil is not a JSON value", refused(nil, ""))

@@ -68,7 +68,7 @@ describe("compiling a schema", function()
     ["a reference to a value that is not a schema"] = {
       { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" does not point to a schema",
     },
-    ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is an unknown dialect" },
+    ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is an unknown" },
   }) do
     it("refuses " .. name, function()
       local list = problems(case[1])

@@ -59,7 +59,7 @@ function fake_host.new(start)
       if timer then
         fire(timer)
       elseif not more then
-        error("deadlock: every task waits, and nothing is left that could wake one", 0)
+        error("deadlock: every task waits, and nothing can wake one", 0)
       end
       done, more = poll()
     end

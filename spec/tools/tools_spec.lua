@@ -167,7 +167,7 @@ for _, format in ipairs(answers.formats) do
       assert.is_true(#results[2].content.text < 300)
       assert.equal("VALIDATION_ERROR: the arguments do not fit; correct them and call again:\n"
         .. "- /title: expected string, got integer", results[3].content.text)
-      assert.equal('VALIDATION_ERROR: the id "7" is that of a call before: this one is not made',
+      assert.equal('VALIDATION_ERROR: the id "7" repeats that of an earlier call, so this call is not made',
         results[8].content.text)
       assert.equal('GONE: no such task\n{"id":7}', results[9].content.text)
     end)

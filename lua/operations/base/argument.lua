@@ -1,25 +1,25 @@
---- Misuse raises where it was written: one form for every message about a wrong argument.
+--- Checks arguments and options of public functions. Errors name the line of the program that called the function.
 local argument = {}
 
 local type = type
 
---- Raises "bad argument #position to 'name' (kind expected, got ...)" when `value` is not of the Lua type `kind`, at
---- the place that called the function which calls this one.
+--- Raises "bad argument #position to 'name' (kind expected, got ...)" when `value` is not of the Lua type `kind`. The
+--- error points at the caller of the function that calls this one.
 ---@param value any
 ---@param kind string
 ---@param position integer
 ---@param name string  of the public function
----@param level? integer  as of `error`: which function up the stack the message names; default 3
+---@param level? integer  as for `error`: the function up the stack that the error points at; default 3
 function argument.expect(value, kind, position, name, level)
   if type(value) ~= kind then
     error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), level or 3)
   end
 end
 
---- Raises "calling 'name' on bad self (...)" when what a method was called on is no object of its class.
+--- Raises "calling 'name' on bad self (...)" when a method is called on a value that is not an object of its class.
 ---@param value any
 ---@param class table  the metatable of its objects
----@param kind string  in words: "call map"
+---@param kind string  readable: "call map"
 ---@param name string  of the method
 function argument.self(value, class, kind, name)
   if getmetatable(value) ~= class then
@@ -27,7 +27,7 @@ function argument.self(value, class, kind, name)
   end
 end
 
---- As `expect`, but nil will do.
+--- As `expect`, but nil is allowed.
 ---@param value any
 ---@param kind string
 ---@param position integer
@@ -48,12 +48,11 @@ local function is_kind(value, kinds)
   return list:find(" or " .. found .. " or ", 1, true) or value == false and list:find(" or false or ", 1, true)
 end
 
---- Raises "bad option 'key' to 'name' (...)" for an option that has another Lua type than `kinds` says, or that it does
---- not know.
+--- Raises "bad option 'key' to 'name' (...)" for an unknown option, or one whose Lua type is not the one in `kinds`.
 ---@param options table
 ---@param kinds table<string, string>  "number", "boolean or table", "string or false"
 ---@param name string  of the public function
----@param level? integer  as of `error`: which function up the stack the message names; default 3
+---@param level? integer  as for `error`: the function up the stack that the error points at; default 3
 function argument.options(options, kinds, name, level)
   for key, value in pairs(options) do
     local kind = kinds[key]
@@ -64,13 +63,13 @@ function argument.options(options, kinds, name, level)
   end
 end
 
---- Raises when `value` is not an object that has `method`: misuse of something that is told by what it can do.
+--- Raises when `value` is not an object that has `method`, for arguments that are identified by what they can do.
 ---@param value any
 ---@param method string
----@param kind string  what was expected, in words: "call map"
+---@param kind string  readable: "call map"
 ---@param position integer
 ---@param name string  of the public function
----@param level? integer  as of `error`: which function up the stack the message names; default 3
+---@param level? integer  as for `error`: the function up the stack that the error points at; default 3
 function argument.object(value, method, kind, position, name, level)
   local ok, found = pcall(function()
     return value[method]

@@ -1,7 +1,7 @@
---- How long to wait before another try.
+--- Delays between retries.
 local backoff = {}
 
---- Doubles with every failure in a row, up to a limit.
+--- Doubles the delay with every consecutive failure, up to a limit.
 ---@param first number  ms, after the first failure
 ---@param failures integer
 ---@param most number  ms
@@ -10,9 +10,9 @@ function backoff.delay(first, failures, most)
   return math.min(first * 2 ^ math.min(math.max(failures - 1, 0), 50), most)
 end
 
---- Lets chance change a delay, so that clients that failed together do not come back together.
+--- Changes a delay at random, so that clients that failed at the same time do not retry at the same time.
 ---@param ms number
----@param share number  of the delay: 0.25 makes it up to a quarter longer, -0.25 up to a quarter shorter
+---@param share number  0.25: up to a quarter longer; -0.25: up to a quarter shorter
 ---@return number ms
 function backoff.spread(ms, share)
   return ms * (1 + share * math.random())

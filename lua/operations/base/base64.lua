@@ -1,4 +1,4 @@
---- Base64 (RFC 4648, sections 4 and 5), strict: no line breaks, no other characters, and one text for each value.
+--- Base64 (RFC 4648, sections 4 and 5), strict: no line breaks, no other characters, one encoding for each value.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 
@@ -7,7 +7,7 @@ local base64 = {}
 
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
--- One to three bytes as four digits.
+-- Encodes one to three bytes as four digits.
 local function encode_group(group)
   local a, b, c = group:byte(1, 3)
   local bits, text = a * 65536 + (b or 0) * 256 + (c or 0), {}
@@ -19,7 +19,7 @@ local function encode_group(group)
   return table.concat(text)
 end
 
---- The standard alphabet, with padding.
+--- Encodes with the standard alphabet and padding.
 ---@param bytes string
 ---@return string
 function base64.encode(bytes)
@@ -29,7 +29,7 @@ end
 
 local safe = { ["+"] = "-", ["/"] = "_", ["="] = "" }
 
---- The form that may stand in URLs and file names, without padding.
+--- Encodes with the alphabet for URLs and file names, without padding.
 ---@param bytes string
 ---@return string
 function base64.encode_url(bytes)
@@ -43,10 +43,10 @@ for i = 1, 64 do
 end
 values[("-"):byte()], values[("_"):byte()] = 62, 63
 
--- Two to four digits as one to three bytes; nil when bits are set that belong to no byte.
+-- Decodes two to four digits to one to three bytes; nil when the last digit has bits beyond the last byte.
 local function decode_group(group)
   local a, b, c, d = group:byte(1, 4)
-  local bits = values[a] * 262144 + values[b] * 4096 + values[c or 65] * 64 + values[d or 65] -- 65: A, which is 0
+  local bits = values[a] * 262144 + values[b] * 4096 + values[c or 65] * 64 + values[d or 65] -- 65: A
   local low, middle = bits % 256, (bits - bits % 256) / 256 % 256
   local first = string.char((bits - bits % 65536) / 65536)
   if d then
@@ -61,7 +61,7 @@ local function invalid(format, ...)
   return nil, errors.new("VALIDATION_ERROR", "base64: " .. format:format(...))
 end
 
--- Digits without padding.
+-- Decodes digits without padding.
 local function decode(text, foreign)
   local at = text:find(foreign)
   if at then
@@ -69,11 +69,11 @@ local function decode(text, foreign)
   end
   local rest = #text % 4
   if rest == 1 then
-    return invalid("the text is cut off: one digit is left at the end")
+    return invalid("the text is truncated: a single digit at the end")
   end
   local last = rest == 0 and "" or decode_group(text:sub(-rest))
   if not last then
-    return invalid("byte %d: the last digit has bits that belong to no byte", #text)
+    return invalid("byte %d: the last digit has unused bits that are not 0", #text)
   end
   return text:sub(1, #text - rest):gsub("....", decode_group) .. last
 end
@@ -91,7 +91,7 @@ function base64.decode(text)
   return decode(body, "[^A-Za-z0-9+/]")
 end
 
---- Decodes the form without padding that may stand in URLs and file names.
+--- Decodes the alphabet for URLs and file names, without padding.
 ---@param text string
 ---@return string? bytes
 ---@return operations.Error? err

@@ -14,8 +14,8 @@ compat.yieldable = coroutine.isyieldable
 
 local close, status = coroutine.close, coroutine.status
 
---- Closes a coroutine if it is suspended: its to-be-closed variables run (5.4; LuaJIT has none, and nginx's functions
---- for coroutines must not be called by finalizers).
+--- Closes a suspended coroutine: runs its to-be-closed variables (5.4; LuaJIT has none, and finalizers must not call
+--- nginx's coroutine functions).
 ---@type fun(co: thread): boolean, any
 compat.close = close and function(co)
   if status(co) == "suspended" then
@@ -26,7 +26,7 @@ end or function()
   return true
 end
 
---- Does a Lua function look at its n-th argument? A C function may.
+--- Has a Lua function an n-th parameter? True for C functions.
 ---@param fn function
 ---@param n integer
 ---@return boolean
@@ -35,7 +35,7 @@ function compat.takes(fn, n)
   return info.isvararg or info.nparams >= n
 end
 
---- Makes a value whose collection calls `fn`, once. Keep it where the owner is kept, out of reach of `fn`.
+--- Makes a value that calls `fn` once when it is collected. Keep it where the owner is kept; `fn` must not refer to it.
 ---@param fn fun()
 ---@return any sentinel
 function compat.finalizer(fn)
@@ -55,13 +55,13 @@ local function run_left()
   end
 end
 
--- A hook (LuaJIT has one for all coroutines) runs what is left at the next instruction. Where the state is
--- closed before that, the second finalizer does.
+-- A hook (LuaJIT has one for all coroutines) runs the remaining functions at the next instruction. If the state is
+-- closed before that, the second finalizer runs them.
 local closing -- luacheck: ignore 231
 local function run_soon()
   local hook, mask, count = debug.gethook()
   if hook == "external hook" then
-    return run_left() -- it could not be set again
+    return run_left() -- the hook could not be set again
   end
   debug.sethook(function()
     debug.sethook(hook, mask, count)
@@ -70,8 +70,8 @@ local function run_soon()
   closing = compat.finalizer(run_left)
 end
 
---- Calls `fn` for a finalizer: at once on Lua 5.4, on LuaJIT as soon as the finalizer has returned. Inside of one, a
---- compiled loop over `pairs` takes its first exit for ever there: no trace is recorded that would lead on.
+--- Calls `fn` for a finalizer: at once on Lua 5.4, on LuaJIT as soon as the finalizer has returned. Inside a finalizer
+--- of LuaJIT a compiled loop over `pairs` always takes its first exit, because no trace that continues it is recorded.
 ---@type fun(fn: fun())
 compat.after_finalizer = newproxy and function(fn)
   left[#left + 1] = fn

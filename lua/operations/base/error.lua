@@ -1,5 +1,5 @@
---- Error objects `{ code, message, details }`: what an expected failure returns, and how what a handler raised
---- becomes one.
+--- Error objects `{ code, message, details }`, which expected failures return, and the conversion of a handler's error
+--- to one.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 
@@ -7,11 +7,11 @@ local errors = {}
 
 ---@class operations.Error
 ---@field code string  one of the codes below, or one of the operation's errorSchemas
----@field message string  for the person who reads it
----@field details any  what a program needs: for VALIDATION_ERROR an array of issues
----@field retryable? boolean  does trying again make sense? nil: nobody knows
----@field mayHaveRun? boolean  false: what was called surely did nothing; true: it may have; nil: nobody knows
----@field retryAfter? number  ms that whoever was called asks to wait before another try
+---@field message string  for people
+---@field details any  for programs; for VALIDATION_ERROR an array of issues
+---@field retryable? boolean  may a retry succeed? nil: unknown
+---@field mayHaveRun? boolean  false: the operation surely did not run; true: it may have; nil: unknown
+---@field retryAfter? number  ms to wait before a retry, as the peer asks
 
 --- Codes of the library itself. Adapters add `HTTP_<status>`; operations declare theirs in `errorSchemas`.
 errors.codes = {
@@ -24,12 +24,12 @@ errors.codes = {
   EXECUTION_ERROR = "EXECUTION_ERROR",
   UNKNOWN_ERROR = "UNKNOWN_ERROR",
   -- of calls to other processes
-  UNAVAILABLE = "UNAVAILABLE", -- nobody there serves it
-  BUSY = "BUSY", -- too much is under way
-  DRAINING = "DRAINING", -- the peer is about to leave
+  UNAVAILABLE = "UNAVAILABLE", -- no process serves it
+  BUSY = "BUSY", -- too many calls are running
+  DRAINING = "DRAINING", -- the peer is about to stop
   TRANSPORT_LOST = "TRANSPORT_LOST",
   WORKER_LOST = "WORKER_LOST",
-  POISON = "POISON", -- it killed every worker that tried
+  POISON = "POISON", -- every worker that tried it died
 }
 
 errors.mt = core.error_mt
@@ -49,9 +49,10 @@ end
 ---@type fun(value: any): boolean
 errors.is_error = core.is_error
 
---- The declared code that a message is or starts with ("NOT_FOUND: no such task"), and what follows it.
+--- Returns the declared code that a message equals or starts with ("NOT_FOUND: no such task"), and the rest of the
+--- message.
 local function declared(message, schemas)
-  local text = message:gsub("^[^\n]-:%d+: ", "", 1) -- the position that error() puts in front
+  local text = message:gsub("^[^\n]-:%d+: ", "", 1) -- without the position that error() adds
   for _, schema in ipairs(schemas) do
     local code = schema.code
     if text == code then
@@ -62,17 +63,17 @@ local function declared(message, schemas)
   end
 end
 
--- Where errors that nobody foresaw were raised, until that is logged. No part of them: remote callers see those.
+-- Tracebacks of unexpected errors, until they are logged. They are not fields of the error, which remote callers see.
 local tracebacks = setmetatable({}, { __mode = "k" })
 
---- The traceback of an error that nobody foresaw and nobody logged.
+--- The traceback of an unexpected error that was not logged yet.
 ---@param err any
 ---@return string?
 function errors.traceback(err)
   return tracebacks[err]
 end
 
---- The same, for logging: it is returned once.
+--- As `traceback`, for logging: returns it only once.
 ---@param err any
 ---@return string?
 function errors.take_traceback(err)
@@ -81,12 +82,12 @@ function errors.take_traceback(err)
   return traceback
 end
 
---- `tostring`, also of what raises when it is asked.
+--- As `tostring`, but never raises.
 ---@param value any
 ---@return string
 function errors.text(value)
   if type(value) == "string" then
-    return value -- calls nothing: little stack is left after an overflow
+    return value -- without a call: after a stack overflow there is little stack
   end
   local ok, text = pcall(tostring, value)
   return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
@@ -118,13 +119,13 @@ local function unforeseen(err, traceback)
   return err, false
 end
 
---- Turns whatever a handler raised or returned as its failure into an error object. A string that starts with a
---- declared code takes that code; a table with `code` and `message` is taken at its word.
+--- Turns any failure that a handler raised or returned into an error object. A string that starts with a declared code
+--- gets that code; a table with `code` and `message` becomes an error object with these.
 ---@param failure any
 ---@param schemas? table  the operation's errorSchemas
----@param traceback? string  kept with the error when nobody foresaw it
+---@param traceback? string  kept with the error when it is unexpected
 ---@return operations.Error err
----@return boolean expected  false when nobody foresaw it: its traceback belongs in the log
+---@return boolean expected  false for an unexpected error, whose traceback must be logged
 function errors.from(failure, schemas, traceback)
   if errors.is_error(failure) then
     return failure, true
@@ -144,22 +145,21 @@ end
 
 local relays = setmetatable({}, { __mode = "k" })
 
---- Marks a handler that only passes its call on, as adapters make them: `mayHaveRun` of its errors is that of the call.
+--- Marks a handler that only forwards its call, as adapters make them: its errors keep the `mayHaveRun` of the call.
 ---@generic Handler: function
 ---@param handler Handler
----@param inner? function  what the handler is wrapped around: it counts as a relay only where that is one, or where
----  it was marked before
+---@param inner? function  the wrapped handler: the outer one counts as a relay only if this is one
 ---@return Handler handler
 function errors.relay(handler, inner)
   relays[handler] = relays[handler] or inner == nil or relays[inner] or nil
   return handler
 end
 
---- The error as the caller of a handler gets it. A handler that ran may have done something before it failed:
---- `mayHaveRun = false` was said of what it called, and is left out.
+--- The error for the caller of a handler. A handler that ran may have had effects before it failed, so `mayHaveRun =
+--- false` of an operation that it called is removed.
 ---@param err operations.Error
----@param handler? function  nil: there is none here, the call was passed on
----@return operations.Error err  a copy where something is left out
+---@param handler? function  nil: there is none here, the call was forwarded
+---@return operations.Error err  a copy if something is removed
 function errors.of_handler(err, handler)
   if err.mayHaveRun ~= false or not handler or relays[handler] then
     return err

@@ -7,7 +7,7 @@ local sha256 = core.sha256
 
 local BLOCK = 64 -- bytes, of SHA-256
 
--- Lua 5.4 and LuaJIT have no operator in common for this; it is needed once for each key.
+-- Lua 5.4 and LuaJIT share no operator for this; it runs once for each key.
 local function xor(a, b)
   local result = 0
   for i = 0, 7 do
@@ -36,8 +36,7 @@ function hmac.signer(secret)
   end
 end
 
---- Are two texts equal? Looks at every byte whatever it finds: time must not tell how many were right, only whether
---- the lengths are.
+--- Are two texts equal? The time depends only on their lengths, so that it does not tell how many bytes were right.
 ---@param one string
 ---@param other string
 ---@return boolean

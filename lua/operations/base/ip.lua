@@ -14,7 +14,7 @@ local function parse_v4(text)
   return #bytes == 4 and table.concat(bytes) or nil
 end
 
--- Groups of a side of "::", as bytes.
+-- The groups on one side of "::", as bytes.
 local function groups(text)
   local bytes = {}
   for group in (text == "" and "" or text .. ":"):gmatch("([^:]*):") do
@@ -48,12 +48,12 @@ local function parse_v6(text)
   return left .. ("\0"):rep(16 - #left - #right) .. right
 end
 
-local LONGEST = 45 -- bytes of text: an IPv6 address that ends as an IPv4 one
+local LONGEST = 45 -- bytes of text: an IPv6 address that ends like an IPv4 one
 local MAPPED = ("\0"):rep(10) .. "\255\255"
 
---- The bytes of an address: 4 or 16 of them. An IPv4 address that is written as an IPv6 one is the IPv4 address.
+--- The bytes of an address, 4 or 16. An IPv4 address in IPv6 form is the IPv4 address.
 ---@param text string  without brackets and zone
----@return string?  nil: it is none
+---@return string?  nil: not an address
 function ip.bytes(text)
   if #text > LONGEST then
     return nil
@@ -80,7 +80,7 @@ local function longest_zeros(words)
   return at, length
 end
 
---- The one text of an address (RFC 5952).
+--- The canonical text of an address (RFC 5952).
 ---@param bytes string  4 or 16
 ---@return string
 function ip.text(bytes)
@@ -102,11 +102,11 @@ end
 
 ---@class operations.IpNetwork
 ---@field bytes string  of its first address
----@field bits integer  that all its addresses share
+---@field bits integer  length of the common prefix
 
---- A network by its CIDR notation, or that of one address.
+--- A network by its CIDR notation; a single address is a network of one.
 ---@param text string  "10.0.0.0/8", "2001:db8::/32", "192.0.2.7"
----@return operations.IpNetwork?  nil: it is none
+---@return operations.IpNetwork?  nil: not a network
 function ip.network(text)
   local address, digits = text:match("^([^/]+)/(%d%d?%d?)$")
   local bytes = ip.bytes(address or text)

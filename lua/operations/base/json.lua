@@ -1,4 +1,4 @@
---- JSON text to Lua values and back (RFC 8259, strict), nothing lost either way.
+--- Converts JSON text to Lua values and back without loss (RFC 8259, strict).
 ---
 --- | JSON    | Lua                                                                      |
 --- |---------|--------------------------------------------------------------------------|
@@ -10,9 +10,9 @@
 --- | object  | a table; an empty one has the metatable `json.object_mt`, others have    |
 --- |         | none; of equal keys the last one wins                                    |
 ---
---- A wide integer is, on LuaJIT outside +-2^53, an int64_t or from 2^63 on a uint64_t of its FFI; on Lua 5.4, from 2^63
---- on, a userdata of which `tostring` gives the digits. It is an integer wherever values are checked, cast or written.
---- Integers that 64 bits do not hold are strings of their digits.
+--- A wide integer is, on LuaJIT, an int64_t outside +-2^53, or a uint64_t from 2^63 on, of its FFI; on Lua 5.4 a
+--- userdata from 2^63 on, whose `tostring` is its digits. Checks, casts and JSON treat it as an integer. Integers that
+--- do not fit in 64 bits are strings of their digits.
 local core = require("operations.core")
 
 ---@class operations.json
@@ -24,7 +24,7 @@ local json = {
 
 ---@class operations.json.EncodeOptions
 ---@field indent? integer  spaces per level (0 to 16); 0, the default, writes all on one line
----@field sort_keys? boolean  members in byte order of their keys (default: in no certain order)
+---@field sort_keys? boolean  members in byte order of their keys (default: in unspecified order)
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 
 ---@class operations.json.DecodeOptions
@@ -35,7 +35,7 @@ local json = {
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 ---@field property_order? boolean  remembers the order of the members of objects that are called `properties`, for
 ---  `operations.schema.properties`
----@field unique? boolean  an object with two members of one name is an error; else the last one wins
+---@field unique? boolean  two members with the same name are an error; default: the last one wins
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
 
 --- Writes a value as JSON text. Metamethods are not called, the value is not changed.
@@ -43,26 +43,26 @@ local json = {
 --- A table is an array when it is marked as one (`array_mt`, the marks of lua-cjson and Neovim, a `__jsontype`) or has
 --- a value at [1]; an unmarked empty table is `{}`. Numbers are the shortest text that reads back the same.
 ---
---- A value that JSON cannot hold is an error that names its place (a JSON Pointer, also in `err.details.path`): NaN and
---- infinities, functions, strings that are no UTF-8, arrays with holes, keys that are no strings, cycles.
+--- A value that JSON cannot express is an error that names its place (a JSON Pointer, also in `err.details.path`): NaN
+--- and infinities, functions, invalid UTF-8, arrays with holes, keys other than strings, cycles.
 ---@type fun(value: any, options?: operations.json.EncodeOptions): string?, operations.Error?  err: VALIDATION_ERROR
 json.encode = core.json_encode
 
---- Reads one JSON value; a byte order mark before it is passed over.
+--- Reads one JSON value; skips a byte order mark before it.
 ---
---- The error of a text that is no JSON says line and column (in characters) and byte, all counted from 1, in its
---- message and in `err.details` = `{ line, column, offset }`; `text:sub(offset)` starts with what is wrong.
---- The value is nil on failure only; JSON's null is `json.null`.
+--- The error of invalid JSON has line, column (in characters) and byte, counted from 1, in its message and in
+--- `err.details` = `{ line, column, offset }`; `text:sub(offset)` begins at the error. The value is nil only on
+--- failure; JSON's null is `json.null`.
 ---@type fun(text: string, options?: operations.json.DecodeOptions): any, operations.Error?  err: VALIDATION_ERROR
 json.decode = core.json_decode
 
 ---@class operations.json.Decoder
 ---@field feed fun(self, bytes: string): true?, operations.Error?  reads one more piece, of any size
----@field finish fun(self): any, operations.Error?  the value; nothing can follow
+---@field finish fun(self): any, operations.Error?  the value; call it last
 
---- Reads a text that comes piece by piece, as `json.decode` reads it whole: same values, same errors.
+--- Reads a text in pieces, with the same values and errors as `json.decode`.
 ---
---- `max_size` is 16 MiB here when it is not set. After a failure `feed` and `finish` say the same again.
+--- The default of `max_size` is 16 MiB here. After a failure, `feed` and `finish` return the same error again.
 ---@type fun(options?: operations.json.DecodeOptions): operations.json.Decoder
 json.decoder = core.json_decoder
 

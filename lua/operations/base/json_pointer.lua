@@ -1,21 +1,21 @@
 --- JSON Pointers (RFC 6901): paths into a value.
 local json_pointer = {}
 
---- A key as a token of a pointer.
----@param key any  of an array its index, from 1
+--- Writes a key as a token of a pointer.
+---@param key any  an array index counts from 1
 ---@return string
 function json_pointer.escape(key)
   return type(key) == "number" and tostring(key - 1) or (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
 end
 
---- The text of a token, its escapes undone.
+--- The key of a token: undoes its escapes.
 ---@param token string
 ---@return string
 function json_pointer.unescape(token)
   return (token:gsub("~1", "/"):gsub("~0", "~"))
 end
 
---- The member of an object, or the item of an array, that a token names.
+--- The member of an object or the item of an array named by a token.
 ---@param node any
 ---@param token string  unescaped
 ---@return any
@@ -30,10 +30,10 @@ function json_pointer.child(node, token)
   return child
 end
 
---- The value that a pointer names, from `node`.
+--- The value at a pointer, starting from `node`.
 ---@param node any
 ---@param pointer string
----@return any  nil when there is nothing
+---@return any  nil without a value there
 function json_pointer.get(node, pointer)
   for token in pointer:gmatch("/([^/]*)") do
     node = json_pointer.child(node, json_pointer.unescape(token))

@@ -1,4 +1,4 @@
---- A map of limited size: what was used least recently leaves when there is no room.
+--- A map of limited size that drops the entries used least recently.
 local lru = {}
 
 ---@class operations.Lru
@@ -36,7 +36,7 @@ local function attach(self, entry)
   self._newest = entry
 end
 
---- The value of a key, which counts as used now.
+--- The value of a key; counts as a use.
 ---@param key string
 ---@return any
 function Lru:get(key)
@@ -50,7 +50,7 @@ function Lru:get(key)
   return entry.value
 end
 
---- Forgets a key.
+--- Removes a key.
 ---@param key string
 function Lru:remove(key)
   local entry = self._by_key[key]
@@ -61,7 +61,7 @@ function Lru:remove(key)
   end
 end
 
---- Keeps a value; others leave where there is no room for it. One that is heavier than all may be is not kept.
+--- Stores a value; drops old entries to make room. A value heavier than the limit is not stored.
 ---@param key string
 ---@param value any
 ---@param weight? number  default 0
@@ -86,13 +86,13 @@ function Lru:put(key, value, weight)
   end
 end
 
---- Forgets all.
+--- Removes all entries.
 function Lru:clear()
   self._by_key, self._newest, self._oldest, self.count, self.weight = {}, nil, nil, 0, 0
 end
 
 ---@param max_count integer  entries, at least 1
----@param max_weight? number  of all entries; default: any
+---@param max_weight? number  of all entries; default: no limit
 ---@return operations.Lru
 function lru.new(max_count, max_weight)
   local self = setmetatable({ _max_count = max_count, _max_weight = max_weight or math.huge }, Lru)

@@ -1,6 +1,6 @@
---- Marks of arrays, objects and null. Whose we understand: lua-cjson's are ours where it has them, Neovim's too. Empty
---- Lua tables tell nothing of themselves: where a schema says that one is an array, it is marked as such, on a copy,
---- before the value is written as JSON.
+--- Marks of arrays, objects and null. The marks of lua-cjson (which are ours, where it has them) and of Neovim are
+--- understood. An empty Lua table is ambiguous: where a schema says that it is an array, a copy of it is marked before
+--- it is written as JSON.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local members = require("operations.base.members")
@@ -48,7 +48,7 @@ function marked.object(t)
   return setmetatable(t or {}, core.object_mt)
 end
 
--- References followed from one place before giving up: enough for any chain, and an end to any circle.
+-- The most references followed from one place: enough for any chain, and it ends cycles.
 local MAX_REFS = 64
 
 local function resolve(schema, root)
@@ -68,7 +68,7 @@ end
 
 local branches = { "allOf", "anyOf", "oneOf" }
 
---- The first of a schema and its branches that says what `wanted` asks.
+--- The first of a schema and its branches for which `wanted` is true.
 local function find(schema, root, wanted, depth)
   schema = resolve(schema, root)
   if type(schema) ~= "table" or depth > 16 then
@@ -116,7 +116,7 @@ local list = { type = "array" }
 local schemas = { type = "array", items = any_schema }
 local by_name = { type = "object", additionalProperties = any_schema }
 
--- Where a spec and the JSON Schemas in it have arrays.
+-- The places of arrays in a spec and in its JSON Schemas.
 local spec_schema = {
   properties = {
     tags = list, inputSchema = any_schema, outputSchema = any_schema,
@@ -135,7 +135,7 @@ local spec_schema = {
 
 local mark
 
---- Copies `value` once a member of it changes. `child(key)` returns the schema of a member and, where it is not `root`,
+--- Copies `value` once a member of it changes. `child(key)` returns the schema of a member and, if it is not `root`,
 --- the schema that its `$ref`s are relative to.
 local function mark_members(value, child, root, depth)
   local copy
@@ -173,7 +173,7 @@ function mark(value, schema, root, depth)
   end, root, depth)
 end
 
--- Has it members, and none of them is a table?
+-- Has it members, none of which is a table?
 local function is_flat(value)
   for _, item in next, value do
     if type(item) == "table" then
@@ -183,7 +183,7 @@ local function is_flat(value)
   return next(value) ~= nil
 end
 
---- Can a value of this schema have anything to mark? No: nothing within the schema is an array.
+--- Can a value of this schema need marks? False when the schema has no arrays.
 ---@param schema any
 ---@return boolean
 function marked.concerns(schema)
@@ -210,7 +210,7 @@ end
 ---@param value any
 ---@param schema any  JSON Schema of the value
 ---@param root table  the schema that its `$ref`s are relative to
----@return any  `value` itself when there was nothing to mark
+---@return any  `value` itself when nothing is marked
 function marked.value(value, schema, root)
   if type(value) ~= "table" or type(schema) ~= "table" or is_flat(value) then
     return value
@@ -218,9 +218,9 @@ function marked.value(value, schema, root)
   return mark(value, schema, root, 0)
 end
 
---- Marks the empty arrays within a spec, its schemas and their defaults, so that it can be told to others.
+--- Marks the empty arrays within a spec, its schemas and their defaults, so that the spec can be written as JSON.
 ---@param spec operations.Spec
----@return operations.Spec  `spec` itself when there was nothing to mark
+---@return operations.Spec  `spec` itself when nothing is marked
 function marked.spec(spec)
   return mark(spec, spec_schema, spec_schema, 0)
 end

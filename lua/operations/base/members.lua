@@ -1,7 +1,7 @@
---- The members of a table: copied, merged, in the order of their names; the items of lists.
+--- Copies and merges tables, sorts their keys, handles lists as sets.
 local members = {}
 
---- A new table with the members of all of these; of equal keys the last one counts.
+--- A new table with the members of all of these; the last of equal keys wins.
 ---@param ... table|nil
 ---@return table
 function members.merged(...)
@@ -14,7 +14,7 @@ function members.merged(...)
   return all
 end
 
---- A copy, its mark (metatable) kept; what it holds is shared.
+--- A shallow copy that keeps the mark (metatable).
 ---@param map table
 ---@return table
 function members.copy(map)
@@ -25,7 +25,7 @@ function members.copy(map)
   return setmetatable(copy, getmetatable(map))
 end
 
---- The keys as strings, in order.
+--- The keys as strings, sorted.
 ---@param map table
 ---@return string[]
 function members.names(map)
@@ -37,7 +37,7 @@ function members.names(map)
   return names
 end
 
---- The items of a list as keys whose value is true.
+--- A set of the items of a list: keys whose value is true.
 ---@param list any[]
 ---@return table<any, true>
 function members.set(list)
@@ -48,7 +48,7 @@ function members.set(list)
   return set
 end
 
---- Is it one of the items of a list?
+--- Does the list contain the item?
 ---@param list any[]?
 ---@param wanted any
 ---@return boolean
@@ -61,7 +61,7 @@ function members.contains(list, wanted)
   return false
 end
 
---- A new list of the items of all of these, in their order.
+--- A new list with the items of all of these, in order.
 ---@param ... any[]
 ---@return any[]
 function members.joined(...)

@@ -1,13 +1,13 @@
---- The order in which a document, or a program, has the properties of a schema: Lua's tables have none. It is kept
---- beside the table `properties`, for as long as that is in use; copies of it are told of.
+--- The order of a schema's properties in a document or a program, which Lua's tables lack. It is kept beside the table
+--- `properties` while that is in use; copies get it too.
 local core = require("operations.core")
 
 local property_order = {}
 
--- By the table, which it does not keep alive; readers (`property_order = true`) and copies in C add to it.
+-- By `properties` table, weak; the JSON reader (`property_order = true`) and copies in C add to it.
 local known = core.property_order
 
---- Keeps the order of properties.
+--- Stores the order of properties.
 ---@param properties table
 ---@param names string[]  not to be changed from now on
 function property_order.set(properties, names)
@@ -23,7 +23,7 @@ function property_order.carry(copy, original)
   return copy
 end
 
---- The names of properties: in the order that is known, the rest sorted behind them.
+--- The names of properties: those with a known order first, the others sorted after them.
 ---@param properties table<string, any>
 ---@return string[]
 function property_order.names(properties)

@@ -1,8 +1,8 @@
---- Refuses a runtime that the library does not support, before a C module that it cannot load is asked for.
+--- Refuses an unsupported runtime before a C module that it cannot load is required.
 local runtime = {}
 
 ---@param version string  as `_VERSION`
----@param jit? { version: string, version_num: integer }  LuaJIT's own table
+---@param jit? { version: string, version_num: integer }  LuaJIT's global `jit`
 ---@return string? flaw
 function runtime.flaw(version, jit)
   if jit and jit.version_num >= 20100 or version == "Lua 5.4" then

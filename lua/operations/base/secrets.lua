@@ -1,12 +1,12 @@
---- Texts that no error may tell, and how they are kept out of what is shown.
+--- Texts that errors must not show, and removing them from messages.
 local url = require("operations.base.url")
 
 local secrets = {}
 
--- Shorter texts are no secrets, and would be found everywhere.
+-- Shorter texts are not treated as secrets: they would be found everywhere.
 local SHORTEST = 4
 
---- Adds a text, as it is and as URLs and forms write it, to a list of secrets.
+--- Adds a text to a list of secrets, in plain form and as URLs and forms encode it.
 ---@param list string[]
 ---@param text any  values other than strings, and short ones, are ignored
 function secrets.add(list, text)
@@ -50,7 +50,7 @@ end
 ---@param list string[]
 ---@return any
 function secrets.hide(value, list)
-  -- A secret that is part of another must not spoil it.
+  -- Longer ones first: one secret may be part of another.
   table.sort(list, function(a, b) return #a > #b end)
   return hide(value, list)
 end

@@ -1,8 +1,7 @@
 --- Server-sent events (WHATWG HTML, 9.2.5 and 9.2.6): bytes in, events out.
 --
--- The C core reads a chunk into a queue; handlers are called from here, never
--- from C.  So a handler may wait (yield), may raise, and may feed the parser
--- again: no event is lost, and they keep the order of the stream.
+-- The C core reads a chunk into a queue; this file calls the handlers, never C. So a handler may wait (yield), raise,
+-- and feed the parser again: no event is lost, and they keep their order.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 
@@ -10,13 +9,13 @@ local sse = {}
 
 ---@class operations.SseEvent
 ---@field event string  the event's name, "message" when the stream gives none
----@field data any      its data lines, joined by "\n"; always valid UTF-8; with `json` their value
+---@field data any      its data lines, joined by "\n", always valid UTF-8; with `json` the JSON value
 ---@field id string     the last event ID, "" when there is none
----@field retry integer?  reconnection time in ms, if one was read since the event before
----@field error operations.Error?  with `json`: why data is still text
+---@field retry integer?  reconnection time in ms, if one was read since the previous event
+---@field error operations.Error?  with `json`: why data is text
 
 ---@class operations.SseOptions
----@field max_event integer?  ceiling in bytes for data, name and id of one event together; default 1 MiB
+---@field max_event integer?  maximum bytes of data, name and id of one event together; default 1 MiB
 ---@field last_event_id string?  the last event ID of the connection that this one continues
 ---@field json boolean?  reads data as JSON, straight from the stream; invalid JSON stays text
 
@@ -37,18 +36,16 @@ local function check_options(options, max_event)
   end
 end
 
--- A queue holds at [1] the place taken last.  Itself stands in it as a mark: before
--- a note, and after the last place filled.
+-- [1] of a queue is the place taken last. The queue itself is a mark in it: before a note, and after the last filled
+-- place.
 local function rewind(queue)
   queue[1], queue[2] = 1, queue
   return queue
 end
 
---- Makes a parser of one event stream.  With a handler, `feed` calls it for
---- every event; without one, events wait until `next` takes them.
----
---- Raises on an argument of a wrong type, or a `max_event` that is no integer
---- from 1 to 2147483647.
+--- Makes a parser of one event stream. With a handler, `feed` calls it for every event; without one, `next` takes the
+--- waiting events.
+--- Raises on an argument of a wrong type, or a `max_event` that is not an integer from 1 to 2147483647.
 ---@param on_event (fun(event: operations.SseEvent))?
 ---@param options operations.SseOptions?
 ---@return operations.SseParser
@@ -62,15 +59,14 @@ function sse.parser(on_event, options)
     _core = core.sse_parser(max_event, options.last_event_id, options.json),
     _on_event = on_event or false,
     _queue = rewind({}),
-    _tail = 1, -- the last place filled
+    _tail = 1, -- the last filled place
     _turn = 0, -- counts the calls of feed
-    _event = "message", -- of the event taken last
+    _event = "message", -- of the last event taken
     _id = "",
   }, Parser)
 end
 
--- Takes the event at the head of a queue that is not empty.  Its data is in the
--- queue; what differs from the event before stands in a note in front of it.
+-- Takes the first event of a queue that is not empty. Its data is in the queue, after a note if other fields changed.
 local function take(self)
   local queue, retry, err = self._queue, nil, nil
   local head = queue[1] + 1
@@ -81,7 +77,7 @@ local function take(self)
     head = head + 5
     data = queue[head]
   end
-  queue[head] = false -- keeps no text alive
+  queue[head] = false -- does not keep the text alive
   queue[1] = head
   return data, retry, err
 end
@@ -95,12 +91,12 @@ local function is_empty(self)
   return true
 end
 
---- Takes the next waiting event as plain values, which spares the table.
+--- Takes the next waiting event as plain values, without making a table.
 ---@return any data  nil when no event is waiting
 ---@return string? event
 ---@return string? id
 ---@return integer? retry  ms
----@return operations.Error? err  with `json`: why data is still text
+---@return operations.Error? err  with `json`: why data is text
 function Parser:next_values()
   if not is_empty(self) then
     local data, retry, err = take(self)
@@ -117,9 +113,8 @@ function Parser:next()
   end
 end
 
--- Calls the handler for each waiting event.  It may raise, feed or take events
--- itself, or wait while others do: the locals hold only until somebody has taken
--- an event (`queue[1]`) or fed (`_turn`).
+-- Calls the handler for each waiting event. It may raise, feed or take events itself, or wait while other code does:
+-- the local variables are valid only until an event was taken (`queue[1]`) or `feed` was called (`_turn`).
 local function deliver(self, on_event)
   local queue, turn = self._queue, self._turn
   local head, tail, event, id = queue[1], self._tail, self._event, self._id
@@ -127,7 +122,7 @@ local function deliver(self, on_event)
     local data = queue[head + 1]
     if data == queue then
       on_event(self:next())
-      turn = -1 -- name and id are others now
+      turn = -1 -- name and id are outdated
     else
       head = head + 1
       queue[head] = false
@@ -146,15 +141,14 @@ end
 --- event that it completes.  An error raised by the handler passes through; the
 --- events after the failed one come with the next call.
 ---
---- Returns nil and an error object (EXECUTION_ERROR, details `{ kind = "size",
---- limit = max_event }`) when an event is larger than `max_event`: the events
---- before it have been delivered, and every later call fails alike.  Raises
---- when `bytes` is no string and after `finish`.
+--- Returns nil and an error object (EXECUTION_ERROR, details `{ kind = "size", limit = max_event }`) when an event is
+--- larger than `max_event`: the events before it have been delivered, and every later call fails alike. Raises when
+--- `bytes` is not a string, and after `finish`.
 ---@param bytes string
 ---@return true?
 ---@return operations.Error? err
 function Parser:feed(bytes)
-  if type(bytes) ~= "string" then -- chunks may be small and many
+  if type(bytes) ~= "string" then -- without argument.expect: chunks may be small and many
     argument.expect(bytes, "string", 1, "feed")
   end
   local err
@@ -169,20 +163,20 @@ function Parser:feed(bytes)
   return true
 end
 
---- Ends the stream.  A block that no blank line has closed is discarded, and
---- its id with it; complete events that wait can still be taken.
+--- Ends the stream. Discards a block that no blank line has ended, and its id; waiting complete events can still be
+--- taken.
 function Parser:finish()
   self._core:finish()
 end
 
---- The last event ID as of the last blank line, for `Last-Event-ID`.
+--- The last event ID at the last blank line, for `Last-Event-ID`.
 ---@return string  "" when there is none
 function Parser:last_event_id()
   return self._core:last_event_id()
 end
 
---- The reconnection time that the stream asked for last.
----@return integer?  ms; nil when it named none
+--- The last reconnection time of the stream.
+---@return integer?  ms; nil without one
 function Parser:retry()
   return self._core:retry()
 end

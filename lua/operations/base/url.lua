@@ -1,4 +1,4 @@
---- URLs as far as a client needs them: taking apart, resolving references (RFC 3986, 5.2), comparing origins.
+--- URLs as clients need them: parsing, resolving references (RFC 3986, 5.2), comparing origins.
 local members = require("operations.base.members")
 
 local url = {}
@@ -8,15 +8,15 @@ local ports = { http = "80", https = "443" }
 ---@class operations.Url
 ---@field scheme string  lower case
 ---@field userinfo? string
----@field host string  lower case; of an IPv6 address with its brackets
+---@field host string  lower case; an IPv6 address with its brackets
 ---@field port? string
 ---@field path string  as written, "" when absent
 ---@field query? string  without "?"
 ---@field fragment? string  without "#"
 
---- Takes an absolute URL apart. Decodes nothing.
+--- Parses an absolute URL. Decodes nothing.
 ---@param text string
----@return operations.Url?  nil when it is none with an authority
+---@return operations.Url?  nil when it is not an absolute URL with an authority
 function url.parse(text)
   local scheme, authority, rest = text:match("^(%a[%w+.-]*)://([^/?#]*)(.*)$")
   if not scheme then
@@ -41,7 +41,7 @@ function url.parse(text)
   }
 end
 
--- RFC 3986, 5.2.4, for a path that begins with "/".
+-- Removes dot segments (RFC 3986, 5.2.4) from a path that begins with "/".
 local function remove_dot_segments(path)
   local output, dots = {}, false
   for segment in (path:sub(2) .. "/"):gmatch("([^/]*)/") do
@@ -58,7 +58,7 @@ local function remove_dot_segments(path)
   return "/" .. table.concat(output, "/")
 end
 
---- Resolves a reference against the absolute URL it was found at.
+--- Resolves a reference against an absolute base URL.
 ---@param base string
 ---@param reference string
 ---@return string?  nil when `base` is not absolute
@@ -96,7 +96,7 @@ function url.encode(text)
   return (text:gsub("[^A-Za-z0-9%-._~]", escape))
 end
 
---- Undoes `encode`; characters outside of escapes stay.
+--- Decodes percent-encoding.
 ---@param text string
 ---@return string
 function url.decode(text)
@@ -105,21 +105,21 @@ function url.decode(text)
   end))
 end
 
---- Does the host name this very machine: localhost, 127.0.0.0/8, [::1]?
+--- Does the host name this machine: localhost, 127.0.0.0/8, [::1]?
 ---@param host string  as `parse` gives it
 ---@return boolean
 function url.is_loopback(host)
   return host == "localhost" or host == "[::1]" or host:find("^127%.%d+%.%d+%.%d+$") ~= nil
 end
 
---- Scheme, host and port, the port always named.
+--- Scheme, host and port, with the default port written out.
 ---@param parsed operations.Url
 ---@return string
 function url.origin(parsed)
   return ("%s://%s:%s"):format(parsed.scheme, parsed.host, parsed.port or ports[parsed.scheme] or "")
 end
 
---- Are two absolute URLs at the same origin?
+--- Have two absolute URLs the same origin?
 ---@param a string
 ---@param b string
 ---@return boolean?
@@ -128,15 +128,15 @@ function url.same_origin(a, b)
   return from and to and url.origin(from) == url.origin(to)
 end
 
---- Is a text the origin of web pages, as browsers write it in `Origin`? "null" names nobody: pages in a sandbox and
---- files have it, whoever made them.
+--- Is a text an origin of web pages, as browsers write it in `Origin`? "null" is not: any page in a sandbox or file has
+--- it.
 ---@param text any
 ---@return boolean
 function url.is_origin(text)
   return type(text) == "string" and text:find("^%l[%l%d+.-]*://[^/?#@%s%u]+$") ~= nil
 end
 
---- The URL without the query's parameters of these names.
+--- The URL without the query parameters of these names.
 ---@param text string
 ---@param names string[]  not encoded
 ---@return string
@@ -152,15 +152,14 @@ function url.without_query(text, names)
   return before .. (kept[1] and "?" .. table.concat(kept, "&") or "") .. after
 end
 
---- The URL as it may be shown: without userinfo, query and fragment, where secrets travel.
+--- The URL without userinfo, query and fragment, which may contain secrets, for messages.
 ---@param text string
 ---@return string
 function url.redact(text)
   return (text:gsub("[?#].*$", ""):gsub("^(%a[%w+.-]*://)[^/]*@", "%1"))
 end
 
---- Text that should have been a URL, in a form that may be shown: whatever may be a secret is cut out, be it written
---- in the wrong place.
+--- A text that should have been a URL, without anything that may be a secret, for messages.
 ---@param text string
 ---@return string
 function url.redact_any(text)

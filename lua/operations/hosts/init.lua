@@ -1,38 +1,38 @@
---- The host: what runs the loop of the program we are in. One small file each; this one chooses.
+--- The host runs the loop of the program: plain Lua, Neovim or nginx. Each is one small file; this one selects it.
 local hosts = {}
 
----@alias operations.Turn fun(expired?: fun(): boolean): boolean, boolean  runs the tasks that are ready, until it has
----`expired`; are others ready, and did any run?
+---@alias operations.Turn fun(expired?: fun(): boolean): boolean, boolean  runs ready tasks until `expired()`; are
+---  others ready, and did any run?
 
 ---@class operations.Host
 ---@field name string
 ---@field now fun(): integer  ms since the epoch
----@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it, by being called or,
----sooner or later, garbage-collected: a waiting task keeps it
----@field block? fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
----that more can run at once
----@field schedule? fun(turn: operations.Turn)  has the host's loop call `turn` soon, and again while it returns true;
----absent where `block` runs everything
----@field park? fun(wait: operations.Wait)  instead of `block`, where tasks are threads of the host's: suspends the
----running one until `wait.done`; sets `wait.unpark`, which is called when it is
+---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns a function that stops it when called
+---  or, sooner or later, when garbage-collected: a waiting task keeps it
+---@field block? fun(poll: fun(): boolean, boolean)  runs the loop until `poll()` is true; the second result of `poll`
+---  says that more can run at once
+---@field schedule? fun(turn: operations.Turn)  makes the host's loop call `turn` soon, and again while it returns true;
+---  absent where `block` runs everything
+---@field park? fun(wait: operations.Wait)  instead of `block`, where tasks are threads of the host: suspends the
+---  running one until `wait.done`; sets `wait.unpark`, which is called then
 ---@field spawn? fun(fn: fun(argument: any), argument: any, detached?: boolean)  with `park`: calls `fn` in a thread of
----its own, once the caller waits; a detached one outlives what the host runs now
----@field strands? fun(): table<thread, operations.Strand>  with `park`: what is known about coroutines that cannot
----outlive what runs them, a request; it knows what resumes those that a program made by itself
----@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
----something in the reactor ("http", "process")
----@field on_exit? fun(fn: fun()): fun()  has `fn`, which may wait, called when the program begins to end; returns what
----forgets it
----@field finalize? fun(fn: fun())  has `fn` called soon; called by a finalizer, where those cannot do much themselves
----@field interruptible? fun(fn: function, ...: any): any  calls `fn(...)`; signals that end
----a program are raised in what it waits for
+---  its own, once the caller waits; a detached one outlives the host's current request
+---@field strands? fun(): table<thread, operations.Strand>  with `park`: the strands of the coroutines of the current
+---  request, which cannot outlive it; it knows the resumer of coroutines that a program makes itself
+---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts something
+---  in the reactor ("http", "process")
+---@field on_exit? fun(fn: fun()): fun()  calls `fn`, which may wait, when the program begins to end; returns a function
+---  that undoes this
+---@field finalize? fun(fn: fun())  calls `fn` soon; for finalizers, where they can do little themselves
+---@field interruptible? fun(fn: function, ...: any): any  calls `fn(...)`; signals that end a program are raised where
+---  it waits
 ---@field log? fun(level: "debug"|"info"|"warn"|"error", message: string)  shows a message where the program's user or
----administrator looks; without it, warnings and errors go to stderr
----@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs are
----handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
----@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs are
----handlers of HTTP requests: answers the running one by what `handle` makes of it
----@field workers? fun(): integer  with `serve_http`: how many processes do
+---  administrator looks; without it, warnings and errors go to stderr
+---@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs
+---  handle HTTP requests: passes the connection of the running request to `fn`, and returns when it was cancelled
+---@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs
+---  handle HTTP requests: answers the running request with the result of `handle`
+---@field workers? fun(): integer  with `serve_http`: the number of processes that serve
 
 local required = { "now", "timer" }
 
@@ -55,16 +55,16 @@ local inside = {
 
 local function nothing() end
 
---- Chooses a host by its name, or takes a table that is one.
+--- Selects a host by name, or takes a table that implements one.
 ---@param host string|operations.Host
 function hosts.use(host)
   if type(host) == "string" then
     if not inside[host] then
       error(("bad argument #1 'host' (\"nvim\", \"openresty\", \"plain\" or a table expected, got %q)"):format(host), 3)
     elseif not inside[host]() then
-      error(("the host '%s' works inside of its own program only"):format(host), 3)
+      error(("the host '%s' only works inside its own program"):format(host), 3)
     end
-    host = require("operations.hosts." .. host) -- each needs what only its own program has
+    host = require("operations.hosts." .. host) -- each file requires modules of its own program
   elseif type(host) ~= "table" then
     error(("bad argument #1 'host' (name or table expected, got %s)"):format(type(host)), 3)
   end
@@ -80,7 +80,7 @@ function hosts.use(host)
   hosts.chosen = host
 end
 
---- Does its loop run on when nobody waits?
+--- Does its loop run when no task waits?
 ---@return boolean
 function hosts.runs_by_itself()
   return hosts.current().schedule ~= nothing

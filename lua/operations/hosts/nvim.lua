@@ -1,27 +1,27 @@
---- Neovim: its loop polls the reactor's descriptor and never waits on us. What happened is taken in where `vim.api` may
---- be called, a little at a time, so that the editor draws and reads keys in between.
+--- Neovim: its loop polls the reactor's descriptor and never blocks. Events are handled where `vim.api` may be called,
+--- a few at a time, so that the editor draws and reads keys in between.
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 local reactor_loop = require("operations.hosts.reactor")
 
 local uv = vim.uv or vim.loop
 
--- How long one turn may go on, ns, and how many events it hands out at once.
+-- The longest time of a turn in ns, and the number of events that it handles at once.
 local BUDGET, EVENTS = 2e6, 32
 
--- ms of waiting in one go: Neovim 0.7 looks for Ctrl-C at the end of each.
+-- ms per wait: Neovim 0.7 checks for Ctrl-C only at the end of one.
 local SLICE = 200
 
 local SIGTERM = 15
 
-local poll, polled -- the handle, and the reactor that it is for
+local poll, polled -- the handle, and its reactor
 local run_tasks -- the scheduler's turn
 local scheduled, busy = false, false
 local dispatch
 
 local nvim = { name = "nvim", now = core.now }
 
--- Does a turn soon, where `vim.api` may be called.
+-- Runs a turn soon, where `vim.api` may be called.
 local function wake()
   if not scheduled then
     scheduled = true
@@ -29,7 +29,7 @@ local function wake()
   end
 end
 
--- A fast context: the descriptor stays readable, so it is not asked again until the turn is over.
+-- Runs in a fast context. The descriptor stays readable, so it is polled again only after the turn.
 local function on_readable()
   poll:stop()
   wake()
@@ -43,19 +43,19 @@ local function close_poll()
   end
 end
 
-local at_end -- the autocommand that is called when the editor ends
+local at_end -- the autocommand for the end of the editor
 
---- Ends everything: the poll before the descriptor that it is about.
+--- Ends everything: the poll before its descriptor.
 function nvim.close()
   if at_end then
-    pcall(vim.api.nvim_del_autocmd, at_end) -- it may be the one that runs
+    pcall(vim.api.nvim_del_autocmd, at_end) -- it may be the one that is running
     at_end = nil
   end
   close_poll()
   reactor_loop.close()
 end
 
--- The handles of child processes that run.
+-- The handles of running child processes.
 local children = setmetatable({}, { __mode = "k" })
 
 local function each_child(fn)
@@ -69,7 +69,7 @@ local function each_child(fn)
   return next(children) ~= nil
 end
 
--- Lets what is under way go on until no child runs, `ms` at most. The editor's own loop does not turn any more.
+-- Processes events until no child runs, for `ms` at most. The editor's own loop no longer runs.
 local function go_on(ms)
   local stop = uv.hrtime() + ms * 1e6
   local function expired()
@@ -82,7 +82,7 @@ local function go_on(ms)
   end
 end
 
--- The editor ends: children have time to save what they have. Closing the reactor kills those that are left.
+-- The editor ends: gives children time to save their data. Closing the reactor kills the rest.
 local function leave()
   if each_child(function(handle) handle:close_input() end) then
     go_on(limits.nvim_close)
@@ -105,7 +105,7 @@ local function open_poll(reactor)
   watch_for_end()
 end
 
--- Lets the editor's loop tell us what happens from here on; `soon`: there is more to do already.
+-- Makes the editor's loop report events from now on; `soon`: there is work already.
 local function watch(soon)
   if not soon and not reactor_loop.active() and not reactor_loop.due() then
     return
@@ -133,7 +133,7 @@ local function work()
   return more or reactor_loop.pending()
 end
 
--- Runs during a turn only when a task has the editor itself wait (`vim.wait`, `input`): the others go on meanwhile.
+-- Runs during a turn only when a task makes the editor itself wait (`vim.wait`, `input`): the other tasks continue.
 local function overtake()
   if busy then
     busy = false
@@ -156,7 +156,7 @@ function dispatch()
   end
 end
 
--- Something was started: outside of a turn, nobody else will notice.
+-- Called after something was started outside a turn: makes the loop poll.
 local function noticed(...)
   if not busy then
     wake()
@@ -200,21 +200,21 @@ function nvim.start(kind, options, on_event)
   return noticed(reactor_loop.start(kind, options, on_event))
 end
 
---- Tasks are ready to run.
+--- Called when tasks are ready to run.
 ---@param turn fun(expired: fun(): boolean): boolean
 function nvim.schedule(turn)
   run_tasks = turn
   noticed()
 end
 
---- Lets the editor go on until `poll()` is true. Raises in a fast context, and when interrupted by Ctrl-C.
+--- Runs the editor's loop until `poll()` is true. Raises in a fast context, and when interrupted by Ctrl-C.
 ---@param poll_tasks fun(): boolean, boolean
 function nvim.block(poll_tasks)
   if vim.in_fast_event() then
     error("cannot wait in a fast context such as a callback of vim.loop: use operations.spawn or vim.schedule", 0)
   end
   local saved = busy
-  busy = false -- a task may wait in here too: the turn that runs it goes on inside
+  busy = false -- a task may wait here too: the turn that runs it continues inside
   wake()
   local ok, why
   repeat
@@ -228,13 +228,13 @@ function nvim.block(poll_tasks)
   until ok or why == -2
   busy = saved
   if not ok then
-    error("interrupted! (Outside of a task whoever types waits: operations.spawn(function() ... end) does not.)", 0)
+    error("interrupted! (Outside a task the editor waits; inside operations.spawn(function() ... end) it does not.)", 0)
   end
 end
 
 local shown = { warn = vim.log.levels.WARN, error = vim.log.levels.ERROR }
 
---- Shows warnings and errors by `vim.notify`, from a fast context a little later.
+--- Shows warnings and errors by `vim.notify`; from a fast context a little later.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function nvim.log(level, message)

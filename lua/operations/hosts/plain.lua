@@ -10,27 +10,27 @@ local plain = {
   start = reactor_loop.start,
 }
 
--- Turn by turn: what happened is handed out, then the tasks that are ready run. A signal that is caught is raised
--- between two turns, when nothing is half done.
+-- One turn after the other: handles events, then runs the tasks that are ready. A caught signal is raised between two
+-- turns, when no work is half done.
 local function run(poll)
   system.raise_signal()
   local done, more = poll()
   while not done do
     if not reactor_loop.step(more and 0 or -1, nil, true) and not more then
-      error("deadlock: every task waits, and nothing is left that could wake one", 0)
+      error("deadlock: every task waits, and nothing can wake one", 0)
     end
     system.raise_signal()
     done, more = poll()
   end
 end
 
---- Lets things happen until `poll()` is true. Raises when nothing can happen any more.
+--- Runs the loop until `poll()` is true. Raises when nothing can happen any more.
 ---@param poll fun(): boolean, boolean
 function plain.block(poll)
   system.hold_signals(reactor_loop.gather, run, poll)
 end
 
--- Would what is raised here be caught: by `pcall`, or by the prompt of an interactive interpreter?
+-- Is an error raised here caught, by `pcall` or by the prompt of an interactive interpreter?
 local function is_caught()
   local level, source = 2, nil
   local info = debug.getinfo(level, "Sf")
@@ -47,7 +47,7 @@ end
 local function finish(ok, ...)
   local signal = system.interrupted()
   if signal and not is_caught() then
-    os.exit(128 + signal, true) -- by the signal, in the end
+    os.exit(128 + signal, true) -- ends by the signal
   end
   system.release_signals()
   if not ok then
@@ -56,14 +56,14 @@ local function finish(ok, ...)
   return ...
 end
 
---- Calls `fn(...)`; INT, TERM and HUP are raised in what it waits for. Where nothing catches that error, the process
---- ends as by the signal, once the state is closed. The handlers of before are restored.
+--- Calls `fn(...)`; INT, TERM and HUP are raised where it waits. If that error is not caught, the process ends as by
+--- the signal once the state is closed. Restores the previous handlers.
 ---@param fn function
 ---@param ... any
 ---@return any ...  what `fn` returns
 function plain.interruptible(fn, ...)
   if not system.catch_signals() then
-    return fn(...) -- they are caught already
+    return fn(...) -- signals are caught already
   end
   return finish(pcall(fn, ...))
 end

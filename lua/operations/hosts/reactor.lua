@@ -1,11 +1,11 @@
---- The reactor as hosts use it: made when first needed, events passed to the starter of each handle.
+--- The reactor for hosts: made on first use; passes events to the function given when a handle was started.
 local limits = require("operations.base.limits")
 
 local reactor_loop = {}
 
 local reactor
 
--- The defaults of a request, and the limits of the connections of all.
+-- The defaults of HTTP requests, and the limits of all connections.
 local function usual()
   return {
     connect_timeout = limits.connect_timeout,
@@ -24,7 +24,7 @@ end
 
 local function get()
   if not reactor or not reactor:usable() then
-    -- Not above: programs that never wait do without.
+    -- Required late: programs that never wait do not load it.
     local made, why = require("operations.reactor").new(usual())
     if not made then
       error("cannot wait for anything: " .. why, 0)
@@ -35,9 +35,9 @@ local function get()
 end
 reactor_loop.get = get
 
-local missing -- why the first try failed: LuaJIT says it once
+local missing -- the error of the first attempt: LuaJIT reports it once
 
---- Loads what the reactor starts with libcurl, which is more than half of the memory of a program that never does.
+--- Loads the part that needs libcurl: more than half of the memory of a program that does without.
 function reactor_loop.load_transfers()
   local loaded, why = pcall(require, "operations.transfer")
   if not loaded then
@@ -46,7 +46,7 @@ function reactor_loop.load_transfers()
   end
 end
 
----@class operations.Handle  of the reactor; it has the methods of its kind
+---@class operations.Handle  of the reactor, with the methods of its kind
 ---@field cancel fun(self)
 ---@field owner fun(self): function?  its `on_event`
 
@@ -54,7 +54,7 @@ end
 ---@param kind "http"|"connect"|"listen"|"accept"|"process"
 ---@param options any
 ---@param on_event fun(kind: string, ...)
----@return operations.Handle handle  dropping it cancels
+---@return operations.Handle handle  dropping it cancels the operation
 function reactor_loop.start(kind, options, on_event)
   local r = get()
   local start = r[kind]
@@ -68,7 +68,7 @@ end
 --- A one-shot timer.
 ---@param ms number
 ---@param fn fun()
----@return fun() stop  dropping it stops as well
+---@return fun() stop  dropping it stops the timer too
 function reactor_loop.timer(ms, fn)
   local handle = get():timer(ms, function()
     fn()
@@ -78,12 +78,12 @@ function reactor_loop.timer(ms, fn)
   end
 end
 
---- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
+--- Waits up to `timeout` ms (-1: no limit) for events and handles them.
 ---@param timeout integer
----@param limit? integer  of events; what is left is still there
----@param gather? boolean  from here on what is sent goes together, at the next step or at the end of `gather`; does
----  nothing where nothing can happen any more
----@return integer? happened  how many; nil: nothing can
+---@param limit? integer  of events; the rest stays pending
+---@param gather? boolean  sends what is written from now on together, at the next step or at the end of `gather`; no
+---  effect when no event can come
+---@return integer? happened  the number of events; nil: none can come
 function reactor_loop.step(timeout, limit, gather)
   local count, r = 0, reactor
   if not r then
@@ -114,7 +114,7 @@ local function let_go(ok, ...)
   return ...
 end
 
---- Runs `fn(...)`; what it sends over streams in small pieces goes together, at its end or when the reactor steps.
+--- Runs `fn(...)`; small writes to streams are sent together, at its end or when the reactor steps.
 ---@param fn function
 ---@param ... any
 ---@return any ...  what `fn` returns
@@ -125,13 +125,13 @@ function reactor_loop.gather(fn, ...)
   return let_go(pcall(fn, ...))
 end
 
---- Did something happen that was not handed out?
+--- Are there events that were not handled?
 ---@return boolean
 function reactor_loop.pending()
   return reactor ~= nil and reactor:usable() and reactor:pending()
 end
 
---- Ends everything that is under way; the next start makes a new reactor.
+--- Ends everything in the reactor; the next start makes a new one.
 function reactor_loop.close()
   if reactor then
     reactor:close()
@@ -139,13 +139,13 @@ function reactor_loop.close()
   end
 end
 
---- Is there anything that can still happen?
+--- Can events still come?
 ---@return boolean
 function reactor_loop.active()
   return reactor ~= nil and reactor:inflight() > 0
 end
 
---- When does the reactor have something to do by itself, such as closing connections that are idle?
+--- When does the reactor have work without an event, such as closing idle connections?
 ---@return number?  ms from now
 function reactor_loop.due()
   return reactor and reactor:usable() and reactor:due() or nil

@@ -1,8 +1,8 @@
---- The user's say before a call runs, and the memory of what was approved.
+--- The user's approval before a call runs, and the memory of approvals.
 ---
---- A program gives `confirm(call)`, which answers `true` and for what (`"once"`, `"arguments"`: always with these
---- arguments, `"always"`), or `false` and a reason. What is approved for longer than once is kept in a memory, as plain
---- data that a program can store. Of arguments it holds the SHA-256 only: they may be secrets.
+--- A program gives `confirm(call)`, which returns `true` and the scope (`"once"`, `"arguments"`: always with these
+--- arguments, `"always"`), or `false` and a reason. Approvals beyond one call are kept in a memory, as plain data that
+--- a program can store. Of arguments it has only the SHA-256, since they may contain secrets.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -11,17 +11,17 @@ local limits = require("operations.base.limits")
 
 local approvals = {}
 
---- What is asked about.
+--- The call to approve.
 ---@class operations.ApprovalCall
 ---@field operationId string
 ---@field input any
----@field identity? operations.Identity  approvals of one are none of another
+---@field identity? operations.Identity  an approval applies to one identity only
 ---@field spec? operations.Spec
----@field name? string  of the tool
+---@field name? string  the tool's name
 
 ---@alias operations.Confirm fun(call: operations.ApprovalCall): boolean, string?
 
---- One approval, as it is stored.
+--- One approval in stored form.
 ---@class operations.Approval
 ---@field operationId string
 ---@field arguments? string  64 hexadecimal digits; nil: any arguments
@@ -33,7 +33,7 @@ Approvals.__index = Approvals
 
 local HEXADECIMAL = ("%02x"):rep(32)
 
--- An id holds no control characters, so nothing is equal by accident.
+-- An id has no control characters, so keys cannot collide.
 local function key_of(id, fingerprint, identity)
   return id .. "\n" .. (fingerprint or "") .. "\n" .. (identity and "=" .. identity or "")
 end
@@ -42,7 +42,7 @@ local function identity_of(call)
   return type(call.identity) == "table" and call.identity.id or nil
 end
 
--- nil where the input is no JSON: such arguments are asked about each time.
+-- Nil when the input is not JSON: such calls are asked about each time.
 local function fingerprint_of(input)
   local text = input == nil and "{}" or json.encode(input, { sort_keys = true })
   return text and HEXADECIMAL:format(core.sha256(text):byte(1, 32))
@@ -54,7 +54,7 @@ local function is_approval(item)
     and (item.identity == nil or type(item.identity) == "string")
 end
 
--- The oldest go when there are too many: they are asked about again.
+-- When there are too many, the oldest are dropped: their calls are asked about again.
 local function add(self, item)
   local key = key_of(item.operationId, item.arguments, item.identity)
   if self._keys[key] then
@@ -70,8 +70,8 @@ local function add(self, item)
 end
 
 --- Makes a memory.
----@param stored? operations.Approval[]  what `list` gave before; invalid entries are left out
----@param changed? fun(list: operations.Approval[])  told what to store after each change
+---@param stored? operations.Approval[]  a result of `list`; invalid entries are ignored
+---@param changed? fun(list: operations.Approval[])  called with the new list after each change
 ---@return operations.Approvals
 function approvals.new(stored, changed)
   argument.optional(stored, "table", 1, "approvals")
@@ -85,7 +85,7 @@ function approvals.new(stored, changed)
   return self
 end
 
---- What is remembered, oldest first; a copy, ready for JSON.
+--- The approvals, oldest first; a copy, ready for JSON.
 ---@return operations.Approval[]
 function Approvals:list()
   local copy = {}
@@ -101,7 +101,7 @@ local function changed(self)
   end
 end
 
---- Was a call like this approved?
+--- Is the call approved?
 ---@param call operations.ApprovalCall
 ---@return boolean
 function Approvals:allows(call)
@@ -113,7 +113,7 @@ function Approvals:allows(call)
   return fingerprint ~= nil and self._keys[key_of(id, fingerprint, identity)] == true
 end
 
---- Remembers an approval: of the operation, or of the operation with these arguments.
+--- Stores an approval: of the operation, or of the operation with these arguments.
 ---@param call operations.ApprovalCall
 ---@param scope "arguments"|"always"
 function Approvals:remember(call, scope)
@@ -127,7 +127,7 @@ function Approvals:remember(call, scope)
   end
 end
 
---- Forgets what was approved of one operation, for every identity; without an id everything.
+--- Removes the approvals of one operation, for every identity; without an id all approvals.
 ---@param id? string
 function Approvals:forget(id)
   argument.optional(id, "string", 1, "forget")
@@ -153,13 +153,13 @@ end
 
 local scopes = { once = true, arguments = true, always = true }
 
---- Asks the memory, then `confirm`, which may wait. Never raises; what is not clearly approved does not run.
+--- Asks the memory, then `confirm`, which may wait. Never raises; a call without a clear approval does not run.
 ---@param call operations.ApprovalCall
 ---@param confirm operations.Confirm
 ---@param memory? operations.Approvals
 ---@return boolean? approved
----@return operations.Error? err  ACCESS_DENIED: declined, or `confirm` failed; ABORTED or TIMEOUT: the task that asked
----  was cancelled
+---@return operations.Error? err  ACCESS_DENIED: declined, or `confirm` failed; ABORTED or TIMEOUT: the asking task was
+---  cancelled
 function approvals.ask(call, confirm, memory)
   if memory and memory:allows(call) then
     return true
@@ -178,7 +178,7 @@ function approvals.ask(call, confirm, memory)
       errors.text(scope)))
   end
   if memory and scope ~= nil and scope ~= "once" then
-    pcall(memory.remember, memory, call, scope) -- it is approved, even if it cannot be stored
+    pcall(memory.remember, memory, call, scope) -- approved, even if it cannot be stored
   end
   return true
 end

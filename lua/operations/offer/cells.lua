@@ -1,4 +1,4 @@
---- The columns that a text takes on a terminal, and texts cut to them.
+--- The columns of texts on a terminal, and shortening texts to a width.
 local cells = {}
 
 -- East Asian wide and fullwidth characters, and emoji (Unicode 15, EastAsianWidth: W and F), in blocks.
@@ -7,7 +7,7 @@ local wide = {
   { 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1F64F },
   { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
 }
--- Combining marks, and what joins or selects the form of the character before.
+-- Combining marks, joiners and variation selectors.
 local nothing = {
   { 0x0300, 0x036F }, { 0x0483, 0x0489 }, { 0x0591, 0x05BD }, { 0x064B, 0x065F }, { 0x1AB0, 0x1AFF },
   { 0x1DC0, 0x1DFF }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F }, { 0xFE20, 0xFE2F },
@@ -41,7 +41,7 @@ local function columns(char)
   return is_in(code, nothing) and 0 or is_in(code, wide) and 2 or 1
 end
 
---- How many columns a line takes.
+--- The number of columns of a line.
 ---@param text string  UTF-8
 ---@return integer
 function cells.width(text)
@@ -55,7 +55,7 @@ function cells.width(text)
   return width
 end
 
---- The text, cut where it is wider: its last column is "…" then.
+--- Shortens a text that is too wide; its last column is then "…".
 ---@param text string
 ---@param most integer  columns, at least 1
 ---@return string
@@ -74,7 +74,7 @@ function cells.cut(text, most)
   return table.concat(parts):gsub("%s+$", "") .. "…"
 end
 
---- The text, filled with blanks to so many columns.
+--- Pads a text with blanks to a number of columns.
 ---@param text string
 ---@param width integer
 ---@return string

@@ -1,11 +1,11 @@
---- An operation described in lines of text.
+--- Describes an operation in lines of text.
 local members = require("operations.base.members")
 local prose = require("operations.offer.prose")
 local schema_text = require("operations.offer.schema_text")
 
 local description = {}
 
-local WIDTH = 100 -- columns, when nobody says
+local WIDTH = 100 -- default columns
 
 local function plain(_, text)
   return text
@@ -44,7 +44,7 @@ local function auth_text(meta)
   return list and table.concat(list, "\n  or ") or nil
 end
 
--- The lines above the sections.
+-- The lines before the sections.
 local function head(spec, meta, style)
   local id = spec.namespace .. "." .. spec.name
   local line = ("%s  %s  %s%s\n"):format(style.paint("bold", id), spec.type, spec.version,
@@ -64,9 +64,9 @@ end
 ---@class operations.offer.DescriptionStyle
 ---@field width? integer  columns, default 100
 ---@field paint? fun(colour: "bold"|"green"|"yellow", text: string): string  default: no colours
----@field example? string  a call to copy
+---@field example? string  an example of a call
 
---- What an operation takes, gives and needs, for people.
+--- The input, output and requirements of an operation, for people.
 ---@param spec operations.Spec
 ---@param style? operations.offer.DescriptionStyle
 ---@return string

@@ -1,5 +1,5 @@
---- Puts the parts of an input where they belong: parameters by name, the rest into the request's body; `a.b` and `a[0]`
---- into objects and lists.
+--- Builds an input from its parts: parameters by name, other keys in the request's body; `a.b` and `a[0]` name members
+--- of objects and lists.
 local core = require("operations.core")
 local file_input = require("operations.offer.file_input")
 local json_pointer = require("operations.base.json_pointer")
@@ -10,15 +10,15 @@ local fields = {}
 
 ---@class operations.offer.Fields
 ---@field value any
----@field texts table<string, any[]>  what came as plain text, by place (JSON Pointer)
+---@field texts table<string, any[]>  plain texts by place (JSON Pointer)
 ---@field schema any                  of the input
----@field has_body boolean            keys that are no parameters belong to `body`
+---@field has_body boolean            keys other than parameters belong to `body`
 local Fields = {}
 Fields.__index = Fields
 
-local NEXT = {} -- the token of "[]": the place behind the last item
+local NEXT = {} -- the token of "[]": after the last item
 
--- "a.b[0].c" as its parts; a backslash takes a dot or bracket literally. Nil: it cannot be read.
+-- Splits "a.b[0].c"; a backslash escapes a dot or bracket. Nil for a malformed key.
 local function path_of(key)
   local tokens, at = {}, 1
   while at <= #key do
@@ -52,7 +52,7 @@ local function prefixed(tokens)
   return list
 end
 
--- Does the path lead into a parameter? One that is no object and no list has no parts.
+-- Does the path lead into a parameter? Parameters other than objects and lists have no parts.
 local function is_parameter(self, tokens, known)
   if not known[tokens[1]] or not tokens[2] then
     return known[tokens[1]]
@@ -61,7 +61,7 @@ local function is_parameter(self, tokens, known)
   return schema_place.allows(schemas, "object") or schema_place.allows(schemas, "array")
 end
 
--- Where a key leads: a parameter as it is written, else a path that begins with one, else the same in the body.
+-- The place of a key: a parameter as written, else a path into a parameter, else a path into the body.
 local function tokens_of(self, key)
   local _, known = schema_place.names(self.schema, {})
   if known[key] then
@@ -100,8 +100,8 @@ local function called(kind)
   return kind == "array" and "a list" or (kind:find("^[io]") and "an " or "a ") .. kind
 end
 
--- Walks to the object or list that holds the last token, and makes what is missing on the way. Returns it, the key in
--- it, and the tokens with every "[]" resolved; or nil and a message.
+-- Walks to the object or list that contains the last token, and makes missing ones on the way. Returns it, the key, and
+-- the tokens with every "[]" resolved; or nil and a message.
 local function walk(self, tokens, key)
   local node, resolved = self.value, {}
   for i, token in ipairs(tokens) do
@@ -125,7 +125,7 @@ local function walk(self, tokens, key)
   end
 end
 
--- Sets a text, or a file; one for a place that has such already makes a list of them.
+-- Sets a text or a file; a second one for the same place makes a list.
 local function put_text(self, node, at, pointer, item)
   local before = self.texts[pointer]
   if before == nil then
@@ -158,7 +158,7 @@ local function put(self, item)
   put_text(self, node, at, pointer, value)
 end
 
--- A whole input: its members are put where their names belong.
+-- Sets a whole input: puts its members where their names belong.
 local function put_whole(self, value)
   if core.kind(value) ~= "object" then
     if self.has_body then
@@ -184,12 +184,12 @@ local function put_whole(self, value)
   end
 end
 
---- Makes the input of what was read.
+--- Makes the input from the items that were read.
 ---@param items operations.offer.InputItem[]
 ---@param schema any          of the operation's input
----@param has_body? boolean   it is a request with a body: keys that are no parameters belong there
+---@param has_body? boolean   the operation takes a body, for keys other than parameters
 ---@return any value
----@return table<string, any[]>|string texts  the places (JSON Pointers) that came as plain text; or what is wrong
+---@return table<string, any[]>|string texts  the places (JSON Pointers) of plain texts; or a message
 function fields.build(items, schema, has_body)
   local self = setmetatable({ value = marked.object(), texts = {}, schema = schema, has_body = has_body or false },
     Fields)

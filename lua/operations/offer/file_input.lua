@@ -1,5 +1,5 @@
---- `key=@file`: what the operation is given of a file. Where it takes bytes, that is the file itself, which is read
---- while it is sent; elsewhere its content.
+--- `key=@file`: the value for an operation from a file. For bytes it is the file itself, read while it is sent;
+--- otherwise its content.
 local base64 = require("operations.base.base64")
 local json = require("operations.base.json")
 local schema_place = require("operations.offer.schema_place")
@@ -8,7 +8,7 @@ local file_input = {}
 
 local PIECE = 65536
 
--- The media types of files that are often sent, by the end of their names.
+-- Media types by file name extension.
 local types = {
   bin = "application/octet-stream", css = "text/css", csv = "text/csv", gif = "image/gif", gz = "application/gzip",
   html = "text/html", jpeg = "image/jpeg", jpg = "image/jpeg", js = "text/javascript", json = "application/json",
@@ -18,7 +18,7 @@ local types = {
   zip = "application/zip",
 }
 
--- Is this what the OpenAPI adapter takes for a file: its bytes, or `{ path = }` and the like?
+-- Does the schema take a file as the OpenAPI adapter does: bytes, or `{ path = }` and the like?
 local function takes_file(schemas)
   for _, schema in ipairs(schemas) do
     local properties = schema.properties
@@ -38,7 +38,7 @@ local function takes_base64(schemas)
   return false
 end
 
---- Standard input as a body that is sent while it is read; nil when there is nothing in it.
+--- Standard input as a body that is sent while it is read; nil when it is empty.
 ---@return operations.openapi.FileValue?
 function file_input.stdin()
   local first = io.stdin:read(PIECE)
@@ -82,7 +82,7 @@ local function as_file(path)
   return { path = path, filename = path:match("[^/]*$"), contentType = types[ending] }
 end
 
--- The content of a file where a text, or JSON, is wanted. Invalid JSON may be one text of a list.
+-- The content of a file for a text or JSON. Invalid JSON may be one text of a list.
 local function content(path, schemas, items)
   local text, message = read(path)
   if not text then
@@ -103,9 +103,9 @@ local function content(path, schemas, items)
   return text
 end
 
---- What an operation is given of a file.
+--- The value for an operation from a file.
 ---@param path string  "-" is standard input
----@param schemas table[]  that may apply where it goes
+---@param schemas table[]  that may apply at its place
 ---@param items? table[]   that may apply to the items of a list there
 ---@return any value
 ---@return string? message
@@ -117,7 +117,7 @@ function file_input.value(path, schemas, items)
   return content(path, schemas, items)
 end
 
---- What the body of a request is, of standard input; nil when there is nothing in it.
+--- The body of a request from standard input; nil when it is empty.
 ---@param schemas table[]
 ---@return any value
 ---@return string? message

@@ -1,5 +1,5 @@
---- Reads an operation's input from command line arguments, and converts what came as plain text. Where the parts of it
---- belong, fields.lua decides.
+--- Reads an operation's input from command line arguments, and converts plain texts. fields.lua puts the parts in
+--- place.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -49,7 +49,7 @@ end
 
 local function decode_file(path)
   if path == "" then
-    return nil, "expected a file behind @"
+    return nil, "expected a file after @"
   end
   local text, message = read(path)
   if not text then
@@ -58,7 +58,7 @@ local function decode_file(path)
   return decode(text, path == "-" and "standard input" or path)
 end
 
---- Reads an argument that is the whole input; nil when it is about one key.
+--- Reads an argument that is a whole input; nil when it is for one key.
 local function whole_reader(argument)
   if argument == "-" then
     return decode_file, "-"
@@ -76,14 +76,14 @@ local function json_value(key, text)
   return decode(text, key)
 end
 
--- What "key=text" gives: a text, or the file that it names. Files are looked at before anything is loaded or sent.
+-- The item for "key=text": a text, or the named file. Checks that the file exists before anything is loaded or sent.
 local function text_item(key, text)
   if text:sub(1, 2) == "@@" then
     return { key = key, text = text:sub(2) }
   elseif text:sub(1, 1) ~= "@" then
     return { key = key, text = text }
   elseif text == "@" then
-    return nil, ("%s: expected a file behind @; a text that begins with it is %s=@@..."):format(key, key)
+    return nil, ("%s: expected a file after @; for a text that begins with @ write %s=@@..."):format(key, key)
   end
   local path = text:sub(2)
   local kind, message = "other", nil
@@ -133,13 +133,13 @@ end
 ---@field whole? any
 ---@field key? string
 ---@field text? string
----@field path? string  of a file whose content is meant
+---@field path? string  of a file to read
 ---@field value? any
 
 --- Reads arguments.
 ---@param arguments string[]
 ---@return operations.offer.InputItem[]? items
----@return string? message  what is wrong
+---@return string? message  error message
 function input.read(arguments)
   local items = {}
   for i, argument in ipairs(arguments) do
@@ -152,9 +152,9 @@ function input.read(arguments)
   return items
 end
 
--- Conversion
+-- Conversion.
 
--- The key that a change at JSON Pointer `path` lies at or below.
+-- The key of the text at or above JSON Pointer `path`, where a change was made.
 local function concerns(path, texts)
   while path ~= "" do
     if texts[path] then
@@ -183,13 +183,13 @@ local function has_type_issue(schema, value, pointer)
   return false
 end
 
--- The text at a place, when it is one and another type is wanted.
+-- The text at a place, if there is one and another type is required.
 local function mistyped(value, pointer, schema)
   local item = json_pointer.get(value, pointer)
   return type(item) == "string" and has_type_issue(schema, value, pointer) and item or nil
 end
 
--- Sets a place to another value where that has the right type.
+-- Replaces the value at a place if the new one has the right type.
 local function try(value, pointer, schema, other)
   local before = json_pointer.get(value, pointer)
   set(value, pointer, other)
@@ -198,8 +198,8 @@ local function try(value, pointer, schema, other)
   end
 end
 
---- Casting leaves the text of a value that has the right type and is wrong otherwise (9 where 5 is the maximum). People
---- should read what is wrong with the value, not that it is a text.
+--- Casting keeps the text of a value that has the right type but is invalid otherwise (9 where 5 is the maximum). The
+--- message should say what is wrong with the value, not that it is a text.
 local function retype(value, pointer, schema)
   local text = mistyped(value, pointer, schema)
   local scalar = text and json.decode(text)
@@ -209,7 +209,7 @@ local function retype(value, pointer, schema)
   end
 end
 
---- One text, or file, where a list is wanted is a list of one.
+--- A single text or file becomes a list where a list is required.
 local function enlist(value, pointer, schema)
   local item = json_pointer.get(value, pointer)
   if core.kind(item) ~= "array" and has_type_issue(schema, value, pointer) then
@@ -217,8 +217,7 @@ local function enlist(value, pointer, schema)
   end
 end
 
---- Converts what came as plain text the way the schema wants it, where casting loses nothing. Everything else stays
---- for validation to judge.
+--- Converts plain texts as the schema requires, if casting loses nothing. Validation judges the rest.
 ---@param value any
 ---@param texts table<string, any>  places (JSON Pointers) that came as plain text
 ---@param schema { cast: function, check: function }  compiled

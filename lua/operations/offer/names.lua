@@ -1,11 +1,11 @@
 --- Names of operations as tools of language models and of MCP: 1 to 64 of `A-Za-z0-9_-`, a letter or `_` first, which
---- every vendor takes.
+--- every vendor accepts.
 ---
---- The name of an id depends on nothing but the id, so it stays the same whatever else is registered, in every process
---- and for every caller, and it never becomes that of another operation. `tasks.list_all` is `tasks_list_all`. Several
---- ids could claim that name (`tasks_list.all`, `tasks.list/all`): it belongs to the one whose first `_` stood for the
---- dot and that had no other character replaced. The others, and what is longer than 64, get the first 55 characters,
---- `_` and 8 hexadecimal digits of the SHA-256 of the id.
+--- The name of an id depends only on the id, so it is the same in every process and for every caller, whatever else is
+--- registered, and never becomes that of another operation. `tasks.list_all` is `tasks_list_all`. Several ids could get
+--- that name (`tasks_list.all`, `tasks.list/all`): it belongs to the one whose first `_` stands for the dot and that
+--- has no other replaced character. The others, and names longer than 64, get the first 55 characters, `_` and 8
+--- hexadecimal digits of the SHA-256 of the id.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 
@@ -15,26 +15,26 @@ local MAX, KEPT = 64, 55
 local HASH = "_" .. ("%02x"):rep(4)
 local HASHED = "_" .. ("%x"):rep(8) .. "$"
 
---- The name that an id has unless its spec names another.
+--- The name of an id without a name in its spec.
 ---@param id string  "namespace.name"
 ---@return string
 function names.of(id)
   local plain = id:gsub("[^A-Za-z0-9_-][\128-\191]*", "_"):gsub("^[^A-Za-z_]", "_%0")
-  -- What ends like a hash is hashed, too, so that no plain name is equal to one with a hash.
+  -- A name that ends like a hash is also hashed, so that it cannot equal a hashed one.
   if #plain <= MAX and plain:gsub("_", ".", 1) == id and not plain:find(HASHED) then
     return plain
   end
   return plain:sub(1, KEPT) .. HASH:format(core.sha256(id):byte(1, 4))
 end
 
---- Can a tool have this name?
+--- Is it a valid tool name?
 ---@param name any
 ---@return boolean
 function names.is_valid(name)
   return type(name) == "string" and #name <= MAX and name:find("^[A-Za-z_][A-Za-z0-9_-]*$") ~= nil
 end
 
--- The name that `_meta.tool.name` asks for.
+-- The name in `_meta.tool.name`.
 local function wanted(spec)
   local tool = type(spec._meta) == "table" and spec._meta.tool
   return type(tool) == "table" and tool.name
@@ -45,12 +45,12 @@ local function flaw(id, keyword, message, ...)
     message = id .. ": " .. message:format(...) }
 end
 
---- Which operation has which name.
+--- The operations and their names.
 ---@class operations.ToolNames
 ---@field of_id table<string, string>
----@field of_name table<string, string>  the way back: name -> id
+---@field of_name table<string, string>  name -> id
 
--- Gives the ids their names; an id in `refused` may not have the one that its spec asks for. Returns who claims what.
+-- Names the ids; an id in `refused` does not get the name in its spec. Returns the ids that claim each name.
 local function claims_of(specs, reserved, refused, flaws)
   local claims = {}
   for name in pairs(reserved) do
@@ -70,7 +70,7 @@ local function claims_of(specs, reserved, refused, flaws)
   return claims
 end
 
--- Of those that claim one name, none gets it because its spec asks for it. Returns whether there are any.
+-- If several operations claim one name, none gets it because of its spec. Returns whether there are any.
 local function refuse_shared(claims, refused, flaws)
   local again = false
   for name, ids in pairs(claims) do
@@ -84,11 +84,11 @@ local function refuse_shared(claims, refused, flaws)
   return again
 end
 
---- Names the tools of a list of operations. Each gets `_meta.tool.name`, where its spec has one, else the name of its
---- id. A name that is asked for and that another tool has, or that no tool can have, is a flaw: those that ask for it
---- get the names of their ids, in whatever order they are registered.
+--- Names the tools of a list of operations: `_meta.tool.name`, or the name of the id. A name in a spec that is invalid
+--- or claimed by another tool is a flaw: all operations that claim it get the names of their ids, in any order of
+--- registration.
 ---@param specs operations.Spec[]
----@param reserved? table<string, true>  names that no operation can have
+---@param reserved? table<string, true>  reserved names
 ---@return operations.ToolNames
 ---@return table[] flaws  issues { path, keyword, operationId, message }, in order of their operations
 function names.assign(specs, reserved)
@@ -103,7 +103,7 @@ function names.assign(specs, reserved)
     if #ids == 1 and ids[1] then
       of_id[ids[1]], of_name[name] = name, ids[1]
     end
-    -- Two ids of one hash, about once in 65,000 operations that need one and begin alike; or a reserved name.
+    -- Two ids with the same hash (about once in 65,000 operations that need one and begin alike), or a reserved name.
     for _, id in ipairs(#ids > 1 and ids or {}) do
       flaws[#flaws + 1] = id and flaw(id, "unique", "another tool has the name %q: give it another here", name) or nil
     end

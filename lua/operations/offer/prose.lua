@@ -1,11 +1,11 @@
---- Descriptions as people read them in lines: wrapped, without the marks of HTML and Markdown.
+--- Wraps descriptions to lines, without HTML and Markdown.
 local cells = require("operations.offer.cells")
 
 local prose = {}
 
 local entities = { lt = "<", gt = ">", amp = "&", quot = '"', apos = "'", nbsp = " " }
 
---- A text without the marks of HTML and Markdown.
+--- A text without the syntax of HTML and Markdown.
 ---@param text string
 ---@return string
 function prose.unmarked(text)
@@ -29,7 +29,7 @@ local function add_paragraph(lines, paragraph, width, indent)
   lines[#lines + 1] = line ~= "" and indent .. line or ""
 end
 
---- A text in lines of at most so many columns; its own lines stay apart where they are items of a list or blank.
+--- Wraps a text to a number of columns; keeps list items and blank lines apart.
 ---@param text string
 ---@param width integer
 ---@param indent? string

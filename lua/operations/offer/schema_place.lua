@@ -1,14 +1,14 @@
---- Looks up parts of a JSON Schema: what may stand at a place of a value, through references and branches.
+--- Finds the parts of a JSON Schema for a place in a value, through references and branches.
 local json_pointer = require("operations.base.json_pointer")
 local property_order = require("operations.base.property_order")
 
 local schema_place = {}
 
-local MOST = 200 -- schemas that may apply to one place
+local MOST = 200 -- the most schemas for one place
 
 local combinators = { "allOf", "anyOf", "oneOf" }
 
--- Adds a schema and all that it refers to or is combined of.
+-- Adds a schema and all schemas that it refers to or combines.
 local function expand(root, schema, list, seen)
   if type(schema) ~= "table" or seen[schema] or #list >= MOST then
     return
@@ -25,7 +25,7 @@ local function expand(root, schema, list, seen)
   end
 end
 
--- What a schema says of a member or an item.
+-- The schema of a member or an item.
 local function child(schema, token)
   if type(token) == "number" then
     return type(schema.prefixItems) == "table" and schema.prefixItems[token + 1] or schema.items
@@ -37,7 +37,7 @@ end
 --- All schemas that may apply to the value at a place.
 ---@param root any  the whole schema
 ---@param tokens (string|integer)[]  names, and indices from 0
----@param ... string|integer  further ones
+---@param ... string|integer  further tokens
 ---@return table[]
 function schema_place.find(root, tokens, ...)
   local list = {}
@@ -56,7 +56,7 @@ function schema_place.find(root, tokens, ...)
   return list
 end
 
---- The names of the properties that an object at a place may have.
+--- The property names of an object at a place.
 ---@param root any
 ---@param tokens (string|integer)[]
 ---@return string[] names
@@ -73,7 +73,7 @@ function schema_place.names(root, tokens)
   return names, set
 end
 
---- May the value at a place be of this type? A schema that says nothing of types allows every one.
+--- May the value at a place have this type? Without type keywords every type is allowed.
 ---@param schemas table[]  from `find`
 ---@param name string
 ---@return boolean

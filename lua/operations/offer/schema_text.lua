@@ -1,5 +1,5 @@
---- Writes a JSON Schema for people: types in a few words, and what a value must satisfy beyond them; one line per
---- property, nested objects and the branches of unions indented.
+--- Describes a JSON Schema for people: types in a few words, and further constraints; one line per property, nested
+--- objects and union branches indented.
 local cells = require("operations.offer.cells")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -9,18 +9,18 @@ local prose = require("operations.offer.prose")
 
 local schema_text = {}
 
--- Types
+-- Types.
 
--- Columns of a type; longer ones are named or counted, not spelled out.
+-- The most columns of a type; longer types are named or counted.
 local MAX_TYPE = 72
 
---- Follows a local reference ("#/$defs/Task") in `root`; returns the schema and the reference's last name.
+--- Follows a local reference ("#/$defs/Task") in `root`; returns the schema and the last part of the reference.
 local function resolve(root, reference)
   local found = reference:sub(1, 1) == "#" and json_pointer.get(root, reference) or nil
   return found, reference:match("([^/#]*)$")
 end
 
--- The schema itself, or what its reference leads to.
+-- The schema, or the target of its reference.
 local function target_of(root, schema)
   for _ = 1, 32 do
     if type(schema) ~= "table" or not schema["$ref"] then
@@ -51,7 +51,7 @@ local function joined(root, schemas, separator)
   return #text > MAX_TYPE and separator == " | " and ("one of %d"):format(#parts) or text
 end
 
---- Of what an object is made of, the parts that have names, where some have: the rest only adds to them.
+--- The named parts of an object's `allOf`, if any has a name: the others only add to them.
 local function named_parts(parts)
   local named = {}
   for _, part in ipairs(parts) do
@@ -72,7 +72,7 @@ local function array_text(root, schema)
   return items:find("[ |]") and ("(%s)[]"):format(items) or items .. "[]"
 end
 
---- The `type` keyword: a name or a list of them.
+--- The `type` keyword: one name or a list.
 local function named_type(root, schema)
   if type(schema.type) == "table" then
     return table.concat(texts_of(schema.type, function(name)
@@ -83,7 +83,7 @@ local function named_type(root, schema)
   return name == "array" and array_text(root, schema) or name
 end
 
---- What a reference means: scalars and lists of values are spelled out, the rest goes by its name.
+--- The meaning of a reference: scalars and lists of values are written out, other schemas named.
 local function reference_text(root, reference)
   local target, name = resolve(root, reference)
   local schema = target_of(root, target or {})
@@ -126,7 +126,7 @@ local function number(value)
   return type(value) == "number" and ("%.14g"):format(value) or nil
 end
 
--- What a value must satisfy beyond its type, in words.
+-- Constraints beyond the type, in words.
 local function limits_of(schema)
   local all = {
     range(number(schema.minLength), number(schema.maxLength), " characters") or "",
@@ -150,16 +150,16 @@ local function limits_of(schema)
   return words
 end
 
--- Lines
+-- Lines.
 
--- Deeper objects are named only, and so are less deep ones where the text would have more lines than people read.
+-- Objects deeper than this are only named; less deep ones too when the text gets too long.
 local MAX_DEPTH = 6
 local MAX_LINES = 300
 
--- Columns, when nobody says; words longer than that stand out.
+-- Default columns; longer words exceed them.
 local WIDTH = 100
 
---- Gathers properties and branches of a schema and of what it is made of (`allOf`).
+--- Collects properties and branches of a schema and its `allOf`.
 local function gather(root, schema, found, depth)
   local target = target_of(root, schema)
   for _, name in ipairs(json_schema.properties(target)) do
@@ -182,7 +182,7 @@ local function gather(root, schema, found, depth)
   return found
 end
 
---- What is worth lines below that of a schema: { schema, properties, required, branches }; nil when nothing is.
+--- The details shown below a schema: { schema, properties, required, branches }; nil when there are none.
 local function inside(root, schema, depth)
   local target = target_of(root, schema)
   if target.items then
@@ -215,14 +215,14 @@ end
 
 local add_inside
 
---- What a schema says of itself, or what it refers to does.
+--- The description of a schema, or of the target of its reference.
 local function description_of(root, schema)
   local own = type(schema) == "table" and schema.description
   local text = own or target_of(root, schema).description
   return type(text) == "string" and text:find("%S") and prose.unmarked(text) or nil
 end
 
---- One line: a name, the type, what else there is to it. Below it the description, and what is inside.
+--- Adds a line with name, type and constraints; below it the description and details.
 local function add_line(state, name, schema, word, indent, width)
   local root = state.root
   local found = inside(root, schema, 0)
@@ -247,7 +247,7 @@ local function add_branches(state, branches, indent)
   end
 end
 
---- Adds the properties and branches of what was found; each schema once, however often it is used.
+--- Adds the collected properties and branches; each schema once.
 function add_inside(state, found, indent)
   if state.shown[found.schema] or #indent > 2 * state.depth then
     return

@@ -1,9 +1,8 @@
---- Finds operations by words: BM25F (Robertson and Zaragoza, 2009) over the parts of their names, titles, descriptions
---- and names of parameters.
+--- Finds operations by words: BM25F (Robertson and Zaragoza, 2009) over the parts of names, titles, descriptions and
+--- parameter names.
 ---
---- There is no index: the texts themselves are searched, one string for each of these fields with the texts of all
---- operations in it. For thousands of operations that takes about a millisecond a word, and the strings are made in a
---- tenth of the time that an index would need.
+--- There is no index: one string for each field holds the texts of all operations, and is searched. For thousands of
+--- operations a word takes about a millisecond; making the strings takes a tenth of the time of an index.
 local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -19,14 +18,14 @@ Search.__index = Search
 ---@field spec operations.Spec  without schemas; not to be changed
 ---@field score number
 
--- BM25's constants: how soon further occurrences count less, and how much long texts are held back.
+-- BM25's constants: how soon repetitions count less, and how much long texts are penalized.
 local K1, B = 1.2, 0.75
 
--- These say nothing, unless a query has no others.
+-- Ignored, unless a query has no other words.
 local empty_words = members.set({ "a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i",
   "in", "is", "it", "me", "my", "of", "on", "or", "that", "the", "this", "to", "what", "which", "with" })
 
--- A word of a name says more than one of a description.
+-- A word in a name counts more than one in a description.
 local fields = { "name", "title", "description", "parameters" }
 local weights = { name = 3, title = 2, description = 1, parameters = 1 }
 
@@ -46,7 +45,7 @@ local function texts_of(registry, spec, id)
   }
 end
 
---- Makes the search of a registry. What it needs is made at the first `find`, and again when the registry has changed.
+--- Makes the search of a registry. Its data is made at the first `find`, and again when the registry has changed.
 ---@param registry operations.Registry
 ---@param options? { filter?: operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean }
 ---@return operations.Search
@@ -57,7 +56,7 @@ function search.new(registry, options)
   return setmetatable({ _registry = registry, _filter = options and options.filter }, Search)
 end
 
--- One string for each field, a line or more for each operation, and where these begin in it.
+-- Makes one string for each field, with lines for each operation, and records their positions.
 local function read(self)
   local registry = self._registry
   local revision = registry:revision()
@@ -82,8 +81,8 @@ local function read(self)
   self._specs, self._ids, self._texts, self._starts, self._revision = specs, ids, pieces, starts, revision
 end
 
--- What a word begins with in each of its numbers, and how it may end: "query" and "queries" are "quer" with "y" or
--- "ies"; "issue" and "issues" are "issue" with nothing or "s".
+-- The stem and endings of a word: "query" and "queries" are "quer" with "y" or "ies"; "issue" and "issues" are "issue"
+-- with nothing or "s".
 local function stem(word)
   if word:find("...ies$") then
     return word:sub(1, -4), { y = true, ies = true }
@@ -97,7 +96,7 @@ local function stem(word)
   return word, { [""] = true, s = true, es = true }
 end
 
--- The words of a query that are no empty ones, or that are, each once, as { stem, endings }.
+-- The words of a query except the ignored ones (or with them), each once, as { stem, endings }.
 local function words_of(query, empty)
   local words, seen = {}, {}
   for word in query:gmatch("[%w\128-\255]+") do
@@ -109,8 +108,8 @@ local function words_of(query, empty)
   return words
 end
 
--- Adds to `counts` how often a word is in an operation's text of a field, times the field's weight, less where the text
--- is longer than others.
+-- Adds the occurrences of a word in an operation's text of a field to `counts`, weighted by field and reduced for long
+-- texts.
 local function count(self, field, word, counts)
   local text, starts, weight = self._texts[field], self._starts[field], weights[field]
   local average, at = #text / #self._ids, 1
@@ -128,7 +127,7 @@ local function count(self, field, word, counts)
   end
 end
 
--- The scores of the operations that have a word of the query, by their position.
+-- The scores of operations that contain a word of the query, by position.
 local function scores_of(self, words)
   local scores, total = {}, #self._ids
   for _, word in ipairs(words) do
@@ -147,8 +146,8 @@ local function scores_of(self, words)
   return scores
 end
 
--- The positions of the operations, best first, equals in the order of their registration. A query without words finds
--- all of them.
+-- The positions of the operations, best first, equal ones in the order of registration. A query without words finds
+-- all.
 local function ranked(self, query)
   query = parts(query:sub(1, limits.search_query)):lower()
   local words, order = words_of(query), {}
@@ -168,9 +167,9 @@ local function ranked(self, query)
   return order, scores
 end
 
---- The operations that fit a query best and that this identity may call, best first; of equals the one that was
---- registered first. A query without a word finds all, in the order of their registration.
----@param query string  words; what is longer than `limits.search_query` is cut
+--- The operations that fit a query best and that this identity may call, best first, equal ones in the order of
+--- registration. A query without words finds all, in the order of registration.
+---@param query string  words; text beyond `limits.search_query` is ignored
 ---@param options? { identity?: operations.Identity, limit?: integer, accept?: fun(spec: operations.Spec): boolean }
 ---  `limit`: how many at most, default 10; `accept`: which of those count
 ---@return operations.SearchHit[]

@@ -1,5 +1,5 @@
---- Registers operations and removes them. The operations themselves are one object in C
---- (src/registry/registry.c): by id, in the order of their registration, specs given out as copies (lookup.lua).
+--- Registers and removes operations. One C object (src/registry/registry.c) holds them by id, in the order of
+--- registration, and gives out copies of their specs (lookup.lua).
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -14,11 +14,11 @@ local catalog = setmetatable({}, lookup)
 catalog.__index = catalog
 
 ---@class operations.RegistryOptions
----@field normalize? "cast"|"force"|"off"  what happens to handlers' results, default "cast"
----@field on_mismatch? "warn"|"fail"  what a result that does not fit its schema is: a warning (default) or the error
----  OUTPUT_INVALID, whose details are the issues
+---@field normalize? "cast"|"force"|"off"  how results of handlers are normalized; default "cast"
+---@field on_mismatch? "warn"|"fail"  a result that does not fit its schema is a warning (default), or the error
+---  OUTPUT_INVALID with the issues as details
 ---@field on_warning? fun(warning: { operationId: string, issues: table[], changes: table[]? })  default: to the log
----@field on_change? fun(operationId: string, changes: table[])  told of every change that casting made
+---@field on_change? fun(operationId: string, changes: table[])  called with every change that casting makes
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 ---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
 
@@ -46,7 +46,7 @@ local function first_line(warning)
     warning.operationId, issue.path == "" and "result" or issue.path, issue.message or "replaced")
 end
 
---- Gives a new object the fields of a catalog.
+--- Sets the fields of a catalog in a new object.
 ---@param self table
 ---@param given? operations.RegistryOptions
 function catalog.init(self, given)
@@ -67,7 +67,7 @@ end
 
 local operations_of = lookup.operations_of
 
--- Tells those who follow.
+-- Notifies the listeners.
 local function changed(self)
   self._revision = self._revision + 1
   for _, listener in ipairs(self._listeners or {}) do
@@ -76,16 +76,16 @@ local function changed(self)
 end
 catalog._changed = changed
 
---- Has a function called whenever operations were registered or removed, here or in what is mounted. It must not wait.
+--- Calls a function whenever operations were registered or removed, here or in a mounted registry. It must not wait.
 ---@param fn fun()
 ---@return fun() stop
 function catalog:on_revision(fn)
   operations_of(self, "on_revision")
   argument.expect(fn, "function", 1, "on_revision")
-  local function listener() -- of this call, even where the function is given twice
+  local function listener() -- a new function: the same one may be given twice
     fn()
   end
-  self._listeners = members.joined(self._listeners or {}, { listener }) -- never changed: it may be gone through
+  self._listeners = members.joined(self._listeners or {}, { listener }) -- a new list: a traversal may be running
   return function()
     local others = {}
     for _, each in ipairs(self._listeners) do
@@ -96,11 +96,11 @@ function catalog:on_revision(fn)
 end
 
 local function duplicate(id)
-  return errors.new("VALIDATION_ERROR", ("%s is registered already; pass { replace = true } to replace it"):format(id),
-    { { path = "/name", keyword = "unique", message = "is registered already" } })
+  return errors.new("VALIDATION_ERROR", ("%s is already registered; pass { replace = true } to replace it"):format(id),
+    { { path = "/name", keyword = "unique", message = "is already registered" } })
 end
 
---- Checks a definition against the schema of specs and against what is there.
+--- Checks a definition against the schema of specs and the registered operations.
 local function checked(operations, definition, options)
   local result, err = specs.check(definition)
   if not result then
@@ -128,7 +128,7 @@ local function set_handler(self, operation, handler)
   operation:set_handler(handler, compat.takes(handler, 2))
 end
 
--- An operation that is not in the registry yet. Middleware may raise: nothing has changed then.
+-- Makes an operation that is not in the registry yet. Middleware may raise; then nothing has changed.
 local function made_of(self, result)
   local compiled = result.compiled or {}
   local operation = self._operations:operation(result.spec, compiled.inputSchema, compiled.outputSchema)
@@ -138,7 +138,7 @@ local function made_of(self, result)
   return operation
 end
 
---- Registers one operation. Its spec is copied; what was registered under the id before goes, handler and all.
+--- Registers one operation. Copies its spec; with `replace`, the previous operation is removed with its handler.
 ---@param definition operations.Definition
 ---@param options? { replace?: boolean }
 ---@return string? id
@@ -156,7 +156,7 @@ function catalog:register(definition, options)
   return id
 end
 
---- Registers a list of operations, or none of them when one is refused.
+--- Registers a list of operations; none of them if one is refused.
 ---@param definitions operations.Definition[]
 ---@param options? { replace?: boolean }
 ---@return string[]? ids
@@ -193,7 +193,7 @@ function catalog:register_all(definitions, options)
   return ids
 end
 
---- Registers a spec whose handler comes later (`register_handler`) or lives elsewhere (`route`).
+--- Registers a spec whose handler comes later (`register_handler`) or is in another process (`route`).
 ---@param spec operations.Spec
 ---@param options? { replace?: boolean }
 ---@return string? id
@@ -208,9 +208,9 @@ function catalog:register_spec(spec, options)
   return self:register(spec, options)
 end
 
---- The error of an id that leads nowhere.
+--- The error for an id that cannot be called.
 ---@param id string
----@param message string  a format, of the id
+---@param message string  a format for the id
 ---@return operations.Error
 function catalog.not_found(id, message)
   local err = errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
@@ -218,7 +218,7 @@ function catalog.not_found(id, message)
   return err
 end
 
---- Gives a registered spec its handler, in place of the one it had.
+--- Sets the handler of a registered spec.
 ---@param id string
 ---@param handler fun(input: any, context: operations.Context): any, any
 ---@return boolean? ok
@@ -235,7 +235,7 @@ function catalog:register_handler(id, handler)
   return true
 end
 
---- Takes an operation out. Calls that run already end as they would.
+--- Removes an operation. Running calls are not affected.
 ---@param id string
 ---@return boolean removed
 function catalog:unregister(id)

@@ -1,4 +1,4 @@
---- The context of one call: who calls, how long it may take, what it belongs to.
+--- The context of one call: its caller, deadline, and the call that it belongs to.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
@@ -11,34 +11,34 @@ local context = {}
 ---@field resources? table<string, string[]>  "type:id" -> actions
 
 ---@class operations.Context
----@field requestId string  made when first asked for, unless the caller gave one
+---@field requestId string  made on first use, unless the caller gave one
 ---@field parentRequestId? string
 ---@field identity? operations.Identity
 ---@field deadline? integer  milliseconds since the Unix epoch
 ---@field timeout? integer  milliseconds from the start of the call
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
----@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
+---@field attempt? integer  over a reliable transport: above 1, it may have run before
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
----@field ifNoneMatch? string  set by the middleware `cache`: the ETag of the answer that it holds; an HTTP answer with
----  status 304 says that this one is still right
----@field lastEventId? string  subscriptions: the id of the last event that the reader saw, which it goes on from
----@field sink? fun(bytes: string)  where the result is a body (a string schema with `contentMediaType`) and its reader
----  takes it in pieces: hands one out, and waits until it was taken
+---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
+---  304 confirms that answer
+---@field lastEventId? string  subscriptions: the id of the last event that the reader got; it resumes after that
+---@field sink? fun(bytes: string)  when the result is a body (a string schema with `contentMediaType`) and its reader
+---  takes it in pieces: sends one, and waits until it was taken
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
 ---  id is `meta.lastEventId` of the envelope
----@field progress fun(done: number, total?: number, message?: string)  how far the call is; nothing where nobody asked
----@field progress_wanted? boolean  does anybody hear it?
----@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the user
----  whose program calls, by a form; "decline" where nobody can be asked. `key`: of the question, see `ask`
+---@field progress fun(done: number, total?: number, message?: string)  reports progress, if it is requested
+---@field progress_wanted? boolean  is progress requested?
+---@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the
+---  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
 ---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
 ---@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
----@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>,
----  table<string, operations.Error>  several of these at once: the answers by key, and why there is none
----@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller comes back for it
----  after `retry` ms. Nothing where it cannot
----@field _running boolean  who runs the handler sets it to false when the call has ended: what it kept loses trust
+---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>,  several of these
+---  at once: the answers by key, and the errors of the others
+---@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after
+---  `retry` ms. Does nothing when it cannot
+---@field _running boolean  false once the call has ended: calls that its context makes are no longer trusted
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}
 
@@ -109,7 +109,7 @@ function made.log(self)
   return rawget(self, "_registry")._options.log
 end
 
--- Where the caller cannot show or answer anything.
+-- For a caller that cannot show or answer anything.
 
 local function nothing() end
 
@@ -151,7 +151,7 @@ function made.ask()
   end
 end
 
---- Most handlers read few fields, so a field is looked up when it is first read.
+--- Looks up a field on first read: most handlers read few.
 local function find(self, key)
   local given, parent = rawget(self, "_given"), rawget(self, "_parent")
   local value
@@ -177,12 +177,12 @@ function Context.__index(self, key)
   return value
 end
 
---- Checks the context that a caller gave and reads what the pipeline itself needs of it. A `timeout` becomes the
---- earlier of two deadlines.
+--- Checks the context that a caller gave and returns what the pipeline needs from it. A `timeout` becomes a deadline;
+--- the earlier of two deadlines counts.
 ---@param given? table
 ---@return operations.Identity? identity
 ---@return integer? deadline  ms since the epoch
----@return integer? now  when that is known: the clock is asked once for a call
+---@return integer? now  if known, so that a call reads the clock once
 function context.read(given)
   if given == nil then
     return nil
@@ -201,11 +201,11 @@ function context.read(given)
   return given.identity, deadline, now
 end
 
---- Makes the context of a call from what the caller gave: a plain table, or the context of the call around it, from
---- which identity, deadline, metadata and trace are inherited.
+--- Makes the context of a call from the one that the caller gave: a plain table, or the context of the surrounding
+--- call, whose identity, deadline, metadata and trace are inherited.
 ---@param given? table  checked by `read`; not to be changed while the call runs
 ---@param registry table
----@param deadline? integer  as `read` says
+---@param deadline? integer  as `read` returns it
 ---@return operations.Context
 function context.new(given, registry, deadline)
   if given == nil then
@@ -218,7 +218,7 @@ function context.new(given, registry, deadline)
   }, Context)
 end
 
---- Are calls on behalf of `given` trusted? Those of a handler until its call has ended; the program's own always.
+--- Are calls on behalf of `given` trusted? Those of a handler until its call has ended; those of the program always.
 ---@param given? operations.Context|table
 ---@return boolean
 function context.is_trusted(given)

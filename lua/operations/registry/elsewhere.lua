@@ -1,5 +1,5 @@
---- Calls of what has no handler in a registry: they go to the registry that is mounted there, or to the call map that
---- it routes to.
+--- Calls operations without a local handler: through the registry that is mounted there, or the call map that the
+--- registry routes to.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
@@ -12,7 +12,7 @@ local task_loops = require("operations.task.loops")
 
 local elsewhere = {}
 
---- The failure of a call that leads nowhere.
+--- The failure of a call that cannot be routed.
 ---@param self operations.Registry
 ---@param id string
 ---@return nil
@@ -22,7 +22,7 @@ function elsewhere.not_here(self, id)
   return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
 end
 
--- The handler of a subscription whose events come from elsewhere.
+-- The handler of a subscription whose events come from another process.
 local function relayed(call_map, id, options)
   return function(input, call)
     local remote, err = call_map:subscribe(id, input, options)
@@ -42,7 +42,7 @@ local function relayed(call_map, id, options)
   end
 end
 
--- Calls what a call map leads to, and finishes the results: here too they may be cast, or fail when they do not fit.
+-- Calls through a call map and finishes the results: they may be cast here too, or fail when they do not fit.
 local function finished_here(self, found, call_map, method, input, call, options)
   local id = found:id()
   if method == "subscribe" then
@@ -57,7 +57,7 @@ local function finished_here(self, found, call_map, method, input, call, options
   return operation.answer(found, self._options, envelope)
 end
 
---- The input of an operation that is known here, validated and ready to be sent; access is the other side's business.
+--- Validates the input of an operation that is known here, ready to be sent. The other side checks access.
 ---@param operations table
 ---@param found operations.Operation
 ---@param method "execute"|"subscribe"
@@ -106,7 +106,7 @@ local function route(self, found, method, id, input, given)
   return call_map:call(id, input, options)
 end
 
---- Calls an operation that has no handler here. A spec that is known here validates the input here as well.
+--- Calls an operation without a local handler. If its spec is known here, the input is also validated here.
 ---@param self operations.Registry
 ---@param method "execute"|"subscribe"
 ---@param id string

@@ -1,4 +1,4 @@
---- `env.namespace.name(input)`: how one operation calls others. Live: an operation registered later is there.
+--- `env.namespace.name(input)`: how one operation calls others. It is live: operations registered later can be called.
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 

@@ -1,9 +1,9 @@
---- The errors that an operation declares (`errorSchemas`): which one an error object is, and whether its details fit.
+--- The errors that an operation declares (`errorSchemas`): finds the declaration of an error, and checks its details.
 local core = require("operations.core")
 
 local error_schema = {}
 
--- By declaration, compiled once; false where it cannot be, or there is nothing to compile.
+-- Compiled patterns by declaration; false without a pattern, or with an invalid one.
 local patterns = setmetatable({}, { __mode = "k" })
 local schemas = setmetatable({}, { __mode = "k" })
 
@@ -35,7 +35,7 @@ function error_schema.find(list, code)
   return family
 end
 
---- The issues of an error's details by its declaration.
+--- The issues of an error's details by the error's declaration.
 ---@param declared operations.ErrorSchema
 ---@param details any
 ---@return operations.Issue[]?

@@ -1,4 +1,4 @@
---- The registry: every operation by id, called through `execute` and `subscribe`, whoever calls.
+--- The registry: every operation by id, called through `execute` and `subscribe` by every caller.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
@@ -24,13 +24,13 @@ Registry.__index = Registry
 ---@param options? operations.RegistryOptions
 ---@return operations.Registry
 function registry.new(options)
-  local self = setmetatable({ _call_map = false, _mounts = false }, Registry) -- false: each call asks for them
+  local self = setmetatable({ _call_map = false, _mounts = false }, Registry) -- false, not nil: each call reads them
   self:init(options)
   return self
 end
 
 --- Sends calls of operations without a local handler to a call map.
----@param call_map { call: function, subscribe: function }?  nil: no longer
+---@param call_map { call: function, subscribe: function }?  nil: stops that
 function Registry:route(call_map)
   operations_of(self, "route")
   if call_map ~= nil then
@@ -54,14 +54,14 @@ end
 
 local mount_options = { prefix = "string" }
 
---- Shows the operations of another registry in this one, `namespace.name` as `prefix.namespace.name`: what it has at
---- the time, whenever somebody looks or calls. Calls go through `other:execute` and `other:subscribe`: its middleware,
---- options and access control apply, and its ids are in envelopes and errors; trust between operations ends at the
---- mount. What is registered here itself comes first.
+--- Shows the operations of another registry in this one, `namespace.name` as `prefix.namespace.name`. The other
+--- registry is read at each lookup and call. Calls go through `other:execute` and `other:subscribe`: its middleware,
+--- options and access control apply, and envelopes and errors have its ids; trust between operations ends at the mount.
+--- Operations registered in this registry come first.
 ---@param other operations.Registry
 ---@param options { prefix: string }
 ---@return boolean? ok
----@return operations.Error? err  VALIDATION_ERROR: `other` leads back here, or the prefix is one of another mount
+---@return operations.Error? err  VALIDATION_ERROR: `other` contains this registry, or another mount has the prefix
 function Registry:mount(other, options)
   operations_of(self, "mount")
   argument.object(other, "routes_to", "registry", 1, "mount")
@@ -77,7 +77,7 @@ function Registry:mount(other, options)
   return ok, err
 end
 
--- Of what has a handler here; its schemas may have to be made first.
+-- Admits a call with a local handler; its schemas may have to be compiled first.
 local function admit_here(self, method, id, input, identity)
   local handler, admitted, unmade = self._operations[method](self._operations, id, input, identity)
   if not handler and unmade then
@@ -90,8 +90,8 @@ local function admit_here(self, method, id, input, identity)
   return handler ~= nil, admitted
 end
 
---- Returns the input that a call would hand to the handler, after access control, defaults and validation; nothing is
---- called. For callers that ask for an approval first.
+--- Returns the input that a call would pass to the handler, after access control, defaults and validation, without a
+--- call. For callers that ask for an approval first.
 ---@param id string
 ---@param input? any
 ---@param given? operations.Context|table
@@ -112,14 +112,14 @@ function Registry:admit(id, input, given)
   if other and not found then
     return other:admit(there, input, given)
   elseif self._call_map then
-    return true, input -- whether it fits is known there
+    return true, input -- the other registry validates it
   end
   return false, select(2, elsewhere.not_here(self, id))
 end
 
 local execute
 
--- What `prepare` gave no handler for: it was refused, has schemas to be made first, or is called elsewhere.
+-- Handles a call for which `prepare` gave no handler: it was refused, needs compiled schemas, or runs elsewhere.
 local function not_prepared(self, err, unmade, id, input, given, trusted)
   if unmade then
     local ok, flaw = specs.make(unmade)
@@ -146,8 +146,8 @@ function execute(self, id, input, given, trusted)
   return run(found, self._options, handler, admitted, call, deadline, now)
 end
 
---- Calls a query or mutation: access control, input validation, the handler, then its result wrapped, normalized and
---- validated. No input means an empty object.
+--- Calls a query or mutation: access control, input validation, the handler, then wrapping, normalization and
+--- validation of its result. No input means an empty object.
 ---@param id string  "namespace.name"
 ---@param input? any
 ---@param given? operations.Context|table
@@ -161,8 +161,8 @@ function Registry:execute(id, input, given)
   return execute(self, id, input, given)
 end
 
--- Admits the call by `prepare` or `prepare_stream`, then starts the handler, or what `body` makes of it; where there is
--- no handler, `missing` answers.
+-- Admits the call by `prepare` or `prepare_stream`, then starts the handler, or the function that `body` makes of it;
+-- without a handler, calls `missing`.
 local function start(self, method, id, input, given, trusted, body, missing)
   local identity, deadline = context.read(given)
   local operations = self._operations
@@ -170,7 +170,7 @@ local function start(self, method, id, input, given, trusted, body, missing)
   if handler then
     local call = context.new(given, self, deadline)
     local stream = subscription.new(found, self._options, body and body(handler) or handler, admitted, call, deadline)
-    return stream, nil, task_loops.OWNED, stream -- the fourth is what Lua 5.4's `for` closes
+    return stream, nil, task_loops.OWNED, stream -- Lua 5.4's `for` closes the fourth value
   elseif found then
     local ok, flaw = specs.make(found)
     if ok then
@@ -191,11 +191,11 @@ local function subscribe(self, id, input, given, trusted)
   return start(self, "prepare_stream", id, input, given, trusted, nil, subscribe_elsewhere)
 end
 
---- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` owns it and closes it when the
---- loop is left. On LuaJIT, which tells nobody that a loop was left by `break` or an error, it is closed when the task
---- or the subscription's handler that runs the loop ends, or when it is collected, outside of these and in coroutines
---- of one's own only then: call `:close()` to end it at once. A subscription kept in a variable is closed by nobody
---- else, whoever iterates over it.
+--- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` closes it when the loop is left.
+--- LuaJIT does not tell when a loop is left by `break` or an error: there it is closed when the task or subscription
+--- handler that runs the loop ends, or when it is collected. Outside of these, and in coroutines of the program, only
+--- collection closes it; call `:close()` to end it at once. A subscription kept in a variable is not closed by loops
+--- over it.
 ---@param id string
 ---@param input? any
 ---@param given? operations.Context|table
@@ -206,7 +206,7 @@ function Registry:subscribe(id, input, given)
   return subscribe(self, id, input, given)
 end
 
--- A query's handler may emit pages; what it returns is the last one.
+-- A query's handler may emit pages; its result is the last page.
 local function paged(handler)
   return function(input, call)
     local value, failure = handler(input, call)
@@ -225,13 +225,13 @@ local function pages_elsewhere(self, id, input, given)
   return elsewhere.not_here(self, id)
 end
 
---- Iterates over the pages of a query's answer, each in an envelope of its own, fetched when it is asked for:
---- `for page in assert(registry:pages(id, input)) do`. A handler that knows of no pages gives one. A handler is told
---- by `context.emit` that pages are wanted: it emits all but the last, which it returns.
+--- Iterates over the pages of a query's answer, each in its own envelope, fetched on demand: `for page in
+--- assert(registry:pages(id, input)) do`. A handler without pages gives one. A handler sees `context.emit` when pages
+--- are wanted: it emits all but the last, which it returns.
 ---@param id string
 ---@param input? any
 ---@param given? operations.Context|table
----@return operations.Subscription? pages  as of `subscribe`
+---@return operations.Subscription? pages  as from `subscribe`
 ---@return operations.Error? err  as `execute`
 function Registry:pages(id, input, given)
   operations_of(self, "pages")
@@ -241,8 +241,8 @@ end
 
 local env_options = { namespaces = "table" }
 
---- `env.namespace.name(input)` calls on behalf of `given`: access control is the calling operation's business. When
---- `given` is the context of a call that has ended, access is checked, by the identity of that call.
+--- `env.namespace.name(input)` calls on behalf of `given`: the calling operation is responsible for access control.
+--- When `given` is the context of a call that has ended, access is checked with the identity of that call.
 ---@param given? operations.Context|table
 ---@param options? { namespaces?: string[] }
 ---@return table

@@ -7,7 +7,7 @@ local specs = require("operations.registry.spec")
 local lookup = {}
 lookup.__index = lookup
 
---- The operations of a registry; raises for what is none: `registry.get({})`.
+--- The operations of a registry; raises for other values: `registry.get({})`.
 ---@param self any
 ---@param name string  of the public function
 ---@return table
@@ -21,7 +21,7 @@ end
 
 local operations_of = lookup.operations_of
 
---- A copy of what is registered, its schemas made.
+--- A copy of a registered operation with its schemas compiled.
 local function whole(operation)
   local ok, err = specs.make(operation)
   if not ok then
@@ -33,7 +33,7 @@ end
 --- The definition (spec and handler) registered under an id; a copy.
 ---@param id string
 ---@return operations.Definition?
----@return operations.Error? err  when its schemas, made on first need, turn out to be none
+---@return operations.Error? err  when its schemas, made on first use, are invalid
 function lookup:get(id)
   local operation = operations_of(self, "get"):find(id)
   argument.expect(id, "string", 1, "get")
@@ -64,7 +64,7 @@ end
 ---@param id string
 ---@return "query"|"mutation"|"subscription"|nil type
 ---@return boolean exposed
----@return boolean? looks  its handler at the context
+---@return boolean? looks  does its handler take the context?
 function lookup:type_of(id)
   local operations = operations_of(self, "type_of")
   argument.expect(id, "string", 1, "type_of")
@@ -77,8 +77,8 @@ function lookup:type_of(id)
   return operations:type_of(id)
 end
 
---- A number that grows with every registration and removal, here and in what is mounted: what was made of the specs is
---- out of date then.
+--- A number that grows with every registration and removal, here and in mounted registries: data derived from specs is
+--- then out of date.
 ---@return number
 function lookup:revision()
   if not self._revision then
@@ -87,10 +87,10 @@ function lookup:revision()
   return self._revision
 end
 
---- The names of an operation's parameters (the properties of its inputSchema) in any order, for a search. No schema is
---- made for them: of one that is made on first need there are the names that its source tells before.
+--- The names of an operation's parameters (the properties of its inputSchema) in any order, for a search. Does not make
+--- schemas: of a schema made on first use, only the names that its source already knows.
 ---@param id string
----@return string[]? names  nil when there is no such operation
+---@return string[]? names  nil when the operation is unknown
 function lookup:parameters(id)
   local operation = operations_of(self, "parameters"):find(id)
   argument.expect(id, "string", 1, "parameters")
@@ -129,8 +129,8 @@ end
 ---@field namespace? string
 ---@field type? string
 ---@field tag? string
----@field schemas? boolean  false: without inputSchema, outputSchema and errorSchemas; those that are made on first need
----  are not made, so that a long list stays cheap
+---@field schemas? boolean  false: leaves out inputSchema, outputSchema and errorSchemas, and does not make those that
+---  are made on first use, so that long lists are cheap
 
 local filter_kinds = { namespace = "string", type = "string", tag = "string", schemas = "boolean" }
 
@@ -156,16 +156,16 @@ local function select_operations(self, filter, name)
   return list, flaws
 end
 
---- The definitions, in the order of their registration. One whose schemas turn out to be none is left out.
+--- The definitions, in the order of registration, without those whose schemas are invalid.
 ---@param filter? operations.Filter
 ---@return operations.Definition[]
----@return operations.Error[] flaws  of those that were left out, details { operationId, issues }
+---@return operations.Error[] flaws  of the invalid ones, details { operationId, issues }
 function lookup:list(filter)
   argument.optional(filter, "table", 1, "list")
   return select_operations(self, filter, "list")
 end
 
---- As `list`, without handlers: what can be told to others.
+--- As `list`, without handlers: data that can be sent to others.
 ---@param filter? operations.Filter
 ---@return operations.Spec[]
 ---@return operations.Error[] flaws
@@ -174,11 +174,11 @@ function lookup:specs(filter)
   return select_operations(self, filter, "specs")
 end
 
---- Tells if an identity may see an operation: "hidden" is one that is not exposed (`_meta.exposed` is false) or that
---- the filter leaves out, which others must not learn of; "denied" one that this identity may not call. The input is
---- not known: where access to one resource of a type is required, access to any one of them counts.
----@param spec operations.Spec|string  or the id of what is registered
----@param identity? operations.Identity  nil: nobody in particular
+--- Tells if an identity may see an operation. "hidden": it is not exposed (`_meta.exposed` is false) or excluded by the
+--- filter, and others must not learn of it. "denied": this identity may not call it. The input is unknown: where access
+--- to one resource of a type is required, access to any of them counts.
+---@param spec operations.Spec|string  or the id of a registered operation
+---@param identity? operations.Identity  nil: none
 ---@param filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
 ---@return "yes"|"denied"|"hidden"
 function lookup:visible(spec, identity, filter)

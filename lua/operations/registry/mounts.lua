@@ -1,5 +1,5 @@
 --- Registries mounted in another one: their operations appear there with a prefix before their namespace. Nothing is
---- copied, the mounted registry is asked each time.
+--- copied; the mounted registry is read each time.
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 
@@ -15,12 +15,12 @@ local function after(text, start)
   return text:sub(1, #start) == start and text:sub(#start + 1) or nil
 end
 
---- The registry behind the mount that an id leads to, and the id there.
+--- The registry behind the mount that an id belongs to, and the id in that registry.
 ---@param self operations.Registry
 ---@param id string
----@return operations.Registry?  nil when there is no such operation and nowhere to route it
+---@return operations.Registry?  nil when it has no such operation and no route
 ---@return string? there
----@return string? start  what was taken off
+---@return string? start  the removed start
 function mounts.find(self, id)
   for _, mount in ipairs(self._mounts or none) do
     local there = after(id, mount.start)
@@ -30,7 +30,7 @@ function mounts.find(self, id)
   end
 end
 
---- Does `holds` hold of a registry that is mounted?
+--- Is `holds` true for a mounted registry?
 ---@param self operations.Registry
 ---@param holds fun(other: operations.Registry): boolean
 ---@return boolean
@@ -63,7 +63,7 @@ function mounts.get(self, method, id)
   return found and placed(found, start), err
 end
 
--- The filter as a mounted registry has it; false where none of its namespaces is meant.
+-- The filter for a mounted registry; false when it excludes all of its namespaces.
 local function filter_there(filter, start)
   if filter and filter.namespace then
     local namespace = after(filter.namespace, start)
@@ -72,7 +72,7 @@ local function filter_there(filter, start)
   return filter
 end
 
---- Adds what `method` ("list", "specs") lists of the mounted registries to `list` and `flaws`, but for ids that are
+--- Adds the results of `method` ("list", "specs") of the mounted registries to `list` and `flaws`, except ids that are
 --- registered in `self`.
 ---@param self operations.Registry
 ---@param method string
@@ -97,7 +97,7 @@ function mounts.add_to(self, method, filter, list, flaws)
   end
 end
 
--- Is `wanted` the registry, or mounted in it at some level?
+-- Is `wanted` the registry, or mounted in it at any level?
 local function leads_to(registry, wanted)
   return registry == wanted or mounts.any(registry, function(other)
     return leads_to(other, wanted)
@@ -124,7 +124,7 @@ function mounts.add(self, other, prefix)
   local start = prefix .. "."
   for _, mount in ipairs(self._mounts or none) do
     if after(start, mount.start) or after(mount.start, start) then
-      return refused("the prefix %q and that of another mount, %q, are not apart", prefix, mount.start:sub(1, -2))
+      return refused("the prefix %q overlaps with that of another mount, %q", prefix, mount.start:sub(1, -2))
     end
   end
   self._mounts = self._mounts or {}

@@ -1,5 +1,5 @@
---- A call of one operation: C prepares it and finishes it (access, defaults, validation; detection, wrapping,
---- normalizing, validation), the handler runs in between, where it may wait.
+--- A call of one operation: C prepares and finishes it (access, defaults, validation; detection, wrapping,
+--- normalization, validation); the handler runs in between, where it may wait.
 local core = require("operations.core")
 local error_schema = require("operations.registry.error_schema")
 local errors = require("operations.base.error")
@@ -9,36 +9,36 @@ local turn = require("operations.task.turn")
 
 local operation = {}
 
---- One operation as the registry in C holds it (src/registry/operation.c). No program gets it.
+--- An operation in the registry's C object (src/registry/operation.c). Programs never get it.
 ---@class operations.Operation
 ---@field id fun(self): string
 ---@field spec fun(self, schemas?: boolean): operations.Spec  a copy, without schemas when that is false
----@field field fun(self, name: string): any  what its spec says there, not to be changed
----@field finishes_all fun(self): boolean  are results that come from elsewhere finished here as well?
+---@field field fun(self, name: string): any  a field of its spec, not to be changed
+---@field finishes_all fun(self): boolean  are results of other processes finished here as well?
 ---@field handler fun(self): function?
 ---@field set_handler fun(self, handler: function, takes_context: boolean)
----@field made fun(self): boolean, operations.Error?  are its schemas compiled? or why they cannot be
+---@field made fun(self): boolean, operations.Error?  are its schemas compiled? or the error
 ---@field make fun(self, spec: operations.Spec, input?: operations.Schema, output?: operations.Schema)
 ---@field flaw fun(self, err: operations.Error)
----@field accepts fun(self): "any"|"object"|nil  results that are accepted as they are; objects when they are unmarked
----@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: nothing takes long
+---@field accepts fun(self): "any"|"object"|nil  results that need no check; objects if unmarked
+---@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: there are no long lists
 ---@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope?, table|operations.Error?,
 ---  operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail"
 
---- Casts the long lists of a result before `finish`, which takes them then.
+--- Casts the long lists of a result before `finish`, which then uses them.
 ---@class operations.Ahead
 ---@field step fun(self): boolean  works for some milliseconds; is there more to do?
 
--- Envelopes whose data may take long to cast, and whether there has been one: most programs never have one to look for.
+-- Envelopes whose data may take long to cast, and whether there has been any: most programs never have one.
 local long, any_long = setmetatable({}, { __mode = "k" }), false
 
---- Has the host's loop turn while this result of a handler is cast, which takes long.
+--- Lets the host's loop run while this result of a handler is cast, which takes long.
 ---@param envelope operations.Envelope
 function operation.takes_long(envelope)
   long[envelope], any_long = true, true
 end
 
---- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
+--- Detects, wraps, normalizes and validates the handler's result; reports misfits.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
 ---@param value any
@@ -60,7 +60,7 @@ local function answer(found, options, value, ahead)
 end
 operation.answer = answer
 
--- The same of an envelope that takes long, unless the task is to stop.
+-- As `answer` for an envelope that takes long, unless the task is to stop.
 local function answer_long(found, options, envelope)
   local take_turn = turn.taker()
   local ahead = take_turn and found:ahead(envelope) or nil
@@ -73,9 +73,8 @@ local function answer_long(found, options, envelope)
   return answer(found, options, envelope, ahead)
 end
 
---- Turns what the handler raised or returned as failure into an error object; what nobody foresaw is logged with its
---- traceback, which remote callers never see. That a call which the handler made did nothing is not said of the
---- handler.
+--- Turns the failure that the handler raised or returned into an error object. Unexpected errors are logged with their
+--- traceback, which remote callers never see. `mayHaveRun = false` of a call that the handler made is removed.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
 ---@param failure any
@@ -97,8 +96,8 @@ function operation.failure(found, options, failure, traceback)
   return err.mayHaveRun == false and errors.of_handler(err, found:handler()) or err
 end
 
--- Runs where the handler raised, so that the traceback still exists. It is kept beside what was raised: that is what
--- to-be-closed variables see.
+-- Runs where the handler raised, while the traceback exists. It is kept apart from the error value, which to-be-closed
+-- variables get.
 local function on_raise(raised)
   if not errors.is_error(raised) then
     local traceback, strand = debug.traceback(errors.text(raised), 2), scheduler.here()
@@ -114,7 +113,7 @@ local function take_traceback(raised)
   return traceback
 end
 
---- The error of a call whose time has passed.
+--- The error of a call whose deadline has passed.
 ---@param found operations.Operation
 ---@param deadline integer  ms since the epoch
 ---@param ran boolean  was the handler started?
@@ -129,14 +128,14 @@ local function with_deadline(handler, input, context, deadline)
   local strand = scheduler.here()
   local outer = strand.deadline
   if not outer or deadline < outer then
-    strand.deadline = deadline -- nothing has longer than what it is part of
+    strand.deadline = deadline -- never later than the deadline of the surrounding call
   end
   local ok, value, failure = xpcall(handler, on_raise, input, context)
   strand.deadline = outer
   return ok, value, failure
 end
 
---- Runs the handler of a prepared call and answers.
+--- Runs the handler of a prepared call and finishes its result.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
 ---@param handler function
@@ -162,7 +161,7 @@ function operation.run(found, options, handler, input, context, deadline, now)
     if any_long and long[value] then
       return answer_long(found, options, value)
     elseif value == nil and context and rawget(context, "sink") then
-      value = core.local_envelope(nil, found:id()) -- the sink has the data
+      value = core.local_envelope(nil, found:id()) -- the sink has got the data
     end
     return answer(found, options, value)
   elseif ok then

@@ -1,5 +1,5 @@
---- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over. One
---- without a handler is a spec, whose handler is registered later.
+--- Finds operation definitions in a directory of Lua files. A file without a definition is reported, never skipped
+--- silently. A definition without a handler is a spec, whose handler is registered later.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
@@ -9,19 +9,19 @@ local system = require("operations.system")
 local scanner = {}
 
 ---@class operations.ScanOptions  for hosts where files are not read from the file system
----@field list? fun(directory: string): string[]?, string?  the paths of the files below, or nil and why not; those
----  that do not end in `.lua` are left out
----@field reader? fun(path: string): string?, string?  the text of a file, or nil and why not
+---@field list? fun(directory: string): string[]?, string?  the paths of the files below, or nil and the reason; paths
+---  that do not end in `.lua` are ignored
+---@field reader? fun(path: string): string?, string?  the text of a file, or nil and the reason
 
 ---@class operations.ScanProblem
 ---@field path string     the file, or the directory that could not be read
----@field message string  why it gave no definition
+---@field message string  the reason
 
 local function add_problem(found, path, format, ...)
   found.problems[#found.problems + 1] = { path = path, message = format:format(...) }
 end
 
---- Why `value` is no definition, or nil.
+--- Why `value` is not a definition, or nil.
 local function flaw(value)
   if type(value) ~= "table" then
     return ("expected a definition, got %s"):format(type(value))
@@ -45,7 +45,7 @@ local function add_definition(found, path, place, value)
   end
 end
 
---- Takes in what a file returned: a definition, or a list of them.
+--- Adds what a file returned: a definition, or a list of them.
 local function add_returned(found, path, value)
   if type(value) ~= "table" or value.name ~= nil or value.namespace ~= nil or value.handler ~= nil then
     return add_definition(found, path, "", value)
@@ -112,7 +112,7 @@ local function visit_entries(found, directory)
   return true
 end
 
---- Is this the first path to what has `identity`?  Links may lead to a file twice, or in a circle.
+--- Is this the first path to the file with `identity`? Links may lead to a file twice, or form a cycle.
 local function is_new(found, identity)
   local seen = found.seen[identity]
   found.seen[identity] = true
@@ -141,7 +141,7 @@ function visit(found, path)
   end
 end
 
--- Loads the files that the program's own function lists.
+-- Loads the files listed by the program's own function.
 local function load_listed(found, directory, list)
   local paths, reason = list(directory)
   if type(paths) ~= "table" then
@@ -170,7 +170,7 @@ local function start(path, options, name, take, level)
   return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader, take = take }
 end
 
--- Has `take(found, path)` called for every file.
+-- Calls `take(found, path)` for every file.
 local function walk(directory, options, name, take)
   local found = start(directory, options, name, take, 4)
   local ok, reason
@@ -189,7 +189,7 @@ local function walk(directory, options, name, take)
   return found
 end
 
---- The `.lua` files that `scan` loads, without loading them.
+--- The `.lua` files that `scan` would load, in order, without loading them.
 ---@param directory string
 ---@param options? operations.ScanOptions
 ---@return string[]|nil paths  in their order; nil when the directory cannot be read
@@ -206,7 +206,7 @@ function scanner.files(directory, options)
 end
 
 --- Loads every `.lua` file below a directory, in the order of their paths, and collects the definitions they return.
---- The files are run, with the program's rights. Links are followed, each file and directory once.
+--- The files run with the program's rights. Links are followed; each file and directory is visited once.
 ---@param directory string
 ---@param options? operations.ScanOptions
 ---@return table[]|nil definitions  nil when the directory cannot be read
@@ -219,7 +219,7 @@ function scanner.scan(directory, options)
   return found.definitions, found.problems
 end
 
---- Loads one file, whatever its name, as `scan` does.
+--- Loads one file of any name, as `scan` does.
 ---@param path string
 ---@param options? operations.ScanOptions
 ---@return table[] definitions

@@ -1,6 +1,5 @@
---- The envelope as JSON Schema (2020-12), as data: for programs in other languages, and to check what they send. What
---- fits is an envelope for `operations.is_response_envelope`, and what the library makes fits. Members that a later
---- version adds are let through.
+--- JSON Schemas (2020-12) of the envelope, as data: for programs in other languages, and to check what they send. A
+--- value fits exactly if `operations.is_response_envelope` accepts it. Members added by later versions are allowed.
 local marked = require("operations.base.marked")
 local T = require("operations.schema.type")
 
@@ -11,7 +10,7 @@ local array = marked.array
 ---@field local_meta operations.JsonSchema
 ---@field http_meta operations.JsonSchema
 ---@field mcp_meta operations.JsonSchema
----@field content_block operations.JsonSchema  of MCP: text, image, audio, resource_link, resource, or one to come
+---@field content_block operations.JsonSchema  of MCP: text, image, audio, resource_link, resource, or a future one
 local schemas = {}
 
 local function named(name, title, schema)

@@ -1,8 +1,8 @@
---- The schema of an operation's spec, and its defaults. Checked by our own schema engine.
+--- The schema of an operation's spec, and its defaults.
 ---
 --- `inputSchema`, `outputSchema` and `errorSchemas` may be functions that return them: each is called once, on first
---- need (a call, `get_spec`, `specs`), so that a thousand operations cost little until one is used. What is wrong with
---- such a schema is told then, by whoever needed it.
+--- use (a call, `get_spec`, `specs`), so that a thousand operations cost little until one is used. Errors in such a
+--- schema are reported at that time.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local schemas = require("operations.schema")
@@ -18,16 +18,16 @@ local spec = {}
 
 ---@class operations.ErrorSchema
 ---@field code string
----@field pattern? string  ECMA-262: of a family of codes, for those that no other declaration names
+---@field pattern? string  ECMA-262: codes of a family that no other declaration names
 ---@field description string
 ---@field schema any  JSON Schema of the error's details
----@field statusCode? integer  400 to 599: of the HTTP answer, default 422
+---@field statusCode? integer  of the HTTP answer: 400 to 599, default 422
 
 ---@class operations.Spec
 ---@field namespace string
 ---@field name string  id is `namespace.name`
 ---@field version? string  default "1.0.0"
----@field type? "query"|"mutation"|"subscription"  default "mutation": what is not said to be safe is not
+---@field type? "query"|"mutation"|"subscription"  default "mutation", the cautious choice
 ---@field title? string
 ---@field description? string
 ---@field tags? string[]
@@ -42,7 +42,7 @@ local spec = {}
 ---@class operations.Definition : operations.Spec
 ---@field handler? fun(input: any, context: operations.Context): any, any
 
--- The schema of a spec; the schemas in it are checked elsewhere.
+-- The schema of a spec; the schemas inside it are checked elsewhere.
 local strings = { type = "array", items = { type = "string", minLength = 1 } }
 local name = { type = "string", pattern = "^[^\\s\\x00-\\x1f\\x7f]+$" }
 local json_schema = { type = { "object", "boolean" } }
@@ -107,7 +107,7 @@ end
 
 local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
 
---- Compiles one schema of the spec; its issues get the path of the field. `format` is asserted of inputs only.
+--- Compiles one schema of the spec; its issues get the path of the field. `format` is checked in inputs only.
 local function compile(fields, field, issues)
   local schema = fields[field]
   if schema == true or field == "outputSchema" and type(schema) == "table" and next(schema) == nil then
@@ -137,7 +137,7 @@ local function refused(fields, issues)
   return nil, errors.new("VALIDATION_ERROR", ("spec of %s: %s"):format(id, summary(issues)), issues)
 end
 
---- Takes the functions among the schemas out of the fields: { field = function }.
+--- Moves the functions among the schemas out of the fields: { field = function }.
 local function take_functions(fields)
   local functions = {}
   for _, field in ipairs(schema_fields) do
@@ -155,7 +155,7 @@ local function set_defaults(fields)
   fields.accessControl = fields.accessControl or { requiredScopes = setmetatable({}, core.array_mt) }
 end
 
---- Compiles inputSchema and outputSchema where they are there; what says nothing accepts everything.
+--- Compiles inputSchema and outputSchema if present; without one, everything is accepted.
 local function compile_all(fields, functions, issues)
   local compiled = {}
   for i = 1, 2 do
@@ -168,7 +168,7 @@ local function compile_all(fields, functions, issues)
   return compiled
 end
 
---- A copy without the handler. Room for all fields at once: a thousand operations come at a time.
+--- A copy without the handler, allocated with room for all fields: definitions may come by the thousand.
 local function fields_of(definition)
   local fields = {
     namespace = nil, name = nil, version = nil, type = nil, title = nil, description = nil, tags = nil, _meta = nil,
@@ -215,10 +215,10 @@ function spec.check(definition)
   return { spec = fields, handler = handler, compiled = next(functions) == nil and compiled or nil }
 end
 
--- Of schemas that are functions still: what tells their properties' names.
+-- For schemas that are still functions: functions that return the names of their properties.
 local parameters_of = setmetatable({}, { __mode = "k" })
 
---- Says how the names of the properties of a schema are found before it is made.
+--- Sets how the names of a schema's properties are found before the schema is made.
 ---@param make fun(): table|boolean  the schema's function
 ---@param names fun(names: true): string[]
 function spec.tell_parameters(make, names)
@@ -239,7 +239,7 @@ function spec.parameters(schema)
   return names
 end
 
---- Calls the functions in turn, up to one that raises.
+--- Calls the functions in turn; stops when one raises.
 local function call_functions(fields)
   for _, field in ipairs(schema_fields) do
     if type(fields[field]) == "function" then
@@ -253,7 +253,7 @@ local function call_functions(fields)
   return {}
 end
 
---- Makes the schemas of an operation that are functions still; there is nothing to do after the first time.
+--- Makes the schemas of an operation that are still functions; does nothing after the first time.
 ---@param operation operations.Operation
 ---@return boolean ok
 ---@return operations.Error? err  EXECUTION_ERROR, details { operationId, issues }; the same every time

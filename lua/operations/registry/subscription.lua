@@ -1,5 +1,5 @@
---- A running subscription: the handler is a coroutine, each value it yields is one event in an envelope of its own.
---- The consumer pulls, so a slow one holds the producer back.
+--- A running subscription: the handler is a coroutine; each value it yields is one event in its own envelope. The
+--- consumer pulls, so a slow consumer holds the producer back.
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -21,7 +21,7 @@ local subscription = {}
 local Subscription = {}
 Subscription.__index = Subscription
 
--- The state that outlives a collected handle for a moment. Nothing in here may reach the handle.
+-- The state that outlives a collected handle for a moment. It must not refer to the handle.
 ---@class operations.SubscriptionState
 ---@field co thread
 ---@field strand? operations.Strand  of `co`, once it runs
@@ -33,11 +33,11 @@ Subscription.__index = Subscription
 ---@field running boolean  inside next()
 ---@field closing boolean
 ---@field ended boolean  cleanup has run
----@field queue operations.EnvelopeQueue  events that are ready
----@field finished boolean  they are the consumer's as they are
+---@field queue operations.EnvelopeQueue  finished events
+---@field finished boolean  the events need no further finishing
 ---@field traceback? string  of what the handler raised
 
--- An error in the log does not stop the cleanup either.
+-- An error in the log does not stop the cleanup.
 local function log_failed_cleanup(state, raised)
   pcall(function()
     state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation:id(), errors.text(raised)))
@@ -71,13 +71,14 @@ local function finish(state)
   state.context._running = false
 end
 
--- What the coroutine returns before what the handler gave, and yields before a queue: tells both from an event. No
--- tables: an event may have an `__eq`, which would be asked.
+-- Marks before other values: the coroutine returns RETURNED before the handler's results, and yields QUEUE before a
+-- queue, so that neither can be mistaken for an event. Functions, not tables: an event's `__eq` would be called with a
+-- table.
 local function RETURNED() end
 local function QUEUE() end
 
---- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope
---- false. `objects` says that the data of all is an unmarked table without [1].
+--- Finished envelopes of an HTTP answer: [1] is the place taken last; false follows the last envelope. `objects`: the
+--- data of all is an unmarked table without [1].
 ---@alias operations.EnvelopeQueue table
 
 local EMPTY = { 1, false }
@@ -87,7 +88,7 @@ local function take(queue)
   local at = queue[1] + 1
   local value = queue[at]
   if value then
-    queue[at] = false -- keeps nothing alive
+    queue[at] = false -- does not keep the value alive
     queue[1] = at
     return value
   end
@@ -119,11 +120,11 @@ function subscription.new(found, options, handler, input, context, deadline)
   state.co = coroutine.create(function()
     state.strand = scheduler.here()
     scheduler.deadline(deadline)
-    return RETURNED, xpcall(handler, on_raise, input, context) -- unwinds what fails: to-be-closed variables may wait
+    return RETURNED, xpcall(handler, on_raise, input, context) -- runs to-be-closed variables, which may wait
   end)
   return setmetatable({
     _state = state,
-    _ready = EMPTY, -- the state's queue, when there is nothing else to look at
+    _ready = EMPTY, -- the queue of the state, if nothing else must be checked
     _sentinel = scheduler.finalizer(function()
       if not state.ended then
         task.begin(finish, state) -- cleanup may wait
@@ -137,8 +138,8 @@ local function fail(state, failure, traceback)
   return nil, operation.failure(state.operation, state.options, failure, traceback)
 end
 
---- Makes an event of everything that waits in the queue, in its order, as `context.emit` does of one. The consumer
---- takes them without a switch to the handler, which goes on when the queue is empty.
+--- Emits everything in the queue in order, as `context.emit` does for one value. The consumer takes the events without
+--- a switch to the handler, which continues when the queue is empty.
 ---@param context operations.Context
 ---@param queue operations.EnvelopeQueue
 function subscription.emit_queue(context, queue)
@@ -147,7 +148,7 @@ function subscription.emit_queue(context, queue)
     coroutine.yield(QUEUE, queue)
     return
   end
-  for value in take, queue do -- middleware wants each of them
+  for value in take, queue do -- middleware must see each value
     context.emit(value)
   end
 end
@@ -162,8 +163,8 @@ local function open_queue(self, queue)
   return next_event(self)
 end
 
--- An event's id, as `context.emit(value, { id = })` gives it, becomes what a reader resumes from. Envelopes that a
--- handler emits are its own.
+-- Sets the id of an event, as in `context.emit(value, { id = })`, from which a reader resumes. Envelopes emitted by a
+-- handler are copied.
 local function numbered(envelope, event, id)
   if id ~= nil then
     envelope = envelope == event and { data = event.data, meta = members.copy(event.meta) } or envelope
@@ -172,7 +173,7 @@ local function numbered(envelope, event, id)
   return envelope
 end
 
--- What the consumer gets of a value, with the options that `context.emit` was given: a value that may not be told ends
+-- What the consumer gets for a value, with the options of `context.emit`: a value that does not fit and must fail ends
 -- the subscription.
 local function deliver(state, value, options)
   local envelope, err = answer(state.operation, state.options, value)
@@ -183,7 +184,7 @@ local function deliver(state, value, options)
   return type(options) == "table" and numbered(envelope, value, options.id) or envelope
 end
 
--- Errors of a handler that was told to end are ignored, unless its cleanup failed.
+-- Errors of a handler that was closed are ignored, unless its cleanup failed.
 local function closed(state, event, ok, raised)
   if event == RETURNED and not ok and not (errors.is_error(raised) and raised.code == "ABORTED") then
     log_failed_cleanup(state, raised)
@@ -192,8 +193,8 @@ local function closed(state, event, ok, raised)
   return nil, errors.new("ABORTED", state.operation:id() .. " was closed")
 end
 
---- Takes up what the handler's coroutine did: yielded a value or a queue, or returned what `xpcall` says of the
---- handler; or that the host failed while it waited.
+--- Handles what the handler's coroutine did: it yielded a value or a queue, it returned the results of `xpcall`, or the
+--- host failed while it waited.
 local function go_on(self, ok, event, returned, value, failure)
   local state = self._state
   state.running = false

@@ -1,7 +1,7 @@
---- JSON Schema: compile once, then check values, fill in defaults, cast towards the schema. All of it in C.
+--- JSON Schema: compiled once; then checks values, fills in defaults, casts towards the schema. All in C.
 ---
 --- Drafts 2020-12, 2019-09, 7, 6 and 4, by `$schema`; OpenAPI 3.0's and Swagger 2.0's dialects by option `draft`.
---- Patterns follow ECMA-262. The network is never asked for a `$ref`: what other documents say comes from `resolve`.
+--- Patterns follow ECMA-262. A `$ref` is never fetched from the network: other documents come from `resolve`.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
@@ -12,29 +12,29 @@ local schema = {}
 
 ---@class operations.schema.Options
 ---@field draft? "2020-12"|"2019-09"|"7"|"6"|"4"|"openapi-3.1"|"openapi-3.0"|"swagger-2.0"  when there is no `$schema`
----@field formats? boolean  does `format` reject values (default false: it only annotates, as the drafts have it)
----@field resolve? fun(uri: string): table|boolean|nil  the document at `uri` (no fragment), nil when there is none
----@field uri? string  where the schema comes from: relative `$ref`s start there
+---@field formats? boolean  does `format` reject values? default false: it is an annotation, as in the drafts
+---@field resolve? fun(uri: string): table|boolean|nil  the document at `uri` (without fragment), or nil
+---@field uri? string  the URI of the schema, the base of relative `$ref`s
 ---@field max_issues? integer  reported for one value, default 100
----@field max_steps? integer  of one check, cast or fill; default 4,000,000, and 64 more for each value within
+---@field max_steps? integer  of one check, cast or fill; default 4,000,000, and 64 for each value inside
 
 ---@class operations.Issue
----@field path string  JSON Pointer to what does not fit; for a missing property the path it would have
----@field schemaPath string  JSON Pointer to the keyword that says so, behind a URI when in another document
+---@field path string  JSON Pointer to the value that does not fit, or to the missing property
+---@field schemaPath string  JSON Pointer to the keyword, after a URI when it is in another document
 ---@field keyword string?  the keyword
 ---@field message string  for people: "expected at most 20 characters, got 34"
----@field params table?  the same for programs: { limit = 20 }
+---@field params table?  for programs: { limit = 20 }
 
 ---@class operations.Change
 ---@field path string  JSON Pointer into the value
 ---@field kind "stripped"|"defaulted"|"converted"|"replaced"  "replaced" by force only
----@field old any  what was there, nil for a member that was missing
----@field new any  what is there now
+---@field old any  the old value, nil for a missing member
+---@field new any  the new value
 
 ---@alias operations.Mode "cast"|"force"|"off"
 
 ---@class operations.Schema
----@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
+---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and the issues
 ---@field cast fun(self, value, mode?: operations.Mode, list?: boolean): any, operations.Change[]?, operations.Error?
 --- a new value, and what was changed unless `list` is false (which is faster). "force" casts, then replaces each misfit
 --- by the first that conforms of `default`, `const`, the first `enum` value, the empty value of its type; or leaves it.
@@ -48,12 +48,12 @@ local option_kinds = {
   max_steps = "number",
 }
 
---- Asks for the documents that are missing; true when one more is there.
+--- Fetches missing documents; true when one was added.
 local function find_documents(uris, options)
   local documents, found = options.documents, false
   for _, uri in ipairs(uris) do
     if documents[uri] == nil then
-      -- Not above: few schemas refer to one.
+      -- Required late: few schemas refer to one.
       local document = require("operations.schema.metaschemas").find(uri)
       if document == nil and options.resolve then
         document = options.resolve(uri)
@@ -67,9 +67,9 @@ local function find_documents(uris, options)
   return found
 end
 
---- Compiles a schema, a Lua table or a boolean. It is not kept: later changes to the table have no effect on checks.
+--- Compiles a schema, a Lua table or a boolean. Later changes to the table have no effect.
 ---
---- All errors in it are reported at once: `err.details` is an array of issues, their paths lead into the schema.
+--- Reports all errors in it at once: `err.details` is an array of issues whose paths point into the schema.
 ---@param definition table|boolean
 ---@param options? operations.schema.Options
 ---@return operations.Schema? schema
@@ -91,9 +91,9 @@ function schema.compile(definition, options)
   end
 end
 
---- The names of a schema's properties for those who list them (forms, help, tool definitions): in the order of the
---- document that the schema comes from (`operations.from_openapi`, `operations.from_mcp`, `operations.json.decode` with
---- `property_order`) or of `T.object`'s list; names that are not in there, and those of other schemas, sorted.
+--- The names of a schema's properties for forms, help and tool definitions: in the order of the document that the
+--- schema comes from (`operations.from_openapi`, `operations.from_mcp`, `operations.json.decode` with `property_order`)
+--- or of the list given to `T.object`; names without a known order are sorted.
 ---@param definition table|boolean
 ---@return string[]  a new list; empty without `properties`
 function schema.properties(definition)

@@ -1,5 +1,5 @@
---- The metaschemas of the five drafts, by URI, for `$ref`s to them. Each is built when it is first asked for; what only
---- people read in them (titles, comments, defaults) is left out.
+--- The metaschemas of the five drafts, by URI, for `$ref`s to them. Each is built on first use, without the parts that
+--- are only for people (titles, comments, defaults).
 local marks = require("operations.core")
 local members = require("operations.base.members")
 
@@ -23,8 +23,8 @@ local positive = { type = "number", exclusiveMinimum = 0 }
 local reference = { type = "string", format = "uri-reference" }
 local uri = { type = "string", format = "uri" }
 
---- The schemas that values of keywords have, by the names that the lists of keywords give them. `self` refers to the
---- draft itself, `path` leads to its definitions, `count` is that of a count; `more` are the draft's own.
+--- The schemas for values of keywords, by the shape names used in the lists of keywords. `self` refers to the draft
+--- itself, `path` is that of its definitions, `count` is the schema of a count; `more` are the draft's own shapes.
 local function shapes_of(self, path, count, more)
   local function definition(name)
     return { ["$ref"] = path .. name }
@@ -40,7 +40,7 @@ local function shapes_of(self, path, count, more)
   }, more)
 end
 
---- The properties of a metaschema: of lists of keywords by shape, the later ones win.
+--- The properties of a metaschema, from lists of keywords by shape; later lists win.
 local function properties_of(shapes, ...)
   local properties = {}
   for _, keywords in ipairs({ ... }) do
@@ -90,7 +90,7 @@ local vocabularies = {
   content = { string = "contentMediaType contentEncoding", self = "contentSchema" },
 }
 
---- Drafts 4 to 7, and what each adds to the draft before.
+--- Drafts 4 to 7, and the keywords that each adds to the one before.
 local draft4 = {
   string = "id $schema title description format", any = "default", positive = "multipleOf", number = "maximum minimum",
   boolean = "exclusiveMaximum exclusiveMinimum uniqueItems", regex = "pattern", types = "type", strings = "required",
@@ -122,7 +122,7 @@ local function build_draft4(id)
   }
 end
 
---- Draft 6, and draft 7 with what it added.
+--- Draft 6, and draft 7 with its additions.
 local function build_draft6(id, added)
   local shapes = shapes_of(self, "#/definitions/", "nonNegativeInteger")
   local definitions = value_definitions("nonNegativeInteger", { allOf = array({ shapes.count }) })
@@ -134,8 +134,8 @@ local function build_draft6(id, added)
   }
 end
 
---- `self` is the schema by the draft's way of recursion, `mark` what it refers to; `added` are keywords of vocabularies
---- that the other draft lacks.
+--- `self` refers to the schema recursively in the way of the draft, `mark` is the anchor of that; `added` are keywords
+--- of vocabularies that the other draft lacks.
 local drafts = {
   ["2019-09"] = {
     self = { ["$recursiveRef"] = "#" }, mark = { ["$recursiveAnchor"] = true }, anchor = "^[A-Za-z][-A-Za-z0-9.:_]*$",
@@ -198,7 +198,7 @@ end
 
 local built = {}
 
---- The metaschema, or the part of one, at the URI `id`; nil when there is none.
+--- The metaschema, or a part of one, at the URI `id`; nil when it is unknown.
 ---@param id string  without fragment
 ---@return table?
 function metaschemas.find(id)

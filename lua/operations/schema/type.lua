@@ -19,7 +19,7 @@ local array, object = marked.array, marked.object
 ---  annotations, unevaluatedProperties
 local type_builder = {}
 
---- Marks what `T.optional` made until `T.object` takes it in; nothing else accepts it.
+--- Marks the result of `T.optional` for `T.object`; nothing else accepts it.
 local optional_mt = { __name = "operations.optional" }
 
 local function is_count(value)
@@ -45,7 +45,7 @@ local function is_schema_map(value)
   return true
 end
 
---- The kinds of values that an option may hold: a test and its name for people.
+--- The kinds of option values: a test and a readable name.
 local forms = {
   any = { function() return true end, "any value" },
   boolean = { function(value) return type(value) == "boolean" end, "a boolean" },
@@ -115,9 +115,9 @@ local function wanted(form, value)
   return ("expected %s, got %s"):format(forms[form][2], kind)
 end
 
---- The value, when it is of a form; else raises.
+--- Returns the value if it has the form; else raises.
 ---@param name string  of the builder function
----@param argument string  what the value is, for the message
+---@param argument string  the value's name in the message
 ---@param form string  one of `forms`
 ---@param value any
 ---@return any value
@@ -219,7 +219,7 @@ local function property(name, schema)
   return schema, schema == true or schema == false or schema.default == nil
 end
 
--- The properties of a list { { name, schema }, ... } by name, and the names in their order.
+-- The properties of a list { { name, schema }, ... } by name, and their names in order.
 local function listed(list)
   local by_name, names = {}, {}
   for i, pair in ipairs(list) do
@@ -233,8 +233,8 @@ local function listed(list)
   return by_name, names
 end
 
---- An object. Every property is required unless it is `T.optional(...)` or has a default. Properties are by name, or a
---- list `{ { name, schema }, ... }`, whose order `operations.schema.properties` tells.
+--- An object. Every property is required unless it is `T.optional(...)` or has a default. Properties are given by name,
+--- or as a list `{ { name, schema }, ... }`, whose order `operations.schema.properties` returns.
 ---@param properties? table<string, operations.JsonSchema>|{ [1]: string, [2]: operations.JsonSchema }[]
 ---@param options? table  additionalProperties, patternProperties, minProperties, ..., annotations
 ---@return operations.JsonSchema
@@ -269,7 +269,7 @@ function type_builder.map(values, options)
 end
 
 --- A schema of arrays.
----@param items? operations.JsonSchema  of every item; any when left out
+---@param items? operations.JsonSchema  of every item; default: any
 ---@param options? table  minItems, maxItems, uniqueItems, contains, ..., annotations
 ---@return operations.JsonSchema
 function type_builder.array(items, options)
@@ -280,7 +280,7 @@ function type_builder.array(items, options)
   return apply("array", schema, options, array_keywords)
 end
 
---- An array with one schema per place, and no further items unless option `items` says of which schema.
+--- An array with one schema per place, and no further items unless option `items` has their schema.
 ---@param schemas operations.JsonSchema[]
 ---@param options? table  as for `array`, and items
 ---@return operations.JsonSchema
@@ -290,7 +290,7 @@ function type_builder.tuple(schemas, options)
   return apply("tuple", schema, options, tuple_keywords)
 end
 
---- The one JSON type that all `values` have, or nil.
+--- The JSON type that all `values` share, or nil.
 local function common_type(values)
   local kind = core.kind(values[1])
   for _, value in ipairs(values) do
@@ -301,7 +301,7 @@ local function common_type(values)
   return kind
 end
 
---- One of the listed values; its `type` is set when they share one.
+--- One of the listed values; sets `type` when they share one.
 ---@param values any[]
 ---@param options? table  annotations
 ---@return operations.JsonSchema
@@ -329,7 +329,7 @@ local combined = { any_of = "anyOf", one_of = "oneOf", all_of = "allOf" }
 for name, keyword in pairs(combined) do
   --- A schema of values that fit any, exactly one, or all of these schemas.
   ---@param schemas operations.JsonSchema[]  at least one
-  ---@param options? table  annotations; for `all_of` keywords of objects, too
+  ---@param options? table  annotations; for `all_of` also keywords of objects
   ---@return operations.JsonSchema
   type_builder[name] = function(schemas, options)
     return apply(name, { [keyword] = schema_list(name, schemas) }, options,
@@ -357,14 +357,14 @@ function type_builder.ref(uri, options)
   return apply("ref", { ["$ref"] = check("ref", "argument 1", "string", uri) }, options, annotations)
 end
 
---- A property that may be left out. Only `T.object` takes it.
+--- A property that may be left out. Only `T.object` accepts it.
 ---@param schema operations.JsonSchema
 ---@return table
 function type_builder.optional(schema)
   return setmetatable(copy_schema("optional", "argument 1", schema), optional_mt)
 end
 
---- The schema with a value that is filled in when the property is left out, which it may be.
+--- The schema with a default; the property may be left out.
 ---@param schema operations.JsonSchema
 ---@param value any  not nil
 ---@return operations.JsonSchema

@@ -1,5 +1,5 @@
---- Failures of tasks that nobody waits for: each is told once, at the next tick, or when the task that spawned the
---- failed one ends. Whoever waits before that gets the failure instead.
+--- Failures of tasks for which no task waits: each is reported once, at the next tick, or when the task that spawned
+--- the failed one ends. A task that waits before that gets the failure instead.
 local scheduler = require("operations.task.scheduler")
 
 local failures = {
@@ -14,7 +14,7 @@ local failures = {
 ---@field traceback string
 
 local untold = {} ---@type operations.Untold[]  of this tick, in the order in which the tasks failed
-local at_exit -- tells what is left when the program ends without another tick
+local at_exit -- reports the rest when the program ends without another tick
 
 local function tell(entry)
   if entry.task._untold == entry then
@@ -34,7 +34,7 @@ local function tell_all()
   end
 end
 
---- Takes note of a task that failed.
+--- Records the failure of a task.
 ---@param task operations.Task
 ---@param parent? operations.Task
 ---@param raised any
@@ -49,17 +49,17 @@ function failures.note(task, parent, raised, traceback)
   end
   at_exit = at_exit or scheduler.finalizer(tell_all)
   if #untold == 1 and not pcall(failures.detach, tell_all) then
-    tell_all() -- the host starts nothing any more
+    tell_all() -- the host starts nothing more
   end
 end
 
---- Somebody asks how a task ended: nobody else needs to be told.
+--- A task waits for this one, so its failure need not be reported.
 ---@param task operations.Task
 function failures.forget(task)
   task._untold = nil
 end
 
---- Tells the failures of the children of a task that ends.
+--- Reports the failures of the children of a task that ends.
 ---@param task operations.Task
 function failures.tell_children(task)
   local children = task._untold_children

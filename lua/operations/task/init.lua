@@ -17,27 +17,27 @@ local task = {
   cancelled = scheduler.cancelled,
 }
 
-local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
+local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for a literal `nil`
 ---@class operations.Task
----@field _co? thread  until it returned; nil where tasks are the host's threads
+---@field _co? thread  until it has returned; nil where tasks are threads of the host
 ---@field _strand operations.Strand
----@field _start table|false  arguments, until it started
+---@field _start table|false  arguments, until it has started
 ---@field _parent? operations.Task
----@field _wait operations.Wait|false  what it waits for now
+---@field _wait operations.Wait|false  its current wait
 ---@field _aborted operations.Error|false  cancelled: every further wait raises this
 ---@field _results? table
 ---@field _failure? any
 ---@field _traceback? string  of `_failure`
----@field _ended? boolean  and its children have
----@field _wakes? (fun()|false)[]  those who wait for its end
----@field _detached? boolean  what it returns is for nobody
----@field _untold? operations.Untold  its failure, until somebody is told
+---@field _ended? boolean  it and its children have ended
+---@field _wakes? (fun()|false)[]  called at its end
+---@field _detached? boolean  its result is ignored
+---@field _untold? operations.Untold  its failure, until it is reported
 ---@field _untold_children? operations.Untold[]
 local Task = {}
 Task.__index = Task
 Task.__name = "operations.task"
 
--- Both tables have room for what comes.
+-- Both tables have room for the fields set later.
 local function new(deadline, ...)
   local self = setmetatable({
     _start = compat.pack(...), _wait = false, _aborted = false, _strand = unset, _co = unset, _results = unset,
@@ -58,9 +58,9 @@ local function spawn(fn, ...)
   return self
 end
 
---- Starts `fn(...)` as a task of its own: a child of the running task when there is one. It begins to run when the
---- caller waits. Obeys the deadline that the caller obeys now. When it raises, or returns nil and an error object, and
---- nobody waits for it by then, `on_error` is told at the next tick.
+--- Starts `fn(...)` as a task: a child of the running task if there is one. It begins to run when the caller waits, and
+--- has the caller's current deadline. If it raises, or returns nil and an error object, and no task waits for it by
+--- then, `on_error` is called at the next tick.
 ---@param fn function
 ---@param ... any
 ---@return operations.Task
@@ -69,9 +69,9 @@ function task.spawn(fn, ...)
   return spawn(fn, ...)
 end
 
---- Starts `fn(...)` as a task of nobody: no task waits for it or cancels it, it has no deadline. Where tasks belong to
---- a request of the host's, it does not. What it raises is told to `on_error`; what it returns, an error object too,
---- is for nobody unless somebody waits.
+--- Starts `fn(...)` as a task without a parent: no task waits for it or cancels it, it has no deadline, and it belongs
+--- to no request of the host. An error that it raises goes to `on_error`; its results, including an error object, are
+--- ignored unless a task waits for it.
 ---@param fn function
 ---@param ... any
 ---@return operations.Task
@@ -83,13 +83,13 @@ function task.detach(fn, ...)
   return self
 end
 
---- The running task; nil outside of any.
+--- The running task; nil outside tasks.
 ---@return operations.Task?
 function task.current()
   return scheduler.here().task
 end
 
--- What `task.on_error` raises itself must not keep others from running.
+-- An error raised by `task.on_error` must not prevent other tasks from running.
 local function report(raised, traceback)
   local ok, why = pcall(task.on_error, raised, traceback)
   if not ok then
@@ -97,7 +97,7 @@ local function report(raised, traceback)
   end
 end
 
--- Did a task end as a failure: raised, or returned nil and an error object?
+-- Has a task failed: raised an error, or returned nil and an error object?
 local function failure_of(self)
   if self._failure ~= nil then
     return (errors.from(self._failure, nil, self._traceback))
@@ -108,7 +108,7 @@ local function failure_of(self)
   end
 end
 
--- Takes note of what a task failed with that nobody waits for; of what it was cancelled with, nobody asks.
+-- Records the failure of a task for which no task waits, unless it was cancelled with that error.
 local function note_failure(self, parent)
   local raised, traceback = self._failure, self._traceback
   if raised == nil and not self._detached then
@@ -132,7 +132,7 @@ local function finish(self)
     note_failure(self, parent)
   end
   if parent and parent._returned_already and not parent._eldest then
-    return finish(parent) -- a tail call: a chain of tasks may be long
+    return finish(parent) -- a tail call: chains of tasks may be long
   end
 end
 
@@ -143,7 +143,7 @@ local function call_off(self, reason)
   end
 end
 
--- The first of a task and its younger siblings that is to be cancelled still, marked as such.
+-- The first of a task and its younger siblings that was not cancelled yet; marks it.
 local function next_to_cancel(child, reason)
   while child and (child._ended or child._aborted) do
     child = child._younger
@@ -154,7 +154,7 @@ local function next_to_cancel(child, reason)
   return child
 end
 
--- All below, each before its parent. Not by recursion: a chain of tasks may be long.
+-- Cancels all descendants, each before its parent. Without recursion: chains of tasks may be long.
 local function cancel_children(self, reason)
   reason = errors.is_error(reason) and reason or errors.new("ABORTED", reason)
   local child = next_to_cancel(self._eldest, reason)
@@ -170,7 +170,7 @@ local function cancel_children(self, reason)
   end
 end
 
---- The scheduler's word that the task's function returned or raised.
+--- Called by the scheduler when the task's function has returned or raised.
 ---@param ok boolean
 function Task:_returned(ok, ...)
   self._co, self._start, self._fn, self._returned_already = nil, false, nil, true
@@ -189,7 +189,7 @@ function Task:_returned(ok, ...)
   end
 end
 
--- Waits until the task has ended.
+-- Waits for the end of the task.
 local function wait_for_end(self, shielded)
   if not self._ended then
     scheduler.await(function(wake)
@@ -204,8 +204,8 @@ local function join(self, shielded)
   wait_for_end(self, shielded)
 end
 
---- Waits until the task and its children have ended.
----@return any ...  what its function returned, or nil and an error object when it raised
+--- Waits for the end of the task and its children.
+---@return any ...  the results of its function, or nil and an error object when it raised
 function Task:wait()
   argument.self(self, Task, "task", "wait")
   if not self._ended and task_tree.encloses(self, task.current()) then
@@ -218,20 +218,20 @@ function Task:wait()
   return compat.unpack(self._results, 1, self._results.n)
 end
 
---- Has `fn` called before the task first waits: what concerns waiting tasks only costs the others nothing.
+--- Calls `fn` before the task first waits: work that only matters for waiting tasks costs the others nothing.
 ---@param fn fun(subject: any, self: operations.Task)
 ---@param subject any
 function Task:on_wait(fn, subject)
   self._on_wait, self._subject = fn, subject
 end
 
---- Runs `fn(...)` as a task of nobody for a finalizer, wherever that was called, at once until it waits. Waits
---- for its end only where nothing else would, at the end of a plain program for one.
+--- Runs `fn(...)` as a task without a parent for a finalizer, which may run anywhere: at once until it waits. Waits for
+--- its end only if nothing else would, as at the end of a plain program.
 ---@param fn function
 ---@param ... any
 function task.begin(fn, ...)
   if hosts.current().spawn then
-    fn(...) -- its finalizers run in a thread already
+    fn(...) -- finalizers run in a thread there
     return
   end
   local self = new(nil, ...)
@@ -241,14 +241,14 @@ function task.begin(fn, ...)
     if scheduler.is_idle() then
       pcall(wait_for_end, self, true)
       if self._failure ~= nil then
-        report(self._failure, self._traceback) -- there may be no next tick
+        report(self._failure, self._traceback) -- there may be no further tick
       end
     end
   end)
 end
 
---- Cancels the task and its children: what each waits for is called off and raises an ABORTED error object there, as
---- every further wait does. Has no effect on a task that has ended.
+--- Cancels the task and its children: the current wait of each is ended and raises an ABORTED error object, as does
+--- every further wait. Has no effect on a task that has ended.
 ---@param reason? string|operations.Error
 function Task:cancel(reason)
   argument.self(self, Task, "task", "cancel")
@@ -267,7 +267,7 @@ local function run(fn, ...)
   local self = spawn(fn, ...)
   local ok, raised = pcall(join, self)
   if not ok then
-    -- Ctrl-C, or the caller was cancelled: cleanup of what runs comes first.
+    -- Ctrl-C, or the caller was cancelled: the running task is cleaned up first.
     self:cancel(errors.is_error(raised) and raised or errors.text(raised))
     join(self, true)
     error(raised, 0)
@@ -278,14 +278,14 @@ local function run(fn, ...)
   return compat.unpack(self._results, 1, self._results.n)
 end
 
---- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it. At the top of a plain
---- program INT (Ctrl-C), TERM and HUP cancel it; when its cleanup has ended, the process ends as by the signal: exit
---- code 130, 143 or 129 of a shell. Where `pcall` is around `run`, this raises instead. A second signal, one second
---- later or more, does not wait for the cleanup; a program that computes without a wait for 5 s ends without it. The
---- handlers of before are restored when `run` returns.
+--- Runs `fn(...)` as a task and waits for it and its children. Inside a task it is a child. At the top of a plain
+--- program, INT (Ctrl-C), TERM and HUP cancel it; after its cleanup the process ends as by the signal: a shell sees
+--- exit code 130, 143 or 129. Inside `pcall`, this raises instead. A second signal at least one second later does not
+--- wait for the cleanup; a program that computes for 5 s without waiting ends without it. The previous handlers are
+--- restored when `run` returns.
 ---@param fn function
 ---@param ... any
----@return any ...  what `fn` returns; raises what it raises
+---@return any ...  the results of `fn`; raises its error
 function task.run(fn, ...)
   argument.expect(fn, "function", 1, "run")
   local interruptible = hosts.current().interruptible
@@ -295,7 +295,7 @@ function task.run(fn, ...)
   return run(fn, ...)
 end
 
--- What `enclose` returns; most functions succeed and leave no children.
+-- The results of `enclose`; most functions succeed and leave no children.
 local function returned(self, outer, deadline, ok, value, err)
   local strand = self._strand
   strand.task, strand.deadline = outer, deadline
@@ -305,7 +305,7 @@ local function returned(self, outer, deadline, ok, value, err)
     return value, err
   end
   self:_returned(ok, value, err)
-  failures.forget(self) -- whoever called `enclose` gets it
+  failures.forget(self) -- the caller of `enclose` gets it
   wait_for_end(self, true)
   if self._failure ~= nil then
     return nil, (errors.from(self._failure, nil, self._traceback))
@@ -313,14 +313,15 @@ local function returned(self, outer, deadline, ok, value, err)
   return value, err
 end
 
---- Runs `fn` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what called
---- it. Returns when it and its children have ended. LuaJIT compiles no varargs: so many arguments and results are all.
----@param deadline number?  ms since the epoch: what it waits for ends by then; the caller's own may be earlier
+--- Runs `fn` as a task of its own in the coroutine that calls this: a cancellation ends that task, not its caller.
+--- Returns when it and its children have ended. A fixed number of arguments and results: LuaJIT does not compile
+--- varargs.
+---@param deadline number?  ms since the epoch: its waits end by then; an earlier deadline of the caller still counts
 ---@param fn fun(task: operations.Task, a: any, b: any, c: any): any, any
 ---@param a? any
 ---@param b? any
 ---@param c? any
----@return any value  what `fn` returned, or nil and an error object when it raised
+---@return any value  the result of `fn`, or nil and an error object when it raised
 ---@return any err
 function task.enclose(deadline, fn, a, b, c)
   local strand = scheduler.here()
@@ -337,19 +338,19 @@ function task.enclose(deadline, fn, a, b, c)
   return returned(self, outer, outer_deadline, pcall(fn, self, a, b, c))
 end
 
---- Waits for what this library knows nothing of: a callback of the editor, of an event loop or of another library.
---- Calls `arm(wake)` and suspends the running coroutine until `wake(...)` is called; the first call counts, also one
---- made inside `arm`. When the task is cancelled or its deadline passes first, what `arm` returned is called, and the
---- ABORTED or TIMEOUT error object raised.
----@param arm fun(wake: fun(...)): fun()?  begins what is waited for; may return the function that calls it off
----@return any ...  what `wake` was given
+--- Waits for an event outside this library: a callback of the editor, of an event loop or of another library. Calls
+--- `arm(wake)` and suspends the running coroutine until `wake(...)` is called; only the first call counts, even one
+--- made inside `arm`. When the task is cancelled or its deadline passes first, the function that `arm` returned is
+--- called, and the ABORTED or TIMEOUT error object raised.
+---@param arm fun(wake: fun(...)): fun()?  starts the operation; may return a function that cancels it
+---@return any ...  the arguments of `wake`
 function task.await(arm)
   argument.expect(arm, "function", 1, "await")
   return scheduler.await(arm)
 end
 
---- Waits.
----@param seconds number  fractions count; 0 or less lets other tasks run
+--- Suspends the running coroutine for a time.
+---@param seconds number  may have a fraction; 0 or less lets other tasks run
 function task.sleep(seconds)
   if type(seconds) ~= "number" or seconds ~= seconds then
     error(("bad argument #1 to 'sleep' (number of seconds expected, got %s)"):format(tostring(seconds)), 2)
@@ -359,7 +360,7 @@ function task.sleep(seconds)
   end)
 end
 
---- Runs functions side by side. The first that raises, or returns nil and an error object, cancels the others.
+--- Runs functions at the same time. The first that raises, or returns nil and an error object, cancels the others.
 ---@param functions function[]
 ---@return any[]? results  the first result of each, in the order of `functions`
 ---@return operations.Error? err  of the one that failed first
@@ -408,22 +409,22 @@ function task._all(functions)
   return results
 end
 
---- Chooses the host by name ("plain"), or gives one's own. Before anything waits.
+--- Chooses the host by name ("plain"), or gives a table that implements one. Call it before anything waits.
 ---@param host string|operations.Host
 function task.use_host(host)
   hosts.use(host)
 end
 
---- Called at the next tick with the failure of a task that nobody waits for: what it raised, or the error object that
---- it returned after nil. Never twice for the same task. Settable; by default failure and traceback go to where
---- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr. ABORTED is at level
---- info: what the task waited for was called off.
+--- Called at the next tick with the failure of a task for which no task waits: the error that it raised, or the error
+--- object that it returned after nil. Called once for each task. Settable; by default failure and traceback go to where
+--- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr. ABORTED has level info:
+--- the wait of the task was cancelled.
 ---@type fun(failure: any, traceback: string)
 function task.on_error(failure, traceback)
   log.write(errors.is_error(failure) and failure.code == "ABORTED" and "info" or "error", traceback)
 end
 
---- Has a function called in place of `on_error`.
+--- Sets the function that is called in place of `on_error`.
 ---@param fn fun(failure: any, traceback: string)
 ---@return fun(failure: any, traceback: string) previous
 function task.set_on_error(fn)

@@ -1,4 +1,4 @@
---- The default log: to the messages of the host, else warnings and errors to stderr.
+--- The default log: messages of the host, else warnings and errors on stderr.
 local hosts = require("operations.hosts")
 
 local log = {}

@@ -1,17 +1,17 @@
---- Loops that own what they iterate over. Lua 5.4 closes the fourth value of a `for` when the loop is left; LuaJIT does
---- not, so what a loop left open is closed when the task, or the handler of a subscription, that ran it ends.
+--- Loops that own the value they iterate over. Lua 5.4 closes the fourth value of a `for` when the loop is left; LuaJIT
+--- does not, so the value is closed when the task or subscription handler that ran the loop ends.
 local errors = require("operations.base.error")
 local strands = require("operations.task.strand")
 local task_wait = require("operations.task.wait")
 
 local task_loops = {}
 
---- Third value of `for`, beside the fourth: the iterator gets it at its first call as its third argument, if the loop
---- was given all four values. Then nobody else needs to have the thing.
+--- The third value of `for`, beside the fourth: the iterator gets it as its third argument at the first call if the
+--- loop got all four values. Then the loop closes the value itself.
 function task_loops.OWNED() end
 
---- Takes note of a loop that begins in the running coroutine. Does not keep `thing`: it may be collected earlier. A
---- coroutine that the program made itself may outlive the task that resumes it: its loops are not noted.
+--- Records a loop that begins in the running coroutine. Does not keep `thing` alive. Loops of a coroutine that the
+--- program made are not recorded: it may outlive the task that resumes it.
 ---@param thing { close: fun(self: table) }  closing it twice does nothing
 function task_loops.began(thing)
   local strand = strands.here()
@@ -22,12 +22,12 @@ function task_loops.began(thing)
   end
 end
 
---- Closes what the loops of a strand left open, the innermost first.
+--- Closes the values of a strand's loops, the innermost first.
 ---@param strand operations.Strand
 function task_loops.close(strand)
   local loops, things = strand.loops, {}
   if not loops then
-    return -- without a loop over nothing: a finalizer of LuaJIT may be here, see compat.after_finalizer
+    return -- no loop over an empty table: a LuaJIT finalizer may run here, see compat.after_finalizer
   end
   strand.loops = nil
   for thing in pairs(loops) do

@@ -1,4 +1,4 @@
---- A function called for every element of a list or an iterator, some of the calls at the same time.
+--- Calls a function for every element of a list or an iterator, several calls at a time.
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
@@ -9,10 +9,10 @@ local task_wait = require("operations.task.wait")
 local task_map = {}
 
 ---@class operations.MapOptions
----@field limit? integer  calls under way at once, 16
----@field stop_on_error? boolean  false: a failed call ends nothing
----@field state? any  what an iterator is called with, as by the generic `for`
----@field control? any  what it is called with at first, after the state
+---@field limit? integer  calls at a time, default 16
+---@field stop_on_error? boolean  false: a failed call does not end the others
+---@field state? any  the iterator's state, as for the generic `for`
+---@field control? any  the iterator's first control value
 
 local ANY = "boolean or number or string or table or function or thread or userdata or cdata"
 local kinds = { limit = "number", stop_on_error = "boolean", state = ANY, control = ANY }
@@ -22,7 +22,7 @@ local function is_iterator(source)
   return type(source) == "function" or type(metatable) == "table" and metatable.__call ~= nil
 end
 
--- The function that gives the next element and its place, or nothing.
+-- A function that returns the next element and its place, or nothing.
 local function elements_of(list)
   local last, count = 0, #list
   return function()
@@ -33,7 +33,7 @@ local function elements_of(list)
   end
 end
 
--- The same of an iterator. It may wait, and is not called while it does.
+-- As `elements_of` for an iterator. It may wait, and is not called while it does.
 local function steps_of(iterator, state, control)
   local last, busy, ended, waiting = 0, false, false, {}
   return function()
@@ -84,15 +84,15 @@ local function check(source, fn, options)
   return limit
 end
 
---- Calls `fn(element, index)` for every element of a list, or `fn(...)` with what an iterator returns, until that is
---- nil; `options.limit` (16) of the calls run at the same time. An iterator, as the generic `for` takes them, is asked
---- for the next element only when a call can begin; it may wait. The first call that raises, or returns nil and an
---- error object, cancels the others, and no further one begins. With `stop_on_error = false` all calls are made; the
---- second value has their error objects by place.
+--- Calls `fn(element, index)` for every element of a list, or `fn(...)` with the values of an iterator until it returns
+--- nil; at most `options.limit` (16) calls run at a time. An iterator, as for the generic `for`, is called only when a
+--- call can begin; it may wait. The first call that raises, or returns nil and an error object, cancels the others, and
+--- no further call begins. With `stop_on_error = false` all calls are made; the second result has their error objects
+--- by place.
 ---@param source any[]|fun(state: any, control: any): ...  or a table with `__call`, such as a subscription
 ---@param fn fun(...: any): any, operations.Error?
 ---@param options? operations.MapOptions
----@return any[]? results  the first result of each call, in the order of the elements; nil at the places of failed ones
+---@return any[]? results  the first result of each call, in the order of the elements; nil for failed calls
 ---@return operations.Error|table<integer, operations.Error>|nil err  of the call that failed first; with
 ---  `stop_on_error = false` of each that failed, by its place, or nil when none did
 function task_map.map(source, fn, options)
@@ -104,7 +104,7 @@ function task_map.map(source, fn, options)
   local function work()
     for index, element in take do
       if task.cancelled() then
-        task.sleep(0) -- raises: a function that never waits would go on otherwise
+        task.sleep(0) -- raises if cancelled, even when no function waits
       end
       local result, err
       if go_on then

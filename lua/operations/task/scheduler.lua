@@ -1,5 +1,5 @@
---- Coroutines that wait: suspends the running coroutine until it is woken, passes waits made inside generators
---- through to whoever runs them, and drives the host's loop where nothing can be suspended. No I/O of its own.
+--- Suspends the running coroutine until it is woken, passes waits inside generators to their resumer, and runs the
+--- host's loop where nothing can be suspended. No I/O of its own.
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
@@ -14,8 +14,8 @@ local scheduler = {
   host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
 }
 
--- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value". No table: those that
--- programs yield and return may have an `__eq`, which would be asked.
+-- A coroutine yields this before its wait, to distinguish a wait from a value. Not a table: values that programs yield
+-- and return may have an `__eq`, which would be called.
 local function WAITING() end
 
 local function timed_out()
@@ -24,7 +24,7 @@ local function timed_out()
   return err
 end
 
--- Why `strand` must not wait (any more); else nil, its deadline, and how many ms it has until then.
+-- The reason why `strand` must not wait (any more); else nil, its deadline, and the ms until then.
 local function interruption(strand)
   local task = strand.task
   if task and task._aborted then
@@ -44,13 +44,13 @@ local function interruption(strand)
   return nil, deadline, left
 end
 
---- Does nothing run but what calls this: no task, and nobody who drives the loop, which stands still?
+--- Is only the caller running: no task exists and the loop is not running?
 ---@return boolean
 function scheduler.is_idle()
   return here() == strands.main and not strands.main.inner and not hosts.runs_by_itself()
 end
 
---- Was the running task cancelled, or did the running coroutine's deadline pass?
+--- Was the running task cancelled, or has the running coroutine's deadline passed?
 ---@return boolean
 function scheduler.cancelled()
   return interruption(here()) ~= nil
@@ -66,8 +66,8 @@ end
 scheduler.ready = ready
 task_wait.ready = ready
 
--- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C; true and the
--- error then.
+-- Runs the host's loop until `wait` is done. If an error is raised in between, by the host or by Ctrl-C, returns true
+-- and the error.
 local function drive(wait, strand)
   local saved, outer = strands.current, strand.inner
   strand.inner = wait
@@ -82,7 +82,7 @@ local function drive(wait, strand)
   end
 end
 
--- Has the host suspend the thread that runs; true and the error when it cannot.
+-- Makes the host suspend the running thread; returns true and the error when it cannot.
 local function park(wait, strand)
   strand.inner = wait
   local ok, raised = pcall(hosts.current().park, wait)
@@ -93,14 +93,14 @@ local function park(wait, strand)
   end
 end
 
--- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop where that cannot be
--- told, also inside of what a C function calls (`table.sort`, `string.gsub`, `require`). True and the error when the
+-- Waits until `wait` is done: lets the resumer of this coroutine continue, or runs the loop where suspension is
+-- impossible, also inside C functions (`table.sort`, `string.gsub`, `require`). Returns true and the error when the
 -- host failed.
 local function suspend(wait, strand)
   local task = strand.task
   if task and task._on_wait then
     task_wait.prepare(task)
-    if wait.done then -- the task was cancelled by that
+    if wait.done then -- this cancelled the task
       return
     end
   end
@@ -114,7 +114,7 @@ local function suspend(wait, strand)
   end
 end
 
---- Can the running coroutine be suspended? Else a wait drives the loop.
+--- Can the running coroutine be suspended? If not, a wait runs the loop.
 ---@return boolean
 function scheduler.suspends()
   local strand = here()
@@ -137,7 +137,7 @@ local function set_deadline(wait, deadline)
   end)
 end
 
--- Waits; the end of the task and the deadline end this too.
+-- Waits; cancellation of the task and the deadline end the wait.
 local function wait_interruptibly(wait, strand, deadline)
   local task = strand.task
   if wait.done then
@@ -162,7 +162,7 @@ local function wait_interruptibly(wait, strand, deadline)
   end
 end
 
---- Waits for a wait that the caller made (of `task_wait.new`, or a table that has its fields).
+--- Waits for a wait that the caller made (by `task_wait.new`, or a table with its fields).
 ---@param wait operations.Wait
 ---@return any failure  nil when it was woken
 function scheduler.wait(wait)
@@ -179,7 +179,7 @@ function scheduler.wait(wait)
   return wait.failure
 end
 
--- Arms and waits; returns the wait, done.
+-- Arms and waits; returns the finished wait.
 local function wait_for(wait, arm, subject)
   local strand = here()
   local failure, deadline = interruption(strand)
@@ -191,7 +191,7 @@ local function wait_for(wait, arm, subject)
   return wait
 end
 
--- The same, whatever becomes of the task.
+-- As `wait_for`, but ignores cancellation and deadlines.
 local function wait_shielded(wait, arm)
   wait.cancel = arm(task_wait.waker(wait)) or nothing
   if not wait.done then
@@ -200,10 +200,10 @@ local function wait_shielded(wait, arm)
   return wait
 end
 
---- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
+--- Suspends the running coroutine until `wake(...)` is called, and returns the arguments of `wake`. Raises the ABORTED
 --- or TIMEOUT error object when the task is cancelled or the deadline passes first.
----@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it
----@param shielded? boolean  waits on in spite of cancellation and deadlines
+---@param arm fun(wake: fun(...)): fun()?  starts the operation; may return a function that cancels it
+---@param shielded? boolean  ignores cancellation and deadlines
 ---@return any ...
 function scheduler.await(arm, shielded)
   local wait = (shielded and wait_shielded or wait_for)(task_wait.new(), arm)
@@ -213,17 +213,17 @@ function scheduler.await(arm, shielded)
   return task_wait.values(wait)
 end
 
---- As `await`, but returns what it would raise, before the rest.
+--- As `await`, but returns the error instead of raising it, before the other results.
 ---@param arm fun(wake: fun(...), subject: any): fun()?
----@param subject? any  handed to `arm`, which need not be a closure then
+---@param subject? any  passed to `arm`, which then need not be a closure
 ---@return any failure  nil when woken
----@return any ...  what `wake` was given
+---@return any ...  the arguments of `wake`
 function scheduler.try_await(arm, subject)
   local wait = wait_for(task_wait.new(), arm, subject)
   return wait.failure, task_wait.values(wait)
 end
 
---- Makes a value whose collection has `fn` called, once. Keep it where the owner is kept, out of reach of `fn`.
+--- Makes a value that calls `fn` once when it is collected. Keep it where the owner is kept; `fn` must not refer to it.
 ---@param fn fun()
 ---@return any sentinel
 function scheduler.finalizer(fn)
@@ -249,10 +249,10 @@ local function resumed(co, strand, saved, ...)
   return resumed(co, strand, saved, coroutine.resume(co))
 end
 
---- Resumes a generator coroutine as `coroutine.resume` does. Waits made inside suspend the surrounding task (or drive
---- the loop when there is none); it returns when `co` yields a value, ends or fails.
+--- Resumes a generator coroutine as `coroutine.resume` does. Waits inside it suspend the surrounding task (or run the
+--- loop without one); returns when `co` yields a value, ends or fails.
 ---@param co thread
----@return boolean? ok  nil: the host failed while it waited; `co` is as it was
+---@return boolean? ok  nil: the host failed during a wait; `co` is unchanged
 ---@return any ...
 function scheduler.resume(co, ...)
   local outer = here()
@@ -267,7 +267,7 @@ function scheduler.resume(co, ...)
   return resumed(co, strand, saved, coroutine.resume(co, ...))
 end
 
---- Ends the wait that a generator coroutine is in, if any: `failure` is raised where it waits.
+--- Ends the wait of a generator coroutine, if it waits: raises `failure` there.
 ---@param co thread  one that `resume` runs
 ---@param failure any
 ---@return boolean interrupted  false when it was not waiting
@@ -281,7 +281,7 @@ function scheduler.interrupt(co, failure)
   return true
 end
 
---- Ends the wait that whatever runs on a strand is in, if any: `failure` is raised there.
+--- Ends the wait of the coroutine of a strand, if it waits: raises `failure` there.
 ---@param strand operations.Strand
 ---@param failure any
 function scheduler.interrupt_strand(strand, failure)
@@ -292,8 +292,8 @@ function scheduler.interrupt_strand(strand, failure)
   end
 end
 
---- The same, of a coroutine; nothing is known about one that never waited.
----@param co thread?  nil: the program itself, outside of any
+--- As `interrupt_strand`, for a coroutine; does nothing for one that never waited.
+---@param co thread?  nil: the main program
 ---@param failure any
 function scheduler.interrupt_wait(co, failure)
   scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
@@ -306,13 +306,13 @@ local function unwound(task, ...)
   return ...
 end
 
--- What a task's coroutine runs. `xpcall` in there unwinds it before the task counts as ended: to-be-closed variables
--- are closed as part of the task, and may wait.
+-- The body of a task's coroutine. Its `xpcall` unwinds the coroutine before the task ends: to-be-closed variables are
+-- closed as part of the task, and may wait.
 local function perform(task)
   local start, fn = task._start, task._fn
   task._start, task._fn = false, nil
   return unwound(task, xpcall(fn, function(raised)
-    if not rawequal(raised, task._aborted) then -- nobody asks where a task was cancelled
+    if not rawequal(raised, task._aborted) then -- the traceback of a cancellation is not needed
       task._traceback = debug.traceback(errors.text(raised), 2)
     end
     return raised
@@ -331,8 +331,8 @@ end
 --- Starts a task that runs `fn` soon.
 ---@param task operations.Task
 ---@param fn function
----@param detached? boolean  apart from what runs now
----@return boolean held  by the host, as long as it runs
+---@param detached? boolean  independent of the running task
+---@return boolean held  the host keeps it alive while it runs
 function scheduler.start(task, fn, detached)
   local host = hosts.current()
   task._fn = fn
@@ -346,10 +346,10 @@ function scheduler.start(task, fn, detached)
   return false
 end
 
--- A value that a task yields would reach nobody, and nobody would resume the task.
+-- A value yielded by a task has no consumer, and the task would never be resumed.
 local function stray(task)
   local failure = errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
-    .. "subscription, or a coroutine of one's own, has somebody to yield to")
+    .. "subscription, or a coroutine that you resume yourself, can yield")
   task._traceback = debug.traceback(task._co, errors.text(failure))
   strands.current = task._strand
   local ok, raised = unwound(task, compat.close(task._co))
@@ -377,7 +377,8 @@ local function run(task)
   return ran(task, coroutine.resume(task._co, task))
 end
 
---- Starts a task apart from what runs now, and runs it at once until it waits. Where tasks are no threads of the host.
+--- Starts a task independent of the running one, and runs it at once until it waits. Only where tasks are not threads
+--- of the host.
 ---@param task operations.Task
 ---@param fn function
 function scheduler.begin(task, fn)
@@ -389,9 +390,9 @@ function scheduler.begin(task, fn)
 end
 
 --- Runs the tasks that are ready now, in the order they became so.
----@param expired? fun(): boolean  asked between tasks: is it time to stop?
----@return boolean more  others are ready
----@return boolean ran  at least one
+---@param expired? fun(): boolean  called between tasks: stop now?
+---@return boolean more  other tasks are ready
+---@return boolean ran  at least one task ran
 function scheduler.turn(expired)
   local saved = strands.current
   local more, any = strands.turn(run, expired)

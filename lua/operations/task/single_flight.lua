@@ -1,5 +1,5 @@
---- Work that several tasks want at the same time and that is to be done once. It belongs to none of them: one that is
---- cancelled waits no longer, the work goes on for the others and for those who come next.
+--- Work that several tasks want at the same time and that runs once. It belongs to none of them: a cancelled task stops
+--- waiting, while the work continues for the others and for later callers.
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
@@ -19,17 +19,17 @@ local function fly(self, flight, work)
   task_wait.wake(flight.wakes)
 end
 
--- The error that interrupted the wait, if any.
+-- Returns the error that interrupted the wait, if any.
 local function wait(flight)
   return scheduler.try_await(function(wake)
     return task_wait.add(flight.wakes, wake)
   end)
 end
 
---- Waits for `work()`, which begins now unless it is under way already.
----@param work fun(): any  runs in a task of its own, without deadline
----@return any ...  what it returned, or nil and an error object when the caller is cancelled or its deadline passes;
----  raises what it raised
+--- Waits for `work()`; starts it unless it is already running.
+---@param work fun(): any  runs in its own task, without deadline
+---@return any ...  its results, or nil and an error object when the caller is cancelled or its deadline passes; raises
+---  its error
 function SingleFlight:run(work)
   local flight = self._flight
   if not flight then

@@ -1,27 +1,27 @@
---- Strands: what is known about each coroutine, which one of ours runs, and the tasks that are ready to.
+--- Strands: the state of each coroutine, which managed one is running, and the tasks that are ready.
 local argument = require("operations.base.argument")
 local hosts = require("operations.hosts")
 
--- The state of a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
+-- The state of a coroutine. It never refers to the coroutine: LuaJIT's weak keys are not ephemerons.
 ---@class operations.Strand
 ---@field task? operations.Task
----@field outer? operations.Strand  who runs it: its deadlines count here too
+---@field outer? operations.Strand  that of the resumer, whose deadlines also apply
 ---@field deadline? number  ms since the epoch
----@field managed? boolean  run by the scheduler, which understands its yields
----@field root? operations.Task  whose own coroutine it is; `task` may be one that runs inside of it
----@field inner? operations.Wait  what a generator waits for
----@field loops? table<table, integer>  what its loops own, and the order in which they began
----@field begun? integer  loops so far
----@field raised? any  by the handler of a call, until the call is answered
+---@field managed? boolean  resumed by the scheduler, which understands its yields
+---@field root? operations.Task  the task of this coroutine; `task` may be one that runs inside it
+---@field inner? operations.Wait  the wait of a generator
+---@field loops? table<table, integer>  values owned by its loops, and the order of their beginning
+---@field begun? integer  the number of loops so far
+---@field raised? any  the error raised by a call's handler, until the call is answered
 ---@field traceback? string  of `raised`
----@field carried? boolean  who resumes it sleeps for it (nginx)
+---@field carried? boolean  its resumer sleeps for it (nginx)
 
 ---@type table<thread, operations.Strand>
 local own_strands = setmetatable({}, { __mode = "k" })
 local main = {} ---@type operations.Strand
 
 local strands = {
-  main = main, -- of the program itself, outside of any coroutine
+  main = main, -- the main program, outside any coroutine
   current = main, -- always `main` or a managed strand
 }
 
@@ -37,7 +37,7 @@ local function known()
 end
 strands.known = known
 
---- The strand of the running coroutine. One that user code made counts as part of what runs it.
+--- The strand of the running coroutine. A coroutine made by the program belongs to its resumer.
 ---@return operations.Strand
 local function here()
   local co, is_main = coroutine.running()
@@ -55,7 +55,7 @@ local function here()
     strand = {}
     all[co] = strand
   end
-  if not strand.managed and not threads then -- with threads, the host knows what runs it
+  if not strand.managed and not threads then -- with threads, the host knows its resumer
     local current = strands.current
     strand.task, strand.outer = current.task, current
   end
@@ -79,7 +79,7 @@ function strands.deadline_of(strand)
 end
 
 --- Sets the deadline that every wait of the running coroutine obeys.
----@param deadline number?  ms since the epoch; nil: none of its own
+---@param deadline number?  ms since the epoch; nil: removes it
 ---@return number? previous
 function strands.deadline(deadline)
   argument.optional(deadline, "number", 1, "deadline")
@@ -92,7 +92,7 @@ function strands.deadline(deadline)
   return previous
 end
 
---- Makes a coroutine known whose yields the scheduler receives.
+--- Registers a coroutine whose yields the scheduler receives.
 ---@param co thread
 ---@param strand operations.Strand
 ---@return operations.Strand
@@ -109,17 +109,17 @@ local queue, first, last, depth = {}, 1, 0, 0
 ---@return boolean only  nothing else was waiting to run
 function strands.push(task)
   local at = last + 1
-  queue[at] = task -- may raise when out of memory: nothing has changed then
+  queue[at] = task -- when this raises (out of memory), nothing has changed
   last = at
   return first == at
 end
 
---- Runs the tasks that are ready now; those that become so meanwhile come next time. May be called from inside a task
---- that cannot be suspended: then the rest of the tasks runs in there.
+--- Runs the tasks that are ready now; tasks that become ready meanwhile run next time. May be called inside a task that
+--- cannot be suspended: the rest of the tasks then runs there.
 ---@param run fun(task: operations.Task)
----@param expired? fun(): boolean  asked between tasks: is it time to stop?
----@return boolean more  others are ready
----@return boolean ran  at least one
+---@param expired? fun(): boolean  called between tasks: stop now?
+---@return boolean more  other tasks are ready
+---@return boolean ran  at least one task ran
 function strands.turn(run, expired)
   local stop, ran = last, first <= last
   depth = depth + 1

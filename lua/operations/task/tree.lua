@@ -1,7 +1,7 @@
---- Which task spawned which: each knows its parent, the parent its children in the order of their birth.
+--- The tree of tasks: each task knows its parent, the parent its children in the order of their creation.
 local task_tree = {}
 
--- Tasks without a parent that have not ended: nothing else may refer to a task that waits.
+-- Running tasks without a parent: nothing else may refer to a waiting task.
 local roots = {} -- luacheck: ignore 241 (held, never read)
 
 --- Makes `self` the youngest child of `parent`.
@@ -18,10 +18,10 @@ function task_tree.join(parent, self)
   parent._youngest = self
 end
 
---- Makes `self` the youngest child of `parent`, or a task of its own.
+--- Makes `self` the youngest child of `parent`, or a task without a parent.
 ---@param parent operations.Task?
 ---@param self operations.Task
----@param held boolean  by whoever runs it
+---@param held boolean  its host keeps it alive
 function task_tree.adopt(parent, self, held)
   if parent then
     return task_tree.join(parent, self)
@@ -30,7 +30,7 @@ function task_tree.adopt(parent, self, held)
   roots[self] = not held or nil
 end
 
---- Takes an ended task out.
+--- Removes an ended task.
 ---@param self operations.Task
 function task_tree.disown(self)
   local parent, older, younger = self._parent, self._older, self._younger
@@ -51,7 +51,7 @@ function task_tree.disown(self)
   end
 end
 
---- Ties something to a task: `thing:abort()` is called when the task is cancelled. Does not keep it.
+--- Ties an object to a task: `thing:abort()` is called when the task is cancelled. Does not keep it alive.
 ---@param self operations.Task
 ---@param thing table
 function task_tree.tie(self, thing)
@@ -59,7 +59,7 @@ function task_tree.tie(self, thing)
   self._tied[thing] = true
 end
 
---- Aborts what is tied to a task that is cancelled.
+--- Aborts the objects tied to a cancelled task.
 ---@param self operations.Task
 function task_tree.abort_tied(self)
   for thing in pairs(self._tied or {}) do
@@ -67,7 +67,7 @@ function task_tree.abort_tied(self)
   end
 end
 
---- Is `self` the task `inner`, or one that it runs inside of?
+--- Is `self` the task `inner`, or an ancestor inside which it runs?
 ---@param self operations.Task
 ---@param inner operations.Task?
 ---@return boolean

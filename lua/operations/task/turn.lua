@@ -1,22 +1,21 @@
---- Long work in pieces: between two of them the loop of the host turns, so that an editor draws and a server answers
---- others meanwhile.
+--- Long work in pieces: between them the host's loop runs, so that an editor draws and a server answers other requests.
 local core = require("operations.core")
 local hosts = require("operations.hosts")
 local scheduler = require("operations.task.scheduler")
 
 local turn = {}
 
-local WORK = 3 -- ms between two turns; Neovim's turns have 2 for tasks and events, so that one piece is the end of them
+local WORK = 3 -- ms between two turns; more than Neovim's 2 for a turn, so that one piece ends the turn
 
--- Where tasks are threads of the host (nginx), one that waits for 0 ms goes on before the loop has turned.
+-- Where tasks are threads of the host (nginx), a wait of 0 ms would end before the loop has run.
 local function soon(wake)
   local host = hosts.current()
   return host.timer(host.park and 1 or 0, wake)
 end
 
---- Makes the function to be called between two pieces of work. It returns why the task is to stop, if it is: the
---- ABORTED or TIMEOUT error.
----@return (fun(): operations.Error?)?  nil where nothing can be suspended: the work is better done at once
+--- Makes a function to call between two pieces of work. It returns the ABORTED or TIMEOUT error when the task must
+--- stop.
+---@return (fun(): operations.Error?)?  nil where nothing can be suspended: do the work at once
 function turn.taker()
   if not scheduler.suspends() then
     return nil

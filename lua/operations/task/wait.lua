@@ -1,22 +1,21 @@
---- Waits: one wait of a coroutine, what ends it and how; waits for the same event; the deadlines of many.
+--- One wait of a coroutine and how it ends; lists of waits for one event; deadlines of many waits.
 local compat = require("operations.base.compat")
 local hosts = require("operations.hosts")
 
 local wait = {}
 
-local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
+local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for a literal `nil`
 ---@class operations.Wait
 ---@field done boolean
----@field n integer  how many values it was woken with; they are at [1] to [n]
----@field failure? any  what the waiting coroutine raises
----@field start? fun(self: operations.Wait, left?: number)  starts what is waited for, and sees to it that it ends
----  within `left` ms
----@field cancel? fun(self: operations.Wait)  undoes what was armed; called at most once, if nothing woke the wait
+---@field n integer  the number of values that it was woken with, at [1] to [n]
+---@field failure? any  the error that the waiting coroutine raises
+---@field start? fun(self: operations.Wait, left?: number)  starts the operation, and makes it end within `left` ms
+---@field cancel? fun(self: operations.Wait)  cancels the operation; called at most once, if the wait was not woken
 ---@field timer? fun()  stops the deadline's timer
 ---@field task? operations.Task  parked until this is done
 ---@field unpark? fun(self: operations.Wait)  wakes the host's thread that is parked until this is done
 
---- Calls what a task wants called before it first waits.
+--- Calls the functions that a task has registered for its first wait.
 ---@param task operations.Task
 function wait.prepare(task)
   local fn, subject = task._on_wait, task._subject
@@ -28,16 +27,16 @@ end
 ---@type fun(task: operations.Task)
 wait.ready = nil
 
---- Set by `task`: takes an error that cannot be raised anywhere.
+--- Set by `task`: handles an error that cannot be raised anywhere.
 ---@type fun(raised: any, traceback: string)
 wait.on_error = nil
 
 ---@return operations.Wait
 function wait.new()
-  return { nil, nil, nil, nil, done = false, n = 0, cancel = unset, task = unset } -- has room for what comes
+  return { nil, nil, nil, nil, done = false, n = 0, cancel = unset, task = unset } -- reserves the fields set later
 end
 
---- Ends a wait; one that is done already stays as it is.
+--- Ends a wait; does nothing when it has ended.
 ---@param self operations.Wait
 function wait.settle(self)
   if self.done then
@@ -55,7 +54,7 @@ function wait.settle(self)
   end
 end
 
---- Ends a wait with a failure and undoes what was armed.
+--- Ends a wait with a failure and cancels its operation.
 ---@param self operations.Wait
 ---@param failure any
 function wait.fail(self, failure)
@@ -74,7 +73,7 @@ function wait.fail(self, failure)
   end
 end
 
---- The function that wakes a wait, with values.
+--- A function that wakes a wait with values.
 ---@param self operations.Wait
 ---@return fun(...)
 function wait.waker(self)
@@ -93,31 +92,31 @@ function wait.waker(self)
   end
 end
 
---- The values that it was woken with.
+--- The values that the wait was woken with.
 ---@param self operations.Wait
 ---@return any ...
 function wait.values(self)
   return compat.unpack(self, 1, self.n)
 end
 
---- Adds a function that is called once what all in the list wait for has happened.
+--- Adds a function to a list; it is called when the list's event has happened.
 ---@param list (fun()|false)[]
 ---@param wake fun()
----@return fun() leave  leaves the wait; only before its function was called, once
+---@return fun() leave  removes the function; call it at most once, before the event
 function wait.add(list, wake)
   local place = #list + 1
   list[place] = wake
   return function()
     list[place] = false
     local last = #list
-    while list[last] == false do -- those who come and go leave nothing behind
+    while list[last] == false do -- removed functions must not make the list grow
       list[last] = nil
       last = last - 1
     end
   end
 end
 
---- Calls all of a list that nobody is added to any more, in the order they came.
+--- Calls all functions of a list in order; nothing is added to it afterwards.
 ---@param list (fun()|false)[]
 function wait.wake(list)
   for i = 1, #list do
@@ -129,15 +128,15 @@ function wait.wake(list)
 end
 
 ---@class operations.Deadlines
----@field _due? number  when the timer rings, ms since the epoch; what it was set for may have ended
+---@field _due? number  when the timer fires, ms since the epoch; its wait may have ended
 ---@field _stop? fun()
 local Deadlines = {}
 Deadlines.__index = Deadlines
 
---- Watches over the deadlines of many waits: one timer, for the earliest of them.
----@param waiting table<any, { limit: number? }>  who waits, no longer than until its `limit`, ms since the epoch, which
----  may be put off; the caller adds and removes them. Nothing here keeps more of the caller than this
----@param expire fun(entry: table)  called when a limit has passed; removes the entry
+--- Watches the deadlines of many waits with one timer, set for the earliest.
+---@param waiting table<any, { limit: number? }>  the waits, each with its deadline `limit` (ms since the epoch), which
+---  may be extended; the caller adds and removes them. This object keeps nothing else of the caller alive
+---@param expire fun(entry: table)  called when a limit has passed; must remove the entry
 ---@return operations.Deadlines
 function wait.deadlines(waiting, expire)
   return setmetatable({ _waiting = waiting, _expire = expire }, Deadlines)
@@ -173,7 +172,7 @@ function ring(self)
   end
 end
 
---- Watches over an entry from here on.
+--- Watches an entry from now on.
 ---@param entry { limit: number? }
 ---@param limit number  ms since the epoch
 function Deadlines:watch(entry, limit)
@@ -183,7 +182,7 @@ function Deadlines:watch(entry, limit)
   end
 end
 
---- Rings no more, until the next `watch`.
+--- Stops the timer until the next `watch`.
 function Deadlines:stop()
   if self._stop then
     self._stop()

@@ -55,7 +55,7 @@ local function block_of(result)
     is_error = result.content.failed or nil }
 end
 
---- What to append to the conversation: the model's message, then one of the user's with all results.
+--- The messages to append to the conversation: the model's, then one of the user with all results.
 ---@param response table
 ---@param results operations.ToolResult[]
 ---@return table[]
@@ -146,8 +146,8 @@ function anthropic.feed(self, event)
   end
 end
 
--- The input of a tool call, from its pieces. A text that is no JSON is kept beside the message, which goes back to the
--- API and can hold objects only.
+-- The input of a tool call, from its pieces. Invalid JSON is kept beside the message: the message is sent back to the
+-- API and may only contain objects.
 local function finish_input(self, block, broken)
   local text = table.concat(self.texts[block] or {})
   if text ~= "" then
@@ -172,7 +172,7 @@ function anthropic.finish(self)
     finish_input(self, self.blocks[index], broken)
     message.content[i] = self.blocks[index]
   end
-  -- In the metatable: no field of the message, which is the vendor's.
+  -- In the metatable: it must not be a field of the vendor's message.
   return next(broken) and setmetatable(message, { __index = { _broken = broken } }) or message
 end
 

@@ -1,4 +1,4 @@
---- The calls in a model's answer, read: which operation each means, with which input, or why it cannot be made.
+--- Reads the calls in a model's answer: the operation and input of each, or why it cannot be made.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -8,19 +8,19 @@ local call = {}
 
 --- One call that a model asks for.
 ---@class operations.ToolCall
----@field id? string  as the vendor gave it
+---@field id? string  from the vendor
 ---@field name? string  of the tool
 ---@field operationId? string
 ---@field input any
 ---@field error? operations.Error  why it cannot be made
 
-local MAX_NAME = 200 -- bytes of a name that a message repeats
+local MAX_NAME = 200 -- bytes of a name shown in a message
 
 local function shown(name)
   return type(name) == "string" and ("%q"):format(name:sub(1, MAX_NAME):gsub("%c", "?")) or "without a name"
 end
 
---- What becomes of the name of a tool that there is not.
+--- The error for an unknown tool.
 ---@param name any
 ---@return operations.Error
 function call.unknown(name)
@@ -29,7 +29,7 @@ function call.unknown(name)
   return err
 end
 
---- What becomes of arguments that do not fit.
+--- The error for arguments that do not fit.
 ---@param message string
 ---@param issues? table[]
 ---@return operations.Error
@@ -67,13 +67,13 @@ end
 
 ---@param tools operations.Tools
 ---@param raw { id: any, name: any, arguments: any, may_lack_id: boolean? }
----@param seen table<string, true>  ids of the calls before it
+---@param seen table<string, true>  ids of the previous calls
 ---@return operations.ToolCall
 local function read(tools, raw, seen)
   local id, name = raw.id, raw.name
   local made = { id = type(id) == "string" and id or nil, name = type(name) == "string" and name or nil }
   if made.id and seen[made.id] then
-    made.error = invalid(("the id %s is that of a call before: this one is not made"):format(shown(made.id)))
+    made.error = invalid(("the id %s repeats that of an earlier call, so this call is not made"):format(shown(made.id)))
     return made
   elseif not made.id and not raw.may_lack_id then
     made.error = invalid("the call has no id")

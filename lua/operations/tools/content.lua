@@ -9,7 +9,7 @@ local content = {}
 ---@class operations.ToolContent
 ---@field text string  never empty
 ---@field images { mimeType: string, data: string }[]  base64
----@field data any  what the text says, as a value, where it is not cut
+---@field data any  the value of the text, unless it was cut
 ---@field failed boolean
 
 local MAX_DEPTH, MAX_DETAILS = 8, 4096
@@ -22,7 +22,7 @@ local function note(mime, bytes)
   return ("[%s %s, %s]"):format(mime:match("^(%w+)/") or "data", mime, size(bytes))
 end
 
--- Takes an image over, where the vendor can show it; returns what stands for it in the text.
+-- Adds an image if the vendor accepts it; returns its placeholder in the text.
 local function add_image(self, mime, data)
   local text = note(mime, math.floor(#data * 3 / 4))
   if self.shows[mime] and #data <= self.max_image then
@@ -38,7 +38,7 @@ local function media_of(schema, data)
   end
 end
 
--- A copy of the data in which bytes are notes.
+-- A copy of the data with notes in place of bytes.
 local function noted(self, data, schema, depth)
   local mime = media_of(schema, data)
   if mime then
@@ -62,7 +62,7 @@ local function noted(self, data, schema, depth)
   return copy or data
 end
 
--- The first bytes of a text, whole characters, and a note.
+-- The beginning of a text, in whole characters, and a note.
 local function cut(text, max)
   if #text <= max then
     return text
@@ -124,9 +124,9 @@ end
 ---@class operations.ToolContentOptions
 ---@field max_result integer  bytes of text
 ---@field max_image integer  bytes of base64
----@field shows table<string, true>  media types of images that the vendor takes
+---@field shows table<string, true>  media types of images that the vendor accepts
 
---- What an envelope says.
+--- The content of an envelope.
 ---@param envelope operations.Envelope
 ---@param schema any  output schema of the operation
 ---@param options operations.ToolContentOptions
@@ -163,10 +163,10 @@ local function issue_lines(details)
   return lines
 end
 
--- These say what went wrong inside, which is nothing for others.
+-- Their messages are internal.
 local inner = members.set({ "EXECUTION_ERROR", "UNKNOWN_ERROR", "ACCESS_DENIED" })
 
---- What an error says to a model: issues as a list, so that it can repair its call.
+--- The content of an error: issues as a list, so that the model can correct its call.
 ---@param err operations.Error
 ---@param options operations.ToolContentOptions
 ---@return operations.ToolContent

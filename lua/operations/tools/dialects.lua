@@ -1,11 +1,11 @@
---- The subsets of JSON Schema that the vendors' strict modes accept (as their documents and SDKs say in November 2026).
+--- The subsets of JSON Schema that the vendors' strict modes accept (by their documentation and SDKs, November 2026).
 local members = require("operations.base.members")
 
 local dialects = {}
 
 local formats = { "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid" }
 
--- The limits of OpenAI's documents, "Structured Outputs": for a whole schema.
+-- The limits in OpenAI's documentation, "Structured Outputs", for a whole schema.
 local openai = {
   all_required = true, references = true, recursion = true, closed = true, typed_enum = true, type_lists = true,
   nullable = false, max_depth = 10, formats = members.set(formats),
@@ -21,7 +21,7 @@ local openai = {
 local anthropic_formats = members.set(formats)
 anthropic_formats.uri = true
 
--- As lib/transform-json-schema.js of the SDK leaves it.
+-- By lib/transform-json-schema.js of the SDK.
 local anthropic = {
   all_required = false, references = true, recursion = false, closed = true, typed_enum = false, type_lists = false,
   nullable = false, max_depth = 64, formats = anthropic_formats,
@@ -47,7 +47,7 @@ local gemini = {
 ---@type table<string, operations.ToolSubset>
 dialects.strict = { openai = openai, ["openai-responses"] = openai, anthropic = anthropic, gemini = gemini }
 
---- Names of properties without strict mode, where a vendor restricts them.
+--- Restrictions on property names without strict mode.
 ---@type table<string, string>
 dialects.key_patterns = { anthropic = anthropic.key_pattern, gemini = gemini.key_pattern }
 

@@ -13,7 +13,7 @@ end
 function gemini.definition(tool)
   local strict = tool.parameters.strict
   local schema = tool.parameters.schema
-  -- `parameters` without a property is refused: such a function has none.
+  -- Gemini refuses `parameters` without a property: such a function has no `parameters`.
   local bare = strict and next(schema.properties) == nil
   return { name = tool.name, description = tool.description,
     parameters = strict and not bare and schema or nil, parametersJsonSchema = not strict and schema or nil,
@@ -70,8 +70,8 @@ local function part_of(result)
     response = response_of(result.content), parts = parts } }
 end
 
---- What to append to the contents: the model's content as it is (signatures of thoughts must come back), then one of
---- the user's with all results, in the order of the calls.
+--- The contents to append: the model's content unchanged (its thought signatures must come back), then one of the user
+--- with all results, in the order of the calls.
 ---@param response table
 ---@param results operations.ToolResult[]
 ---@return table[]
@@ -92,7 +92,7 @@ function gemini.stream()
   return { parts = array({}) }
 end
 
--- Pieces of one text become one part; a part with a signature stays as it is.
+-- Pieces of one text become one part; a part with a signature is kept separate.
 local function add_part(self, part)
   local last = self.parts[#self.parts]
   if last and type(part.text) == "string" and type(last.text) == "string" and last.thought == part.thought

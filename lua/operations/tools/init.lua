@@ -1,4 +1,4 @@
---- A registry as tools of a language model: definitions for the request, and what the model asks for is run.
+--- A registry as tools of a language model: makes the definitions for the request, and runs the model's calls.
 ---
 --- Four formats: OpenAI's chat completions ("openai") and responses ("openai-responses"), Anthropic's messages
 --- ("anthropic") and Gemini's generateContent ("gemini"); each with the vendor's strict mode.
@@ -27,14 +27,14 @@ local formats = { openai = openai, ["openai-responses"] = openai_responses, anth
 ---@field format "openai"|"openai-responses"|"anthropic"|"gemini"
 ---@field strict? boolean  definitions for the vendor's strict mode
 ---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
----@field identity? operations.Identity  for whom: what it may not call is no tool; calls are made as it
----@field outputs? boolean  the definitions say what results look like, where the vendor takes that
----@field subscriptions? integer  subscriptions are tools, too: of their events the first so many are the result
----@field search? boolean  three tools that find, describe and call the others, beside those that are pinned
----@field pinned? string[]  with `search`: ids that are offered themselves, as those with `_meta.tool.pinned`
----@field confirm? operations.Confirm  asked before everything but queries
----@field approvals? operations.Approvals  what need not be asked again; default: as long as these tools are used
----@field parallel? integer  calls under way at once, default 16
+---@field identity? operations.Identity  the caller: operations that it may not call are not offered
+---@field outputs? boolean  definitions include output schemas, if the vendor accepts them
+---@field subscriptions? integer  offers subscriptions; the result is a list of their first events, at most this many
+---@field search? boolean  offers three tools that find, describe and call the others, beside the pinned ones
+---@field pinned? string[]  with `search`: ids that are offered directly, as with `_meta.tool.pinned`
+---@field confirm? operations.Confirm  asks before each call of an operation other than a query
+---@field approvals? operations.Approvals  approved calls; default: a new memory for these tools
+---@field parallel? integer  calls at a time, default 16
 ---@field max_result? integer  bytes of text of a result, default 100,000
 ---@field max_image? integer  bytes of an image in base64, default 5,000,000
 ---@field log? fun(level: string, message: string)  default: warnings to stderr
@@ -52,14 +52,14 @@ local option_kinds = {
 ---@field parameters operations.ToolParameters
 ---@field output? any
 ---@field spec operations.Spec
----@field original any  input schema
+---@field original any  the operation's input schema
 
 ---@class operations.Tools
----@field definitions table[]  for the request's `tools`; those of now, when the registry has changed
+---@field definitions table[]  for the request's `tools`; updated when the registry has changed
 ---@field _options operations.ToolsOptions
 local Tools = {}
 
--- Is it offered? Subscriptions are only where events were asked for.
+-- Is it offered? Subscriptions only with option `subscriptions`.
 local function is_offered(self, spec)
   local options = self._options
   local id = spec.namespace .. "." .. spec.name
@@ -67,7 +67,7 @@ local function is_offered(self, spec)
     and self._registry:visible(id, options.identity, options.filter) == "yes"
 end
 
--- The names of what is there now.
+-- Names the operations that are offered now.
 local function refresh(self)
   local revision = self._registry:revision()
   if revision == self._revision then
@@ -96,7 +96,7 @@ local function description_of(spec)
   return text
 end
 
---- The tool of an operation that is offered now; nil where there is none.
+--- The tool of an operation that is offered now; nil if it is not.
 function Tools:_tool(id)
   refresh(self)
   local made = self._made[id]
@@ -118,7 +118,7 @@ function Tools:_tool(id)
   return made
 end
 
---- What the call of a tool means: `{ id, spec, parameters, arguments }`, or `own`, a function of the search.
+--- The target of a call: `{ id, spec, parameters, arguments }`, or `own`, a function of the search.
 function Tools:_target(name, arguments)
   refresh(self)
   if self._search_tools and self._search_tools[name] then
@@ -155,7 +155,7 @@ function Tools.__index(self, key)
   return Tools[key]
 end
 
---- The name of the tool of an operation; nil where it is none.
+--- The name of the tool of an operation; nil if it is not offered.
 ---@param id string
 ---@return string?
 function Tools:name_of(id)
@@ -174,27 +174,27 @@ function Tools:id_of(name)
   return id and self:_tool(id) and id
 end
 
---- The calls in a model's answer, in order. One that cannot be made has `error`. Never raises for what a model sent.
----@param response table  the vendor's answer as decoded JSON, whole or only its message; or what `stream` assembled
+--- The calls in a model's answer, in order. A call that cannot be made has `error`. Never raises because of the answer.
+---@param response table  the vendor's answer as decoded JSON, complete or only its message; or a result of `stream`
 ---@return operations.ToolCall[]
 function Tools:calls(response)
   return call.all(self, response)
 end
 
---- Runs the calls in a model's answer, some at a time. Every call gets a result, in order; nothing is raised.
+--- Runs the calls in a model's answer, several at a time. Every call gets a result, in order; nothing is raised.
 ---@param response table  as for `calls`
 ---@param context? operations.Context|table  of the calls: identity, deadline, metadata, progress...
 ---@return table[] messages  to be appended to the conversation: the model's own, then the results
----@return operations.ToolResult[] results  none: the model asked for nothing
+---@return operations.ToolResult[] results  empty when the model made no call
 function Tools:run(response, context)
   local results = runner.run(self, self:calls(response), context)
   return self._format.messages(type(response) == "table" and response or {}, results), results
 end
 
 --- Assembles a streamed answer.
----@param source string[]|fun(): any  pieces of the stream, nil at the end: bytes as they come, events of
+---@param source string[]|fun(): any  pieces of the stream, nil at the end: raw bytes, events of
 ---  `operations.sse_parser`, or values of their data; or a subscription
----@param on_event? fun(value: any)  told of the data of each event: to show a text while it comes
+---@param on_event? fun(value: any)  called with the data of each event, to show a text while it arrives
 ---@return table? response  for `calls` and `run`
 ---@return operations.Error? err  TRANSPORT_LOST: the stream failed or ended early
 function Tools:stream(source, on_event)
@@ -219,7 +219,7 @@ end
 ---@param registry operations.Registry
 ---@param options operations.ToolsOptions
 ---@return operations.Tools?
----@return operations.Error? err  VALIDATION_ERROR: a name that `_meta.tool.name` asks for is taken, or none
+---@return operations.Error? err  VALIDATION_ERROR: a name in `_meta.tool.name` is taken or invalid
 function tools.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_tools")
   argument.expect(options, "table", 2, "to_tools")

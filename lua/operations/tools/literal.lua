@@ -1,4 +1,4 @@
---- `enum` and `const` in a subset: of scalars only, others travel as JSON text.
+--- `enum` and `const` in a subset: scalars only; other values travel as JSON text.
 local core = require("operations.core")
 local offered_schema = require("operations.tools.offered_schema")
 local phrase = require("operations.tools.phrase")
@@ -16,7 +16,7 @@ local function type_of(value)
   return type_names[type(value)]
 end
 
---- Offers values.
+--- Offers the values of an `enum` or `const`.
 ---@param self table  the state of subset.lua
 ---@param schema table
 ---@return table offered

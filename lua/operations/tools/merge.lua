@@ -1,4 +1,4 @@
---- `allOf` as one schema, and `$ref`s followed: what the vendors' subsets do not have.
+--- Merges `allOf` into one schema and follows `$ref`s, for vendors' subsets without them.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
@@ -6,14 +6,14 @@ local property_order = require("operations.base.property_order")
 
 local merge = {}
 
-local MAX_DEPTH = 32 -- of references to references, and of allOf in allOf
+local MAX_DEPTH = 32 -- of nested references and allOf
 
 local annotations = members.set({ "title", "description", "default", "examples", "example", "deprecated", "readOnly",
   "writeOnly", "$comment", "$schema", "$id" })
 
---- The name of a definition that a reference leads to.
+--- The name of the definition that a reference points to.
 ---@param ref any
----@return string?  nil: it leads elsewhere
+---@return string?  nil: it points elsewhere
 function merge.name_of(ref)
   local name = type(ref) == "string" and (ref:match("^#/%$defs/([^/]+)$") or ref:match("^#/definitions/([^/]+)$"))
   if not name then
@@ -34,7 +34,7 @@ function merge.definitions(root)
     type(root["$defs"]) == "table" and root["$defs"] or nil)
 end
 
---- Is the keyword none that limits values? `description` and the like.
+--- Is it a keyword that does not restrict values, such as `description`?
 ---@param key string
 ---@return boolean
 function merge.is_annotation(key)
@@ -93,7 +93,7 @@ local function add(into, part)
   return true
 end
 
--- A closed part and another with properties beside it say something that no single object can.
+-- A closed schema and another one with further properties cannot be merged into one object.
 local function is_closed(schema)
   return schema.additionalProperties ~= nil and schema.additionalProperties ~= true
     or schema.unevaluatedProperties ~= nil or schema.patternProperties ~= nil
@@ -136,7 +136,7 @@ end
 --- A schema without `$ref` and `allOf` at its top, which accepts the same values.
 ---@param schema any
 ---@param definitions table<string, any>
----@return table? schema  a copy; nil where there is none
+---@return table? schema  a copy; nil if there is none
 function merge.one(schema, definitions)
   return one(schema, definitions, 0)
 end

@@ -1,4 +1,4 @@
---- Pieces of strict schemas: a value as JSON text, and null beside what is there.
+--- Building blocks of strict schemas: a value as JSON text, and a schema that also accepts null.
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local members = require("operations.base.members")
@@ -26,7 +26,7 @@ function offered_schema.is_null(offered)
   return offered.type == "null" or offered.type == "NULL"
 end
 
--- Says null, too.
+-- Adds null.
 function offered_schema.with_null(self, offered)
   local caps = self.caps
   if caps.nullable then

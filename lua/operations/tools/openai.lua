@@ -11,14 +11,14 @@ function openai.definition(tool)
     parameters = tool.parameters.schema, strict = tool.parameters.strict or nil } }
 end
 
---- The definitions as a request has them.
+--- The definitions for a request.
 ---@param list table[]
 ---@return table[]
 function openai.definitions(list)
   return list
 end
 
--- The message of an answer, or what is one.
+-- The message of an answer, or the value itself if it is a message.
 local function message_of(response)
   local choice = type(response.choices) == "table" and response.choices[1]
   local message = type(choice) == "table" and choice.message or response.message or response
@@ -37,7 +37,7 @@ function openai.calls(response)
   return calls
 end
 
---- What to append to the conversation: the model's message, then one for each result.
+--- The messages to append: the model's, then one for each result.
 ---@param response table
 ---@param results operations.ToolResult[]
 ---@return table[]
@@ -56,7 +56,7 @@ function openai.messages(response, results)
   return messages
 end
 
--- Streams: chunks with deltas.
+-- Streams of chunks with deltas.
 
 local function append(into, key, text)
   if type(text) == "string" then
@@ -88,7 +88,7 @@ function openai.stream()
   return { message = { role = "assistant", content = core.null }, calls = {}, order = {} }
 end
 
---- Takes one event. Returns a message when the server reports an error.
+--- Handles one event. Returns a message when the server reports an error.
 ---@param self table
 ---@param chunk any  the data of the event
 ---@return string? failure
@@ -115,7 +115,7 @@ function openai.feed(self, chunk)
   self.reason = type(choice.finish_reason) == "string" and choice.finish_reason or self.reason
 end
 
---- The whole answer; nil when it is not whole.
+--- The complete answer; nil when it is incomplete.
 ---@param self table
 ---@return table?
 function openai.finish(self)

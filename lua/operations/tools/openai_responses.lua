@@ -46,7 +46,7 @@ local function output_of(content)
   return list
 end
 
---- What to append to the input: the items of the answer, reasoning included, then the outputs.
+--- The items to append to the input: those of the answer, including reasoning, then the outputs.
 ---@param response table
 ---@param results operations.ToolResult[]
 ---@return table[]

@@ -1,5 +1,5 @@
---- The parameters of a tool, made of the input schema of an operation. Vendors take an object without combinators at
---- its top: what is none is wrapped as `{ input = ... }` and unwrapped on the way back.
+--- The parameters of a tool, from the input schema of an operation. Vendors require an object without combinators at
+--- its top: other schemas are wrapped as `{ input = ... }`, and the input is unwrapped again.
 local core = require("operations.core")
 local dialects = require("operations.tools.dialects")
 local members = require("operations.base.members")
@@ -13,19 +13,19 @@ local parameters = {}
 
 ---@class operations.ToolParameters
 ---@field schema table  as it is offered
----@field plan? table  how what comes back becomes an input
+---@field plan? table  how arguments become an input
 ---@field wrapped boolean
 ---@field strict boolean
 
 local combinators = { "anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "dependentSchemas",
   "dependentRequired" }
-local MAX_NODES = 20000 -- of a schema whose references are written out
+local MAX_NODES = 20000 -- of a schema with its references written out
 
 local function empty()
   return { type = "object", properties = setmetatable({}, core.object_mt) }
 end
 
--- Do the branches only say which properties are needed?
+-- Do the branches only list required properties?
 local function only_require(branches)
   for _, branch in ipairs(type(branches) == "table" and branches or {}) do
     for key in pairs(type(branch) == "table" and branch or { input = true }) do
@@ -45,7 +45,7 @@ local function is_object(schema)
     and (schema.properties or only_require(schema.anyOf) and only_require(schema.oneOf))
 end
 
--- An object schema for the input, and whether the input is a member of it.
+-- An object schema for the input, and whether the input is wrapped in it.
 local function root_of(schema, definitions)
   if type(schema) ~= "table" or next(schema) == nil then
     return empty(), false
@@ -66,7 +66,7 @@ local function root_of(schema, definitions)
   return { type = "object", properties = { input = whole }, required = setmetatable({ "input" }, core.array_mt) }, true
 end
 
--- Writes the references of a schema out; one that leads back to itself becomes any value.
+-- Writes out the references of a schema; a recursive one accepts any value.
 local function written_out(schema, definitions, open, count)
   count[1] = count[1] + 1
   if type(schema) ~= "table" then
@@ -100,7 +100,7 @@ local function written_out(schema, definitions, open, count)
   return copy
 end
 
--- Names of properties that the vendor does not take get others.
+-- Renames properties whose names the vendor does not accept.
 local function rename(root, pattern)
   local plan, properties, order, taken = { kind = "object", members = {} }, {}, {}, {}
   local names, changed = {}, false
@@ -129,7 +129,7 @@ local function rename(root, pattern)
   return copy, plan
 end
 
--- Without strict mode any JSON Schema goes, but for what stands at its top.
+-- Without strict mode any JSON Schema is accepted, except at its top.
 local function loose(root, definitions, format)
   local offered, said = members.copy(root), members.copy(root)
   for _, key in ipairs(combinators) do
@@ -152,7 +152,7 @@ local function loose(root, definitions, format)
   return offered
 end
 
--- What OpenAI counts in a whole schema.
+-- The sizes that OpenAI limits for a whole schema.
 local function measure(schema, sums)
   for name, property in pairs(type(schema.properties) == "table" and schema.properties or {}) do
     sums.properties, sums.characters = sums.properties + 1, sums.characters + #name
@@ -181,7 +181,7 @@ local function fits(schema, caps)
     and sums.characters <= (caps.max_characters or math.huge)
 end
 
---- Makes the parameters of a tool. What is too large for strict mode is offered without it.
+--- Makes the parameters of a tool. A schema too large for strict mode is offered without it.
 ---@param input any  JSON Schema of the operation's input
 ---@param format string
 ---@param strict boolean
@@ -200,7 +200,7 @@ function parameters.of(input, format, strict)
   return { schema = schema, plan = plan, wrapped = wrapped, strict = false }
 end
 
---- The input that a model meant by its arguments.
+--- The input for a model's arguments.
 ---@param made operations.ToolParameters
 ---@param arguments any
 ---@return any input

@@ -1,11 +1,11 @@
---- Keywords that a vendor's subset of JSON Schema lacks, in words for the description: the model reads them, and the
---- original schema judges what it sends.
+--- Describes keywords that a vendor's subset of JSON Schema lacks, for the model; the original schema validates its
+--- arguments.
 local core = require("operations.core")
 local json = require("operations.base.json")
 
 local phrase = {}
 
-local MAX_JSON = 600 -- bytes of a schema or value that is quoted
+local MAX_JSON = 600 -- bytes of a quoted schema or value
 
 local function quoted(value)
   local text = json.encode(value, { sort_keys = true })
@@ -36,7 +36,7 @@ local function named(key)
   end
 end
 
--- The order in which they are told.
+-- In the order of the description.
 local known = {
   { "const", with("always %s") },
   { "enum", with("one of %s") },
@@ -69,9 +69,9 @@ for _, key in ipairs({ "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "
   known[#known + 1] = { key, named(key) }
 end
 
---- The description of a schema, and in brackets what is not said otherwise.
+--- The description of a schema, followed by keywords in brackets that the subset lacks.
 ---@param schema table
----@param said table<string, any>  keywords that the subset says itself
+---@param said table<string, any>  keywords that the subset has
 ---@return string?
 function phrase.of(schema, said)
   local list = {}

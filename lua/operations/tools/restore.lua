@@ -1,5 +1,5 @@
---- From what a model sent in the form of a subset to a value of the original schema, by the plan (subset.lua). What
---- does not look like the plan is passed on as it is: the original schema judges it.
+--- Converts a model's value in the form of a subset to a value of the original schema, by the plan (subset.lua). Values
+--- that do not match the plan are kept: the original schema validates them.
 local core = require("operations.core")
 local json = require("operations.base.json")
 
@@ -20,7 +20,7 @@ local function text(value, path, issues)
   return decoded
 end
 
--- Adds the members that came as JSON text, but for those that are there.
+-- Adds the members sent as JSON text, except those that exist already.
 local function add_rest(result, value, path, issues)
   local more = text(value, path, issues)
   if core.kind(more) ~= "object" then
@@ -70,7 +70,7 @@ local function array(plan, value, path, issues)
   return result
 end
 
--- Has the value all the names of the branch, and no other ones?
+-- Has the value exactly the names of the branch?
 local function has_names(value, branch, lenient)
   for name, only in pairs(branch.constants) do
     if value[name] ~= only then
@@ -121,11 +121,11 @@ function value_of(plan, value, path, issues)
   return makers[plan.kind](plan, value, path, issues)
 end
 
---- The input that a model meant.
+--- The input for a model's value.
 ---@param plan table?
 ---@param value any
 ---@return any input
----@return table[] issues  { path, keyword, message }: JSON texts that are none
+---@return table[] issues  { path, keyword, message }: invalid JSON texts
 function restore.value(plan, value)
   local issues = {}
   return value_of(plan, value, "", issues), issues

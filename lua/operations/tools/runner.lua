@@ -1,4 +1,5 @@
---- Runs the calls of an answer: asks first where that is wanted, then some at a time; every call gets a result.
+--- Runs the calls of an answer: asks for approval where required, then runs several at a time; every call gets a
+--- result.
 local approvals = require("operations.offer.approvals")
 local content = require("operations.tools.content")
 local core = require("operations.core")
@@ -9,7 +10,7 @@ local task_map = require("operations.task.map")
 
 local runner = {}
 
---- What became of a call.
+--- The result of a call.
 ---@class operations.ToolResult
 ---@field id? string
 ---@field name? string
@@ -17,7 +18,7 @@ local runner = {}
 ---@field ok boolean
 ---@field envelope? operations.Envelope
 ---@field error? operations.Error
----@field content operations.ToolContent  what the model is told
+---@field content operations.ToolContent  for the model
 
 local function aborted()
   local err = errors.new("ABORTED", "the call was not made: the run was cancelled")
@@ -100,7 +101,7 @@ local function failed(self, call, err)
   return result_of(call, content.of_error(err, self._options), nil, err)
 end
 
--- Asks about one call, where it has to be asked about: about what will run, so not about what the schema refuses.
+-- Asks for approval of one call if required; not for a call that the schema refuses.
 local function approve(self, call, context)
   local options = self._options
   if not options.confirm or call.own or self._registry:type_of(call.operationId) == "query" then
@@ -115,7 +116,7 @@ local function approve(self, call, context)
     spec = call.spec, name = call.name, id = call.id }, options.confirm, options.approvals)
 end
 
--- One question after the other, in the order of the calls: a user has one pair of eyes.
+-- Asks one question at a time, in the order of the calls.
 local function ask(self, calls, results, context)
   local wanted = {}
   for i, call in ipairs(calls) do
@@ -135,8 +136,8 @@ local function ask(self, calls, results, context)
   return wanted
 end
 
---- Runs calls, `parallel` at a time, begun in order. Never raises; when the task that runs it or the context is
---- cancelled, what has not begun is answered with ABORTED.
+--- Runs calls, at most `parallel` at a time, started in order. Never raises; when the running task or the context is
+--- cancelled, calls that have not started get ABORTED.
 ---@param self operations.Tools
 ---@param calls operations.ToolCall[]
 ---@param given? operations.Context|table
@@ -160,7 +161,7 @@ function runner.run(self, calls, given)
       work(i)
     end
   elseif #wanted > 0 then
-    -- Raises when this task is cancelled; what has a result by then keeps it.
+    -- Raises when this task is cancelled; finished calls keep their results.
     pcall(task_map.map, wanted, work, { limit = self._options.parallel, stop_on_error = false })
   end
   for i, call in ipairs(calls) do

@@ -1,4 +1,4 @@
---- The tools that stand for many: search, describe and call, beside those that are pinned.
+--- The tools that replace many: search, describe and call, beside the pinned ones.
 local call = require("operations.tools.call")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -33,7 +33,7 @@ local specs = {
   },
 }
 
---- Names that no operation can have beside these.
+--- Names that operations cannot have beside these tools.
 searching.names = { search_operations = true, describe_operation = true, call_operation = true }
 
 local order = { "search_operations", "describe_operation", "call_operation" }
@@ -58,11 +58,11 @@ end
 
 function functions.describe_operation(self, input)
   local tool = self:_tool(self:id_of(input.name))
-  -- Without strict mode: `arguments` of call_operation are what the original schema says.
+  -- Without strict mode: the `arguments` of call_operation follow the original schema.
   return text_of({ name = input.name, description = tool.description, parameters = tool.original })
 end
 
---- The tools themselves.
+--- The definitions of the three tools.
 ---@param self operations.Tools
 ---@return table<string, operations.Tool>
 ---@return string[] order
@@ -75,7 +75,7 @@ function searching.tools(self)
   return made, order
 end
 
--- The arguments of one of these, or what does not fit. `arguments` of call_operation may be left out, or a text.
+-- The arguments of one of these tools, or an error. `arguments` of call_operation may be absent, or a text.
 local function given_to(name, tool, arguments)
   local given, issues = parameters.input(tool.parameters, arguments)
   if issues[1] then
@@ -99,12 +99,12 @@ local function given_to(name, tool, arguments)
   return given
 end
 
---- What a call of one of these means.
+--- The target of a call of one of these tools.
 ---@param self operations.Tools
 ---@param name string
 ---@param tool operations.Tool
----@param arguments? table  nil: they could not be read
----@return table target  as of Tools:_target; or with `error`
+---@param arguments? table  nil: they are invalid
+---@return table target  as from Tools:_target; or with `error`
 function searching.target(self, name, tool, arguments)
   if not arguments then
     return { parameters = tool.parameters }
@@ -132,7 +132,7 @@ function searching.index(registry, filter)
   return search.new(registry, { filter = filter })
 end
 
---- Is the operation one of those that are offered beside the search?
+--- Is the operation offered directly, beside the search?
 ---@param spec operations.Spec
 ---@param pinned? string[]
 ---@return boolean

@@ -1,4 +1,4 @@
---- Assembles a streamed answer of a model API: server-sent events in, the whole answer out.
+--- Assembles a streamed answer of a model API: server-sent events in, the complete answer out.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -37,12 +37,12 @@ local function value_of(data)
   return value == nil and data or value
 end
 
--- Is it an event of the parser, rather than what a vendor sent?
+-- Is it an event of the parser, rather than a value from a vendor?
 local function is_event(piece)
   return piece.data ~= nil and type(piece.event) == "string" and piece.type == nil
 end
 
--- Hands the values in a piece to `take`, until that returns something.
+-- Calls `take` with each value in a piece, until it returns something.
 local function each(parser, piece, take)
   if type(piece) == "string" then
     local ok, err = parser:feed(piece)
@@ -99,7 +99,7 @@ end
 ---@param source any
 ---@param on_event? fun(value: any)
 ---@return table? response
----@return operations.Error? err  TRANSPORT_LOST, or what the source failed with
+---@return operations.Error? err  TRANSPORT_LOST, or the error of the source
 function streaming.assemble(format, source, on_event)
   local ok, response, err = pcall(assemble, format, source, on_event)
   if not ok then

@@ -1,8 +1,8 @@
---- From a JSON Schema to what the strict mode of a vendor takes, and the plan by which a value in that form becomes one
---- of the original schema again (restore.lua). What the subset cannot say goes into descriptions; a value that it
---- cannot describe at all travels as JSON text.
+--- Converts a JSON Schema to the subset that a vendor's strict mode accepts, with the plan that converts values of that
+--- form back (restore.lua). Keywords that the subset lacks go into descriptions; a value that it cannot describe
+--- travels as JSON text.
 ---
---- A plan is nil where both forms of a value are the same, else one of
+--- A plan is nil where both forms of a value are equal, else one of
 ---   { kind = "text" }
 ---   { kind = "object", members = { [offered name] = { key =, plan =, drop =, box =, rest = } } }
 ---   { kind = "array", items = plan }
@@ -19,19 +19,19 @@ local union = require("operations.tools.union")
 
 local subset = {}
 
---- What the strict mode of a vendor has.
+--- The features of a vendor's strict mode.
 ---@class operations.ToolSubset
----@field all_required boolean  optional properties are nullable ones
----@field references boolean  `$defs` and `$ref`; else they are written out
+---@field all_required boolean  optional properties are required and nullable
+---@field references boolean  it has `$defs` and `$ref`; else references are written out
 ---@field recursion boolean
----@field max_depth integer  of objects in objects
+---@field max_depth integer  of nested objects
 ---@field typed_enum boolean  `type` beside `enum` and `const`
 ---@field type_lists boolean  `type` may be a list
 ---@field nullable boolean  OpenAPI 3.0: `nullable`, types in capitals, `enum` of strings only, `anyOf` alone
 ---@field closed boolean  objects have `additionalProperties: false`
----@field keywords table<string, table<string, true>>  by type, what may stay
+---@field keywords table<string, table<string, true>>  keywords allowed for each type
 ---@field formats table<string, true>
----@field key_pattern? string  of names of properties
+---@field key_pattern? string  for property names
 ---@field keeps? fun(keyword: string, value: any): boolean
 
 local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
@@ -52,7 +52,7 @@ local function definition_of(self, name, depth)
     self.made[name] = made
     made.offered, made.plan = node(self, self.definitions[name], math.max(depth, 2))
     made.busy, made.text = false, offered_schema.is_text(made.plan) or nil
-    -- What was made meanwhile took it for no text.
+    -- Its users so far assumed that it is not text.
     self.again = self.again or made.text and made.assumed and not self.texts[name]
     self.texts[name] = made.text or self.texts[name]
   end
@@ -123,7 +123,7 @@ local function offered_name(self, key, taken)
   return name
 end
 
--- One property: what is offered, and its member of the plan, nil where nothing has to be done.
+-- A property: its offered schema, and its member of the plan; nil where nothing needs converting.
 local function property(self, key, schema, name, required, depth)
   local offered, plan = node(self, schema, depth)
   local member = { key = key, plan = plan }
@@ -146,7 +146,7 @@ local function is_open(schema)
     or type(schema.patternProperties) == "table" and next(schema.patternProperties) ~= nil
 end
 
--- The names of the properties: those that are declared, then those that are only required.
+-- The names of the properties: declared ones, then those that are only required.
 local function names_of(schema)
   local properties = type(schema.properties) == "table" and schema.properties or {}
   local names = property_order.names(properties)
@@ -158,7 +158,7 @@ local function names_of(schema)
   return names, properties
 end
 
--- The member that holds, as JSON text, properties that are not declared.
+-- Adds the member that holds undeclared properties as JSON text.
 local function add_rest(self, offered, plan, taken, schema)
   local name = offered_name(self, "additional_properties", taken)
   local text = { type = self.caps.nullable and "STRING" or "string", description = phrase.of_text({ type = "object",
@@ -223,7 +223,7 @@ local for_type = {
 }
 for_type.integer = for_type.number
 
--- A list of types as branches of one type each, with the keywords of that type.
+-- Splits a list of types into branches of one type each, with the keywords of that type.
 local function by_type(self, schema, depth)
   local sources, own = {}, { description = schema.description, default = schema.default, title = schema.title }
   for _, kind in ipairs(schema.type) do
@@ -236,7 +236,7 @@ local function by_type(self, schema, depth)
   return union.of(self, own, sources, depth)
 end
 
--- A list of types all of which are scalars, where that can be said.
+-- Keeps a list of scalar types, if the subset allows it.
 local function scalars(self, schema)
   local offered = { type = offered_schema.array({}), title = schema.title }
   for _, kind in ipairs(schema.type) do
@@ -253,7 +253,7 @@ local function scalars(self, schema)
   return offered
 end
 
--- Do all branches say what type they are of?
+-- Does every branch have a type?
 local function are_typed(branches)
   for _, branch in ipairs(branches) do
     if type(branch) ~= "table" or not (branch.type or branch["$ref"] or branch.enum or branch.const ~= nil
@@ -320,7 +320,7 @@ function node(self, schema, depth)
   return compound(self, schema, depth)
 end
 
--- The definitions that are referred to, by those that are kept, too.
+-- The definitions that are referred to, directly or from other ones.
 local function definitions(self)
   local kept
   for name in pairs(self.used) do
@@ -338,7 +338,7 @@ end
 ---@return table? plan
 function subset.of(root, given, caps)
   local texts = {}
-  while true do -- once more for each definition that turns out to be text: they are finite
+  while true do -- again for each definition that turns out to be text: the number is finite
     local self = { caps = caps, definitions = given, made = {}, used = {}, texts = texts,
       merging = 0, again = false, node = node }
     local offered, plan = object(self, root, 1, true)

@@ -1,5 +1,5 @@
---- Unions in a subset. A value must tell which branch it was made by, where that matters for the way back: else the
---- union travels as JSON text.
+--- Unions in a subset. A value must show which branch it belongs to, if converting it back depends on that; otherwise
+--- the union travels as JSON text.
 local members = require("operations.base.members")
 local merge = require("operations.tools.merge")
 local offered_schema = require("operations.tools.offered_schema")
@@ -9,7 +9,7 @@ local union = {}
 
 local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
 
--- What values of an offered schema look like: the types, and for an object its members.
+-- The shape of the values of an offered schema: their types, and for objects the members.
 local function shape_of(self, offered, depth)
   local name = merge.name_of(offered["$ref"])
   if name then
@@ -62,7 +62,7 @@ local function are_apart(self, a, b)
   return false
 end
 
--- Can the branch that a value was made by be told from the value? Where no plan changes anything it does not matter.
+-- Does a value show its branch? True also when no plan changes anything.
 local function is_clear(self, branches)
   for i, one in ipairs(branches) do
     for j = i + 1, #branches do
@@ -83,7 +83,7 @@ local function any_plan(branches)
   return false
 end
 
--- The description of a union goes to its first branch where a union can have none.
+-- Moves the description of a union to its first branch where a union cannot have one.
 local function finish_union(self, schema, list, nullable)
   if #list == 1 then
     local only = list[1]
@@ -106,7 +106,7 @@ end
 
 --- Offers a union of schemas.
 ---@param self table  the state of subset.lua
----@param schema table  what is around them: its description is used
+---@param schema table  the schema with the union, for its description
 ---@param sources table[]
 ---@param depth integer
 ---@return table offered
@@ -119,7 +119,7 @@ function union.of(self, schema, sources, depth)
       return offered_schema.as_text(self, schema)
     end
     local inner = plan and plan.kind == "union" and plan.branches
-    for _, one in ipairs(offered.anyOf or { offered }) do -- a union in a union becomes part of it
+    for _, one in ipairs(offered.anyOf or { offered }) do -- a nested union becomes part of this one
       if offered_schema.is_null(one) then
         nullable = true
       else

@@ -1,8 +1,8 @@
---- The request that a `content_by_lua` handles, as a table, and its answer, by nginx itself: HTTP/2 and TLS as nginx
---- has them.
+--- Passes the request of a `content_by_lua` as a table, and sends its answer through nginx, with nginx's HTTP/2 and
+--- TLS.
 local http = {}
 
--- Requests that nginx lets pass and RFC 9110 does not.
+-- Patterns for requests that nginx accepts and RFC 9110 forbids.
 local NAME, CONTROL = "^[%w!#$%%&'*+.^_`|~-]+$", "[^%C\t]"
 
 -- Fields by lower-case name, repeated ones joined; nil when one is malformed.
@@ -34,7 +34,7 @@ end
 
 local warned = false
 
--- Has `request:_go()` called when the caller leaves.
+-- Calls `request:_go()` when the caller disconnects.
 local function listen(request)
   local ok, err = ngx.on_abort(function()
     request:_go()
@@ -45,10 +45,10 @@ local function listen(request)
   end
 end
 
--- A request; what few handlers look at is read when they do.
+-- A request. Fields that few handlers read are computed on first use.
 ---@class operations.OpenrestyRequest : operations.ServerRequest
----@field _leaving? fun()[]  what wants to know that the caller left
----@field _gone? boolean  it did
+---@field _leaving? fun()[]  called when the caller disconnects
+---@field _gone? boolean  the caller has disconnected
 local Request = {}
 
 function Request:_go()
@@ -61,7 +61,7 @@ end
 
 local lazy = {}
 
--- A body is read when a piece of it is asked for: by then the request was found to be welcome.
+-- Reads the body when its first piece is requested: the request was accepted by then.
 function lazy.body(self)
   local headers, taken = self.headers, false
   if ngx.req.http_version() < 2 and not headers["content-length"] and not headers["transfer-encoding"] then
@@ -114,7 +114,7 @@ local function start_heart(heartbeat, state)
   end)
 end
 
--- True when all of it went out; nil when the caller left; false when the body failed.
+-- True when everything was sent; nil when the caller disconnected; false when the body failed.
 local function send_pieces(body, state)
   while true do
     local piece, err = body()
@@ -130,7 +130,7 @@ local function send_pieces(body, state)
   end
 end
 
--- Nobody asks for the body any more. What makes it cleans up first: its light thread ends with the request.
+-- The rest of the body is not needed. Its producer cleans up first, because its light thread ends with the request.
 local function drop(response, request)
   request:_go()
   while response.body() do end -- luacheck: ignore 542
@@ -151,12 +151,12 @@ end
 
 local function send(response, request)
   if response.upgrade then
-    ngx.log(ngx.ERR, "operations: nginx hands no connection over here: give what upgrades it a location of its own")
+    ngx.log(ngx.ERR, "operations: cannot take over the connection here: use a location of its own for upgrades")
     return ngx.exit(501)
   end
   ngx.status = response.status
   for name, value in pairs(response.headers) do
-    if name ~= "connection" then -- nginx's business
+    if name ~= "connection" then -- nginx sets it
       ngx.header[name] = value
     end
   end
@@ -182,7 +182,7 @@ end
 
 local FAILED = '{"status":500,"title":"Internal Server Error","type":"about:blank"}'
 
---- Handles the request that runs here.
+--- Handles the running request.
 ---@param handle fun(request: operations.ServerRequest): operations.ServerResponse
 function http.serve(handle)
   local headers, target = read_headers(), ngx.var.request_uri
@@ -191,7 +191,7 @@ function http.serve(handle)
   end
   local host = headers.host
   if host and host:gsub(":%d*$", ""):lower() ~= ngx.var.host then
-    headers.host = ngx.var.host -- that of an absolute target, which counts (RFC 9112, 3.2.2)
+    headers.host = ngx.var.host -- with an absolute target, its host counts (RFC 9112, 3.2.2)
   end
   local request = setmetatable({ method = ngx.req.get_method(), target = target, headers = headers,
     breaks_off = true }, Request)

@@ -1,6 +1,6 @@
 --- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
 --- light thread that reads a socket: a thread in C (src/reactor/relay.h) sends it a byte when the reactor has work. All
---- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
+--- other work happens on the worker's own thread. The pump starts with the first wait and ends when nothing is running.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local http = require("operations.hosts.openresty.http")
@@ -11,24 +11,24 @@ local worker = require("operations.hosts.openresty.worker")
 
 local sleep_on = request.sleep_on
 
--- Events handed out at once; waits that may be served without a turn of nginx's loop, which other requests need.
+-- The events handled at once; the waits served without returning to nginx's loop, which other requests need.
 local EVENTS, INLINE = 32, 32
--- Bytes that come without work, 250 ms apart, before the pump ends.
+-- The pump ends after this many bytes without work, 250 ms apart.
 local IDLE = 4
--- KiB collected when nothing happens. What a killed light thread waited for is called off when it is collected.
+-- KiB collected when nothing happens. Waits of a killed light thread are cancelled when they are collected.
 local GARBAGE = 1024
 local FOREVER = 0x7fffffff -- ms
 
--- The phases whose light threads may have others.
+-- Phases whose light threads can start others.
 local threaded = {
   rewrite = true, server_rewrite = true, access = true, content = true, timer = true,
   preread = true, ssl_cert = true, ssl_session_fetch = true,
 }
 
-local pump -- { relay, reactor } of the pump that runs
-local turning = false -- the pump takes in what happened
+local pump -- { relay, reactor } of the running pump
+local turning = false -- the pump is handling events
 local inline = 0
-local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
+local parked = setmetatable({}, { __mode = "k" }) -- waits of sleeping light threads
 local free = {} -- semaphores
 
 local openresty = {
@@ -36,7 +36,7 @@ local openresty = {
   on_exit = worker.on_exit, serve_http = http.serve,
 }
 
---- How many processes serve.
+--- The number of worker processes.
 ---@return integer
 function openresty.workers()
   return ngx.worker.count()
@@ -47,7 +47,7 @@ local function take_semaphore()
   return semaphore or assert(semaphores.new(0))
 end
 
--- Has all waits raise something, or those of tasks that belong to no request.
+-- Raises an error in all waits, or only in those of tasks that belong to no request.
 local function break_waits(raised, homeless_only)
   for wait in pairs(parked) do
     if not homeless_only or wait.homeless then
@@ -59,8 +59,8 @@ end
 
 local collected, behind = {}, 0 -- functions
 
--- A finalizer may run between two requests, when nginx believes in one that is no more, or at the end of all. So it
--- does nothing but this.
+-- A finalizer may run between two requests, when nginx still refers to a request that has ended, or when the process
+-- ends. So it only queues the function.
 function openresty.finalize(fn)
   behind = behind + 1
   collected[behind] = fn
@@ -75,7 +75,7 @@ local function run_collected(list)
   end
 end
 
--- Cleans up after collected values, in a light thread.
+-- Runs the queued functions of finalizers, in a light thread.
 local function clean_up()
   local list = collected
   collected, behind = {}, 0
@@ -86,7 +86,7 @@ local function ending()
   return errors.new("ABORTED", "cannot wait: nginx's worker is ending")
 end
 
--- Those who wait for a pump that broke down are told. Workers that end late have their connections closed by nginx
+-- Fails the waits when the pump broke down. If the worker ends late, nginx has closed its connections
 -- (worker_shutdown_timeout).
 local function broke_down(why)
   local over = ngx.worker.exiting()
@@ -94,7 +94,7 @@ local function broke_down(why)
   break_waits(over and ending() or "cannot wait: " .. why)
 end
 
--- Does anybody need the pump?
+-- Is the pump needed?
 local function needed()
   if not worker.begun() then
     return reactor_loop.active()
@@ -104,7 +104,7 @@ local function needed()
   return next(parked) ~= nil
 end
 
--- What happened wakes light threads, which run while the pump lets them. What they start is then begun, in one go.
+-- Handles events. They wake light threads, which run when the pump yields; what they start is then begun in one step.
 local function take_in(let_others_run)
   local happened = reactor_loop.step(0, EVENTS)
   if happened > 0 then
@@ -121,7 +121,7 @@ local function turn(let_others_run)
   return happened
 end
 
--- A posted semaphore wakes its thread after those that were posted before. (Debian's nginx has no sleep(0) for this.)
+-- A posted semaphore wakes its thread after those posted before. (Debian's nginx has no sleep(0) for this.)
 local function make_pause()
   local asked, answered = take_semaphore(), take_semaphore()
   local thread = ngx.thread.spawn(function()
@@ -180,9 +180,9 @@ local function run_pump(relay, reactor, port, token)
 end
 
 local tidying = false -- a timer is set
-local lasting, first = false, nil -- this Lua state serves more than one request; what the first one has as `ngx.ctx`
+local lasting, first = false, nil -- this Lua state serves several requests; `ngx.ctx` of the first
 
--- With `lua_code_cache off` each request has a Lua state of its own, which a timer would keep.
+-- With `lua_code_cache off` each request has its own Lua state, which a timer would keep alive.
 local function notice_request(phase)
   if phase == "init_worker" then
     lasting = true
@@ -192,7 +192,7 @@ local function notice_request(phase)
   end
 end
 
--- Idle connections do not keep the pump: a timer closes them when it is time, unless another pump runs by then.
+-- Idle connections do not keep the pump running: a timer closes them, unless another pump runs by then.
 local function tidy_later(reactor)
   local due = reactor:usable() and reactor:due()
   if not due or tidying or not lasting then
@@ -232,7 +232,7 @@ local function start_pump(reactor)
   pump = mine
 end
 
--- Has the pump look after what was started. The reactor is another one after a fork.
+-- Makes the pump poll what was started. After a fork the reactor is another one.
 local function attend()
   local reactor = reactor_loop.get()
   if not pump or pump.reactor ~= reactor then
@@ -280,10 +280,10 @@ function openresty.park(wait)
   if wait.broken then
     error(wait.broken, 0)
   end
-  free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
+  free[#free + 1] = wait.semaphore -- the semaphore of a killed thread is not reused
 end
 
--- Something was started, perhaps in a phase that does not wait for it.
+-- Called after something was started, perhaps in a phase that cannot wait.
 local function started(...)
   if not pump then
     attend()
@@ -308,8 +308,8 @@ function openresty.start(kind, options, on_event)
   return started(reactor_loop.start(kind, options, on_event))
 end
 
---- Runs `fn(argument)` in a light thread of the running request; where there is none, or when it is to be `detached`
---- from the request, in a timer's.
+--- Runs `fn(argument)` in a light thread of the running request; without a request, or when `detached` from it, in that
+--- of a timer.
 ---@param fn function
 ---@param argument any
 ---@param detached? boolean
@@ -333,7 +333,7 @@ end
 
 local levels = { debug = ngx.DEBUG, info = ngx.INFO, warn = ngx.WARN, error = ngx.ERR }
 
---- Writes to nginx's error log, whose level decides what is kept.
+--- Writes to nginx's error log; its level decides what is kept.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function openresty.log(level, message)

@@ -1,6 +1,6 @@
---- The state of the running request (or timer) of OpenResty, which ends with it: the waits of its coroutines, and
---- its connection as a byte stream's handle. Light threads that nginx kills run no cleanup, and their coroutines are
---- used again for other requests.
+--- The state of OpenResty's running request (or timer), which ends with it: the waits of its coroutines, and its
+--- connection as the handle of a byte stream. Light threads that nginx kills run no cleanup, and nginx reuses their
+--- coroutines for other requests.
 local semaphores = require("ngx.semaphore")
 
 local request = {}
@@ -9,7 +9,7 @@ local function context()
   return ngx.ctx
 end
 
-local nowhere = {} -- what a context would have
+local nowhere = {} -- in place of a context
 
 --- A table by coroutine.
 ---@param key string
@@ -33,7 +33,7 @@ function request.strands()
   return request.own("operations.strands")
 end
 
--- A coroutine is part of what resumes it: that one's task and deadlines reach its waits.
+-- A coroutine belongs to the one that resumes it: its waits obey that one's task and deadlines.
 local function follow(co)
   local strands = request.strands()
   local outer, strand = strands[coroutine.running()], strands[co] or {}
@@ -43,7 +43,7 @@ end
 
 local FOREVER = 1000000 -- seconds
 
---- Has the running light thread sleep until a semaphore is posted.
+--- Makes the running light thread sleep until a semaphore is posted.
 ---@param semaphore table
 function request.sleep_on(semaphore)
   local ok, err
@@ -55,7 +55,7 @@ function request.sleep_on(semaphore)
   end
 end
 
--- What a coroutine yields to have what resumes it sleep.
+-- A coroutine yields this to make its resumer sleep.
 local WAITING = {}
 
 local function pass_on(semaphore)
@@ -65,8 +65,8 @@ local function pass_on(semaphore)
   end
 end
 
---- How the running coroutine sleeps on a semaphore. nginx calls off what a light thread sleeps on when it kills it, but
---- not what a coroutine does that runs in one, and crashes then: its light thread sleeps for it.
+--- How the running coroutine sleeps on a semaphore. When nginx kills a light thread it cancels the thread's own sleep,
+--- but not that of a coroutine inside it, and would crash: so the light thread sleeps for the coroutine.
 ---@return fun(semaphore: table)
 function request.sleeper()
   local strand = request.strands()[coroutine.running()]
@@ -86,10 +86,10 @@ local function slept(ok, raised)
   end
 end
 
--- nginx does not say who resumed a coroutine that a program made by itself, so whoever does is asked.
+-- nginx does not say who resumed a coroutine that a program made, so `coroutine.resume` is wrapped.
 local create, resume = coroutine.create, coroutine.resume
 
--- While it runs, nginx does not keep a coroutine from being collected, but crashes: `co` stays on this stack.
+-- nginx crashes when a running coroutine is collected: `co` on this stack keeps it alive.
 local function carry(co, ...)
   local ok, tag, semaphore = ...
   if not ok or tag ~= WAITING then
@@ -116,15 +116,15 @@ end
 
 local LONGEST = 0x7fffffff -- ms
 local PIECE = 65536 -- bytes read at once, if nginx's buffer holds as many
--- nginx cannot end our side alone: so many seconds has the other side to end what we have sent the last bytes of.
+-- Seconds in which the other side must end after our last bytes: nginx cannot close only our side.
 local LINGER = 0.2
 
 ---@class operations.OpenrestyConnection
 ---@field _out string[]  not yet sent
----@field _unsent integer  bytes, of those that are being sent too
+---@field _unsent integer  bytes, including those being sent
 ---@field _unread? string
----@field _finishing? boolean  nothing more is queued
----@field _cancelled? boolean  nobody listens any more
+---@field _finishing? boolean  no more bytes are accepted
+---@field _cancelled? boolean  events are no longer reported
 local Connection = {}
 Connection.__index = Connection
 
@@ -187,7 +187,7 @@ local function write(self)
   end
 end
 
--- The body of a thread.
+-- The body of a light thread.
 local function run(work, self)
   local ok, raised = pcall(work, self)
   if not ok then
@@ -196,7 +196,7 @@ local function run(work, self)
   end
 end
 
---- The bytes that came and were not read.
+--- The unread bytes.
 ---@return string?
 function Connection:receive()
   local bytes = self._unread
@@ -207,7 +207,7 @@ function Connection:receive()
   return bytes
 end
 
--- The socket is taken when the answer begins, whose status is for nginx to log.
+-- Takes over the socket when the answer begins; nginx logs the answer's status.
 local function start(self, answer)
   ngx.status = tonumber(answer:match("^HTTP/1%.1 (%d+)"))
   local socket, err = ngx.req.socket(true)
@@ -226,7 +226,8 @@ local function wake_writer(self)
   end
 end
 
---- Queues bytes, all or none. The first are the answer's head, from the code that took the connection over.
+--- Queues bytes, all or none. The first ones must be the answer's head, written by the code that took over the
+--- connection.
 ---@param bytes string
 ---@param urgent? boolean
 ---@return "sent"|"full"|"closed"
@@ -245,13 +246,13 @@ function Connection:transmit(bytes, urgent)
   return "sent"
 end
 
---- Takes no more bytes.
+--- Accepts no more bytes.
 function Connection:finish_sending()
   self._finishing = true
   wake_writer(self)
 end
 
---- Ends it at once.
+--- Ends the connection at once.
 function Connection:cancel()
   if not self._cancelled then
     self._cancelled, self._finishing = true, true
@@ -260,12 +261,12 @@ function Connection:cancel()
   end
 end
 
---- Hands over the connection of the request that runs here, from its head on; returns when it was cancelled.
+--- Hands over the connection of the running request, starting with the answer's head; returns when it was cancelled.
 ---@param options { queue: integer }  bytes
 ---@param on_event fun(event: "data"|"drain"|"done"|"error", kind: string?, message: string?)
 ---@param fn fun(connection: operations.OpenrestyConnection)  may wait
 function request.take_over(options, on_event, fn)
-  if ngx.req.http_version() >= 2 then -- has no connection to give away
+  if ngx.req.http_version() >= 2 then -- HTTP/2 cannot hand over a connection
     return ngx.exit(505)
   end
   local self = setmetatable({

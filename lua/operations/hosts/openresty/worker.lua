@@ -1,24 +1,23 @@
---- The state of a worker of nginx. Tasks that belong to no request are light threads of a timer. Not a timer each:
---- nginx runs 256 at once unless told otherwise, and drops the others. When nginx is reloaded or quits, the worker's
---- requests have all the time nginx gives them; connections that nobody waits for do not hold it up; tasks that belong
---- to no request have a moment.
+--- The state of an nginx worker. Tasks that belong to no request are light threads of a shared timer: nginx runs only
+--- 256 timers at once by default, and drops further ones. When nginx reloads or quits, the worker's requests have as
+--- long as nginx allows; connections without a waiting task do not delay it; tasks that belong to no request get a
+--- short time.
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 local semaphores = require("ngx.semaphore")
 
 local worker = {}
 
--- What nginx keeps about each light thread is freed when its timer ends, which is after so many, or so many seconds
--- without any.
+-- nginx frees its data about light threads when their timer ends: after this many, or this many seconds without any.
 local MANY, IDLE = 10000, 0.25
 local REAPED = 64 -- together
 local FOREVER = 1000000 -- seconds
 
 ---@class operations.OpenrestyYard
----@field given any[]  functions to start and their arguments
+---@field given any[]  functions to start, with arguments
 ---@field ended thread[]
----@field left integer  how many more it starts
-local yard -- the one that takes more
+---@field left integer  the number it may still start
+local yard -- the timer that accepts more
 
 local function wake(mine)
   if mine.waits then
@@ -39,7 +38,7 @@ local function run(mine, fn, argument)
   end
 end
 
---- A light thread that ended keeps its memory until the one that started it has waited for it.
+--- Waits for an ended light thread, which keeps its memory until then.
 ---@param ended thread[]
 function worker.reap(ended)
   for i = #ended, 1, -1 do
@@ -92,7 +91,7 @@ function worker.spawn(fn, argument)
 end
 
 local hooks = {}
-local begun, running = nil, 0 -- ms since the epoch; hooks
+local begun, running = nil, 0 -- ms since the epoch; running hooks
 
 local function run_hook(fn)
   local ok, raised = pcall(fn)
@@ -102,7 +101,7 @@ local function run_hook(fn)
   end
 end
 
---- Has a function called when the worker begins to end, in a light thread of its own.
+--- Calls a function when the worker begins to end, in a light thread of its own.
 ---@param fn fun()  may wait
 ---@return fun() forget
 function worker.on_exit(fn)
@@ -112,7 +111,7 @@ function worker.on_exit(fn)
   end
 end
 
---- Has the worker begun to end? To be asked again and again: calls what is to be called then.
+--- Has the worker begun to end? Must be called regularly: it also calls the exit functions.
 ---@return boolean
 function worker.begun()
   if not begun and ngx.worker.exiting() then
@@ -125,7 +124,7 @@ function worker.begun()
   return begun ~= nil
 end
 
---- May tasks that belong to no request wait no more?
+--- Must tasks that belong to no request stop waiting?
 ---@return boolean
 function worker.is_over()
   return begun ~= nil and running == 0 and core.now() - begun >= limits.exit_grace
