@@ -43,8 +43,8 @@ describe("base64", function()
     ["-_8="] = "byte 1: a digit expected, got \"-\"",
     ["Zm9\0"] = "byte 4: a digit expected",
     ["Zm9\255"] = "byte 4: a digit expected",
-    ["Zh=="] = "byte 2: the last digit has unus",
-    ["Zm9="] = "byte 3: the last digit has unus",
+    ["Zh=="] = "byte 2: the last digit has unused bits",
+    ["Zm9="] = "byte 3: the last digit has unused bits",
   }) do
     it(("refuses %q"):format(text), function()
       local bytes, err = base64.decode(text)

@@ -14,8 +14,8 @@ describe("an error of Redis", function()
     ["MASTERDOWN Link with MASTER is down"] = { "TRANSPORT_LOST", true },
     ["READONLY You can't write against a read only replica."] = { "TRANSPORT_LOST", true, "URL of the primary" },
     ["CLUSTERDOWN The cluster is down"] = { "TRANSPORT_LOST", true },
-    ["ASK 3999 127.0.0.1:6381"] = { "TRANSPORT_LOST", true, "it goes on when they are there" },
-    ["TRYAGAIN Multiple keys request during rehashing of slot"] = { "TRANSPORT_LOST", true, "it goes on" },
+    ["ASK 3999 127.0.0.1:6381"] = { "TRANSPORT_LOST", true, "it works again after that" },
+    ["TRYAGAIN Multiple keys request during rehashing of slot"] = { "TRANSPORT_LOST", true, "it works again" },
     ["ERR unknown command"] = { "EXECUTION_ERROR" },
     ["odd"] = { "EXECUTION_ERROR" },
   }) do

@@ -190,7 +190,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
           assert.matches("the option 'secret'", err.message)
         else
           assert.equal("ACCESS_DENIED", err.code)
-          assert.matches("not signed by the secret", err.message)
+          assert.matches("not signed with the secret", err.message)
         end
         assert.equal(1, #ran)
         bare:close()

@@ -315,7 +315,7 @@ describe("operations serve", function()
       ["--issuer https://a.example"] = "--issuer and --audience belong together",
       ["--issuer https://a.example --audience b --token c"] = "--issuer: tokens and their scopes come from there",
       ["--issuer http://a.example --audience b"] = "--issuer: issuer: it is neither https nor on this machine",
-      ["--issuer https://a.example --audience b --jwks x"] = "--issuer: jwks_uri: it is no absolute URL",
+      ["--issuer https://a.example --audience b --jwks x"] = "--issuer: jwks_uri: it is not an absolute URL",
     }) do
       local result = fails("--lua examples/definitions " .. words)
       assert.equal(2, result.code)

@@ -320,9 +320,9 @@ describe("an authorizer", function()
       for where, problem in pairs({
         ["http://as.test/x"] = "it is neither https nor on this machine",
         ["https://a:b@as.test/x"] = "it contains a user name or password",
-        ["file:///etc/passwd"] = "it is no absolute URL",
-        ["https://as.test/a b"] = "it is no absolute URL",
-        ["https://as.test/\194\1552J"] = "it is no absolute URL", -- terminals obey
+        ["file:///etc/passwd"] = "it is not an absolute URL",
+        ["https://as.test/a b"] = "it is not an absolute URL",
+        ["https://as.test/\194\1552J"] = "it is not an absolute URL", -- terminals obey
       }) do
         local auth = new()
         auth:headers(server.mcp)
@@ -343,7 +343,7 @@ describe("an authorizer", function()
         headers = { ["www-authenticate"] = ('Bearer resource_metadata="%s/.well-known/x"'):format(server.base) },
       })
       assert.is_nil(ok)
-      assert.matches("it is on this machine, where the server is not", err.message, 1, true)
+      assert.matches("it is on this machine, but the server is not", err.message, 1, true)
       assert.same({}, server:requests())
     end)
 
@@ -372,7 +372,7 @@ describe("an authorizer", function()
       ["token_endpoint: it is neither https nor on this machine"] = function(_, metadata)
         metadata.token_endpoint = "http://as.test/token"
       end,
-      ["authorization_endpoint: it is no absolute URL"] = function(_, metadata)
+      ["authorization_endpoint: it is not an absolute URL"] = function(_, metadata)
         metadata.authorization_endpoint = "javascript:alert(1)"
       end,
       ["has no authorization_endpoint"] = function(_, metadata)
@@ -1044,7 +1044,7 @@ describe("an authorizer", function()
       ["bad option 'open' to 'authorizer' (function expected, got string)"] = { open = "xdg-open" },
       ["grant: there is no \"implicit\""] = { grant = "implicit" },
       ["client: client_credentials need one"] = { grant = "client_credentials" },
-      ["redirect_uri: it is no absolute URL"] = { open = print },
+      ["redirect_uri: it is not an absolute URL"] = { open = print },
       ["redirect_uri: it is neither https nor on this machine"] = { open = print, redirect_uri = "http://a.test/" },
       ["client_metadata_url: expected an https URL with a path"] = { client_metadata_url = "https://app.test/" },
       ["client.client_id: expected a string, got nil"] = { client = {} },

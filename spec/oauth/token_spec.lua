@@ -122,7 +122,7 @@ describe("a source of tokens", function()
         return err
       end
       assert.equal(own, get(nil, own))
-      assert.matches("own proof failed", get().message)
+      assert.matches("the client's proof failed", get().message)
       assert.same({}, server:requests())
     end)
 
@@ -338,7 +338,7 @@ describe("a source of tokens", function()
       ["bad option 'client_secret' to 'token.source' (string expected, got number)"] = { client_secret = 1 },
       ["client_auth: there is no method \"basic\""] = { client_auth = "basic" },
       ["token_endpoint: it is neither https nor on this machine"] = { token_endpoint = "http://as.test/token" },
-      ["token_endpoint: it is no absolute URL"] = { token_endpoint = "/token" },
+      ["token_endpoint: it is not an absolute URL"] = { token_endpoint = "/token" },
       ["token_endpoint: it contains a user name or password"] = { token_endpoint = "https://a:b@as.test/token" },
       ["token_endpoint: it contains a fragment"] = { token_endpoint = "https://as.test/token#a" },
     }) do

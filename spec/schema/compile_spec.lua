@@ -44,7 +44,7 @@ describe("compiling a schema", function()
     ["a bound that is no number"] = { { minimum = "1" }, "/minimum: expected a number, got string" },
     ["an infinite bound"] = { { maximum = math.huge }, "/maximum: expected a number, got infinity" },
     ["a multipleOf that is NaN"] = { { multipleOf = 0 / 0 }, "/multipleOf: expected a number, got NaN" },
-    ["a const that contains itself"] = { { const = itself }, "/const: a table that contains itself is no JSON" },
+    ["a const that contains itself"] = { { const = itself }, "/const: a table that contains itself is not a JSON" },
     ["an enum with a function"] = { { enum = { 1, print } }, "/enum: function is not a JSON value" },
     ["a default with NaN"] = { { default = { 0 / 0 } }, "/default: NaN is not a JSON value" },
     ["a multipleOf of zero"] = { { multipleOf = 0 }, "/multipleOf: expected a number above 0, got 0" },

@@ -1,6 +1,6 @@
---- The events of the call protocol: `{ type, id, payload }`, each payload with its `requestId`, which is the `id`, too.
---- Checks events from peers against the schema of their type, before any other code sees them.
---- Specification: doc/protocol.md.
+--- The events of the call protocol: `{ type, id, payload }`; each payload has its `requestId`, which equals the `id`.
+--- Checks events from peers against the schema of their type before other code sees them. Specification:
+--- doc/protocol.md.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -11,15 +11,15 @@ local call_event = {}
 
 ---@class operations.CallEvent
 ---@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error", "call.credit"
----@field id? string  the requestId; "" of peers that say it in the payload only
----@field payload table  `requestId` and what its type has beside it
+---@field id? string  the requestId; "" from peers that send it in the payload only
+---@field payload table  `requestId` and the members of its type
 
 local ID = schemas.longest_id
 
 --- The JSON Schemas of the events by type, of any event, and of an identity.
 call_event.schemas, call_event.schema, call_event.identity = schemas.by_type, schemas.any, schemas.identity
 
--- Checks the rest of an event whose type has led here: its payload, and the id beside it.
+-- Checks the payload of an event of a known type, and its id.
 local compiled = {}
 for name, event in pairs(schemas.by_type) do
   compiled[name] = assert(schema.compile(event.properties.payload))
@@ -29,7 +29,7 @@ end
 ---@param id any
 ---@return boolean
 function call_event.is_id(id)
-  -- Of UTF-8, the bytes that begin a character.
+  -- Counts the bytes of UTF-8 that begin a character.
   return type(id) == "string" and id ~= "" and (#id <= ID or select(2, id:gsub("[^\128-\191]", "")) <= ID)
 end
 
@@ -37,7 +37,7 @@ local function invalid(message, details)
   return errors.new("VALIDATION_ERROR", message, details)
 end
 
--- `id`, which routers read, and the requestId, which ends read, must mean the same.
+-- `id`, which routers read, and the requestId, which peers read, must be equal.
 local function wrong_id()
   return { { path = "/id", keyword = "const", message = "expected the requestId of the payload, or nothing" } }
 end
@@ -73,10 +73,10 @@ function call_event.check(event)
   return name, payload
 end
 
---- An event as it goes over a wire.
+--- Makes an event for the wire.
 ---@param name string
 ---@param payload table
----@param from? string  the process that sends it, on Redis
+---@param from? string  on Redis: the process that sends it
 ---@return operations.CallEvent
 function call_event.new(name, payload, from)
   return { type = name, id = payload.requestId, payload = payload, from = from }
@@ -84,22 +84,22 @@ end
 
 --- The `ttl` of a request that is sent now.
 ---@param deadline? number  ms since the epoch
----@return number? ms  that are left
+---@return number? ms  ms left
 function call_event.ttl(deadline)
   return deadline and math.max(0, deadline - core.now())
 end
 
---- Does who sent this payload of a request announce that it knows more than the five events and their fields? Then it
---- takes `seq`, `retryable`, `mayHaveRun` and `retryAfter`, too.
+--- Has the sender of this request's payload announced that it supports more than the five events and their fields? Then
+--- it is also sent `seq`, `retryable`, `mayHaveRun` and `retryAfter`.
 ---@param payload table
 ---@return boolean
 function call_event.announces(payload)
   return payload.credit ~= nil or payload.ttl ~= nil
 end
 
-local ENTRY = 32 -- bytes of a key and its value, about
+local ENTRY = 32 -- approximate bytes of a key and its value
 
--- How many bytes of memory a value takes, about.
+-- The approximate memory of a value in bytes.
 local function weight(value, seen)
   if type(value) == "string" then
     return #value
@@ -114,7 +114,7 @@ local function weight(value, seen)
   return bytes
 end
 
---- How many bytes of memory an envelope takes while it is kept, about.
+--- The approximate memory of an envelope in bytes.
 ---@param envelope operations.Envelope
 ---@return integer
 function call_event.weight(envelope)
@@ -141,7 +141,7 @@ end
 
 local REASON = 4096 -- bytes
 
---- Makes a `call.aborted` payload. A reason that cannot be sent is left out: that it is aborted must arrive.
+--- Makes a `call.aborted` payload. A reason that cannot be sent is left out, so that the abort arrives.
 ---@param request_id string
 ---@param reason string
 ---@return table
@@ -150,7 +150,7 @@ function call_event.aborted(request_id, reason)
   return { requestId = request_id, reason = fits and reason or nil }
 end
 
---- The id of a request that cannot be understood, if that much can be: who made it waits for an answer.
+--- The id of a request that is invalid otherwise, if it has one: its caller waits for an answer.
 ---@param event any
 ---@return string?
 function call_event.id_of_request(event)
@@ -159,7 +159,7 @@ function call_event.id_of_request(event)
   return call_event.is_id(id) and id or nil
 end
 
---- The error object that a `call.error` payload tells of.
+--- The error object of a `call.error` payload.
 ---@param payload { code: string, message: string, details?: any, retryable?: boolean, mayHaveRun?: boolean,
 ---  retryAfter?: number }  ms
 ---@return operations.Error
@@ -169,10 +169,10 @@ function call_event.error(payload)
   return err
 end
 
--- What begins the place of a value in an event, or in its payload, where whoever gave it knows only the rest.
+-- Prefixes of a value's path in an event or its payload, for callers that know only the rest of the path.
 local frames = { "^/payload/input(.*)$", "^/payload/output/data(.*)$", "^/payload(/.*)$", "^/input(.*)$" }
 
--- A value that JSON cannot hold, as an issue of the input or of the result.
+-- A value that JSON cannot hold, as an issue of the input or the result.
 local function unfit(err)
   local path = type(err.details) == "table" and err.details.path
   if not path then
@@ -186,11 +186,11 @@ local function unfit(err)
   return invalid(at == "" and message or ("%s: %s"):format(at, message), { { path = at, message = message } })
 end
 
---- JSON of what goes to a peer.
----@param event table  or its payload alone
+--- Encodes an event or payload as JSON for a peer.
+---@param event table  an event or its payload
 ---@param max_message integer  bytes
 ---@return string? text
----@return operations.Error? err  VALIDATION_ERROR: it is no JSON, with paths in the input or the result; or too long
+---@return operations.Error? err  VALIDATION_ERROR: not JSON, with paths in the input or the result; or too long
 function call_event.encode(event, max_message)
   local text, err = json.encode(event)
   if not text then

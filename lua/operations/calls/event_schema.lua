@@ -1,5 +1,5 @@
---- The events of the call protocol as JSON Schema, as data: the code checks events by them, programs may export them.
---- Specification: doc/protocol.md, section 3.
+--- The events of the call protocol as JSON Schema, as data: arriving events are checked by them, and programs may
+--- export them. Specification: doc/protocol.md, section 3.
 local members = require("operations.base.members")
 local T = require("operations.schema.type")
 
@@ -10,7 +10,7 @@ local event_schema = {
 local identifier = T.string({ minLength = 1, maxLength = event_schema.longest_id })
 local milliseconds = T.number({ minimum = 0 })
 local count = T.integer({ minimum = 1 })
-local open = { additionalProperties = true } -- what a later version adds is let through, and not looked at
+local open = { additionalProperties = true } -- members of later versions are allowed and ignored
 
 local identity = T.object({
   id = T.string(),
@@ -23,8 +23,8 @@ local function meta(source, fields)
   return T.object(fields, open)
 end
 
--- Tells an envelope from other data, as `core.is_response_envelope` does, and no more than that: a refused answer
--- leaves its caller waiting. `operations.schemas.envelope` says what is in the envelopes that this library makes.
+-- Distinguishes an envelope from other data, as `core.is_response_envelope` does, but no more: refusing an answer would
+-- leave its caller waiting. `operations.schemas.envelope` describes the envelopes that this library makes.
 local envelope = T.object({
   data = T.optional(true),
   meta = T.any_of({
@@ -71,15 +71,15 @@ for _, name in ipairs(members.names(payloads)) do
   by_type[name], all[#all + 1] = event, event
 end
 
---- Of an identity.
+--- The schema of an identity.
 ---@type operations.JsonSchema
 event_schema.identity = identity
 
---- Of each event.
+--- The schema of each event.
 ---@type table<string, operations.JsonSchema>
 event_schema.by_type = by_type
 
---- Of any event.
+--- The schema of any event.
 ---@type operations.JsonSchema
 event_schema.any = T.any_of(all, { title = "An event of the call protocol" })
 

@@ -1,4 +1,4 @@
---- Serves the requests that arrive at a call map from a registry, each in a task of its own.
+--- Serves the requests that arrive at a call map from a registry, each in its own task.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local catalog = require("operations.registry.catalog")
@@ -38,23 +38,23 @@ local function answer(request, registry)
   if not envelope then
     return request:fail(err)
   end
-  request.streams = request.credit ~= nil -- subscribed to what answers once
+  request.streams = request.credit ~= nil -- a call subscribed to as a stream
   if request:respond(envelope) and request.streams then
     request:complete()
   end
 end
 
--- Why a request is not even tried.
+-- The reason for refusing every request, or nil.
 local function refusal(self)
   if self.active >= self._max then
     return call_event.error({ code = "BUSY", retryable = true, mayHaveRun = false,
-      message = ("%d requests are being served, no more are accepted"):format(self.active) })
+      message = ("%d requests are running, no more are accepted"):format(self.active) })
   end
   return self._draining
 end
 
--- The registry that answers an id: its own, or the one of the services. None where the answer would be to ask the
--- other side in turn, or where others must not know of it.
+-- The registry that has an id: its own, or that of the services. None when the request would be routed back to the
+-- other side, or others must not see the operation.
 local function registry_of(self, id)
   local registry, map = self._registry, self._map
   local kind, exposed, looks = registry:type_of(id)
@@ -89,12 +89,12 @@ local function serve(self, request)
   if err then
     return request:fail(err)
   end
-  request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not here: the request says
+  request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not registered here: by the request
   self.active = self.active + 1
   task.detach(work, self, request, registry)
 end
 
--- The first event of what streams.
+-- The first event of a subscription that was called.
 local function first(registry, id, input, context)
   local subscription, err = registry:subscribe(id, input, context)
   if not subscription then
@@ -110,7 +110,7 @@ end
 ---@param id string
 ---@return function? fn  to be called with the registry, the id, the input and a context
 ---@return operations.Registry|operations.Error
----@return boolean? looks  at the context
+---@return boolean? looks  does it use the context?
 function CallHandler:enter(id)
   if self.active >= self._max or self._draining then
     return nil, refusal(self)
@@ -126,7 +126,7 @@ function CallHandler:enter(id)
   return registry.execute, registry, looks
 end
 
---- Ends a call that was begun.
+--- Ends a call that `enter` began.
 function CallHandler:leave()
   self.active = self.active - 1
   if self.active == 0 and self._idle then
@@ -141,11 +141,11 @@ end
 
 local option_kinds = { max_requests = "number" }
 
---- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
---- only. Answers `services.list` and `services.schema`, by which the other side imports specs.
+--- Serves the requests that arrive at `call_map` from `registry`. Operations with `_meta.exposed = false` are served in
+--- process only. Also serves `services.list` and `services.schema`, by which the other side imports specs.
 ---@param registry operations.Registry
 ---@param call_map operations.CallMap
----@param options? { max_requests?: integer }  served at once, default 1,024; further ones are refused with BUSY
+---@param options? { max_requests?: integer }  served at once, default 1,024; further ones fail with BUSY
 ---@return operations.CallHandler
 function call_handler.new(registry, call_map, options)
   argument.object(registry, "type_of", "registry", 1, "call_handler")
@@ -173,11 +173,11 @@ function call_handler.new(registry, call_map, options)
   return self
 end
 
---- Accepts no further requests (they fail with DRAINING) and waits until those under way have ended. What has not ended
---- after `grace` is lost, as the caller sees it, when the call map is closed next.
----@param grace? number  ms, default: as long as it takes
+--- Accepts no more requests (they fail with DRAINING) and waits until the running ones have ended. Requests that still
+--- run after `grace` are lost for their callers when the call map is closed.
+---@param grace? number  ms, default: no limit
 function CallHandler:drain(grace)
-  self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to leave", retryable = true,
+  self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to stop", retryable = true,
     mayHaveRun = false })
   if self.active == 0 then
     return

@@ -1,5 +1,5 @@
---- The pending-request map: calls under way over a transport, those made from here and those made from there. Events
---- in, events out; knows no socket and no registry.
+--- The map of pending requests over a transport: those made here and those that arrived. Events in, events out; uses no
+--- socket and no registry.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local call_pending = require("operations.calls.pending")
@@ -15,9 +15,9 @@ local transports = require("operations.calls.transport")
 
 local call_map = {}
 
-local MOST_STOPPED = 1024 -- ids remembered; a peer that goes on with a forgotten one is sent one more abort
+local MOST_STOPPED = 1024 -- ids remembered; a peer that continues a forgotten one gets another abort
 
-local MOST = 2 ^ 31 -- events of a window; as good as any number of them, which JSON could not say
+local MOST = 2 ^ 31 -- events of a window; JSON cannot express infinity
 
 ---@class operations.CallMap
 local CallMap = {}
@@ -28,7 +28,7 @@ local function expire(entry)
 end
 
 --- Makes a call map over a transport.
----@param transport? operations.Transport  default: in process, calls are served by this map's own call handler
+---@param transport? operations.Transport  default: in process; this map's own call handler serves the calls
 ---@param options? { log?: fun(level: string, message: string, details: any) }  default: warnings and errors to stderr
 ---@return operations.CallMap
 function call_map.new(transport, options)
@@ -42,7 +42,7 @@ function call_map.new(transport, options)
     _log = options and options.log or log.write,
     _pending = {},
     _requests = {},
-    _stopped = {}, _stops = 0, -- ids of ended requests of which the other side was told, and how many
+    _stopped = {}, _stops = 0, -- ids of ended requests that the other side knows of, and their number
     _counted = { refused = 0, late = 0, duplicate = 0 },
   }, CallMap)
   self._deadlines = task_wait.deadlines(self._pending, expire)
@@ -51,7 +51,7 @@ function call_map.new(transport, options)
   return self
 end
 
--- The error of a request that was not sent: whatever it is about, nothing ran.
+-- The error of a request that was not sent: nothing ran.
 local function unsent(err)
   local retryable = err.retryable
   if err.code == "VALIDATION_ERROR" then
@@ -62,10 +62,10 @@ local function unsent(err)
 end
 
 local function duplicate(id)
-  return unsent(errors.new("VALIDATION_ERROR", ("a request %s is pending already"):format(id)))
+  return unsent(errors.new("VALIDATION_ERROR", ("a request %s is already pending"):format(id)))
 end
 
--- Sends the request; what it is pending as has ended already when that fails.
+-- Sends the request; on failure, ends its pending entry.
 local function send(self, entry, options)
   local payload = entry.payload
   local id = payload.requestId
@@ -93,8 +93,8 @@ local function called_here(self, executor, key, entry, ok, envelope, err)
   return envelope, err
 end
 
--- In process a call runs where it was made: there is nobody else to wait for. It needs an id when somebody gets to see
--- it: who gave it, or a handler that looks at its context.
+-- In process a call runs in the coroutine that makes it. It gets an id only if someone sees it: the caller who gave it,
+-- or a handler that uses its context.
 local function call_here(self, executor, id, input, options)
   local given_id = options and options.requestId
   if given_id and self._pending[given_id] then
@@ -113,12 +113,11 @@ end
 
 --- Calls an operation on the other side and waits for its response.
 ---@param id string
----@param input? any  nothing means an empty object
+---@param input? any  default: an empty object
 ---@param options? operations.CallOptions
 ---@return operations.Envelope? envelope
----@return operations.Error? err  what the operation failed with, or TIMEOUT, ABORTED, TRANSPORT_LOST, UNAVAILABLE,
----  BUSY, ...; `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when trying again
----  makes sense
+---@return operations.Error? err  the operation's error, or TIMEOUT, ABORTED, TRANSPORT_LOST, UNAVAILABLE, BUSY, ...;
+---  `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when a retry may succeed
 function CallMap:call(id, input, options)
   argument.self(self, CallMap, "call map", "call")
   if options ~= nil or type(id) ~= "string" then
@@ -135,12 +134,12 @@ function CallMap:call(id, input, options)
   return entry:wait()
 end
 
---- Subscribes to an operation on the other side. The events are pulled: not more than `window` of them are ever under
---- way, or `unconsumed_bytes` of them are kept when the other side announces no credits.
+--- Subscribes to an operation on the other side. The consumer pulls events: at most `window` of them are ever
+--- unconsumed, or `unconsumed_bytes` when the other side announces no credits.
 ---@param id string
 ---@param input? any
 ---@param options? operations.CallOptions
----@return operations.RemoteSubscription? subscription  `next`, `close`, and callable in a `for`, as local ones are
+---@return operations.RemoteSubscription? subscription  `next`, `close`, and usable in a `for`, as local ones
 ---@return operations.Error? err
 function CallMap:subscribe(id, input, options)
   argument.self(self, CallMap, "call map", "subscribe")
@@ -153,26 +152,26 @@ function CallMap:subscribe(id, input, options)
     return nil, entry.err
   end
   local handle = call_pending.handle(entry)
-  return handle, nil, task_loops.OWNED, handle -- the fourth is what Lua 5.4's `for` closes
+  return handle, nil, task_loops.OWNED, handle -- Lua 5.4's `for` closes the fourth value
 end
 
--- Has a request that arrived do something.
+-- Calls a method of a request that arrived.
 local function tell(self, id, method, ...)
   local found = self._requests[id]
   if not found then
-    return nil, errors.new("OPERATION_NOT_FOUND", ("no request %s is being served"):format(tostring(id)))
+    return nil, errors.new("OPERATION_NOT_FOUND", ("no request %s is running"):format(tostring(id)))
   end
   return found[method](found, ...)
 end
 
---- Answers a request that arrived (`serve`). Ends a call; a subscription (`request.streams`) goes on, and this waits
---- while its window is full, which only a task may. Raises when it is not an envelope. Specification: doc/protocol.md,
---- section 3, `call.responded`.
+--- Answers a request that arrived (`serve`). This ends a call; a subscription (`request.streams`) continues, and this
+--- waits while its window is full, which requires a task. Raises when the value is not an envelope. Specification:
+--- doc/protocol.md, section 3, `call.responded`.
 ---@param request_id string
 ---@param envelope operations.Envelope
 ---@return boolean? ok
----@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more; VALIDATION_ERROR: the
----  envelope cannot be sent, and the caller is told so
+---@return operations.Error? err  OPERATION_NOT_FOUND: the request does not run (any more); VALIDATION_ERROR: the
+---  envelope cannot be sent; the caller gets that error
 function CallMap:respond(request_id, envelope)
   if not core.is_response_envelope(envelope) then
     error(("bad argument #2 to 'respond' (response envelope expected, got %s)"):format(type(envelope)), 2)
@@ -184,9 +183,9 @@ end
 ---@param request_id string
 ---@param code string  see section 6
 ---@param message string  for people
----@param details? any  what cannot be sent is left out
+---@param details? any  left out if it cannot be sent
 ---@return boolean? ok
----@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more
+---@return operations.Error? err  OPERATION_NOT_FOUND: the request does not run (any more)
 function CallMap:emit_error(request_id, code, message, details)
   argument.expect(code, "string", 2, "emit_error")
   argument.expect(message, "string", 3, "emit_error")
@@ -196,12 +195,12 @@ end
 --- Ends a subscription that arrived (`serve`). Specification: doc/protocol.md, section 3, `call.completed`.
 ---@param request_id string
 ---@return boolean? ok
----@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more
+---@return operations.Error? err  OPERATION_NOT_FOUND: the request does not run (any more)
 function CallMap:complete(request_id)
   return tell(self, request_id, "complete")
 end
 
---- Aborts a request, made from here or from there; the other side is told. One that ended is left alone.
+--- Aborts a request made here or by the other side, which is told. Does nothing when it has ended.
 ---@param request_id string
 ---@param reason? string
 function CallMap:abort(request_id, reason)
@@ -217,12 +216,12 @@ function CallMap:abort(request_id, reason)
   end
 end
 
---- Hands every request that arrives to `fn`, which answers it by `respond`, `emit_error` and `complete`; a call handler
---- does so, and replaces what served before.
----@param fn fun(request: operations.Request)  must not wait: what does is for a task
----@param executor? operations.Executor  what runs a call that was made in this program
----@param offers? fun(): string[]  the ids of what is served
----@param room? fun(wake?: fun()): integer  how many more requests are taken; `wake` is called when there is room again
+--- Passes every request that arrives to `fn`, which answers it by `respond`, `emit_error` and `complete`, as a call
+--- handler does. Replaces the previous `fn`.
+---@param fn fun(request: operations.Request)  must not wait; starts a task for that
+---@param executor? operations.Executor  runs calls that were made in this program
+---@param offers? fun(): string[]  the ids of served operations
+---@param room? fun(wake?: fun()): integer  room for further requests; calls `wake` when there is more
 function CallMap:serve(fn, executor, offers, room)
   argument.expect(fn, "function", 1, "serve")
   local receiver, transport = self._receiver, self._transport
@@ -238,14 +237,14 @@ function CallMap:is_direct()
   return self._transport.executor ~= nil
 end
 
---- The ids of all that the other sides are known to serve, where there are many of them.
+--- The ids of all operations that the other sides are known to serve, on transports with many peers.
 ---@return string[]?
 function CallMap:offered()
   local transport = self._transport
   return transport.offered and transport:offered()
 end
 
---- How many requests made from here are under way.
+--- The number of pending requests made here.
 ---@return integer
 function CallMap:pending_count()
   local n = 0
@@ -255,13 +254,13 @@ function CallMap:pending_count()
   return n
 end
 
---- Counts events since the start: refused (invalid), late (after their request ended) and duplicate ones.
+--- Counts of events since the start: refused (invalid), late (after the end of their request) and duplicate ones.
 ---@return { refused: integer, late: integer, duplicate: integer }
 function CallMap:counted()
   return { refused = self._counted.refused, late = self._counted.late, duplicate = self._counted.duplicate }
 end
 
---- Ends everything: what is pending fails with TRANSPORT_LOST, what is being served is aborted.
+--- Ends everything: pending requests fail with TRANSPORT_LOST, running ones are aborted.
 function CallMap:close()
   if not self._closed then
     self._closed = true
@@ -271,7 +270,7 @@ function CallMap:close()
   end
 end
 
---- Tells the other side that nobody waits for a request any more.
+--- Tells the other side that a request is no longer wanted.
 ---@param id string
 ---@param reason string
 ---@param peer? operations.Peer
@@ -283,7 +282,7 @@ function CallMap:_stop(id, reason, peer)
   self._transport:send("call.aborted", call_event.aborted(id, reason), peer)
 end
 
---- Counts what `counted` tells.
+--- Increments a counter of `counted`.
 ---@param what "refused"|"late"|"duplicate"
 function CallMap:_count(what)
   self._counted[what] = self._counted[what] + 1

@@ -1,4 +1,4 @@
---- Requests that were made from here: what waits for their answers. The map hands in what arrived.
+--- Requests made here that wait for answers. The map passes the events that arrive.
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -11,12 +11,12 @@ local task_wait = require("operations.task.wait")
 local call_pending = {}
 
 ---@class operations.Pending
----@field payload table  of its call.requested: its id, its operation, how long it may take
+---@field payload table  of its call.requested: id, operation, deadline
 ---@field map operations.CallMap
----@field ended? boolean  its terminal event came, or it was given up
+---@field ended? boolean  its terminal event came, or it was cancelled
 ---@field err? operations.Error
 ---@field notify fun(self)  wakes the task that waits for the next event
----@field limit? integer  of a call that waits: when `expire` is called
+---@field limit? integer  of a waiting call: when `expire` is called
 local Pending = {}
 Pending.__index = Pending
 
@@ -31,13 +31,13 @@ local function finish(self, err)
   end
 end
 
---- The terminal event of a failure.
+--- Ends the request with a failure.
 ---@param err operations.Error
 function Pending:fail(err)
   finish(self, err)
 end
 
---- Ends it from this side, and tells the other.
+--- Ends the request from this side, and tells the other side.
 ---@param err operations.Error
 function Pending:give_up(err)
   if not self.ended then
@@ -52,19 +52,19 @@ local function timed_out(self)
     details = { deadline = payload.deadline }, mayHaveRun = true })
 end
 
-local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
--- It is its own `operations.Wait`.
+local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for a literal `nil`
+-- A call is its own `operations.Wait`.
 local Call = setmetatable({}, { __index = Pending })
 Call.__index = Call
-Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found at once
+Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found without the metatable
 
---- A call: ends at its first response.
+--- A call, which ends at its first response.
 ---@param map operations.CallMap
 ---@param payload table  of its call.requested
 function call_pending.call(map, payload)
   return setmetatable({
-    payload = payload, map = map, done = false, n = 0, task = unset, failure = unset, -- of a wait
-    limit = unset, ended = unset, envelope = unset, err = unset, -- room for what comes
+    payload = payload, map = map, done = false, n = 0, task = unset, failure = unset, -- fields of a wait
+    limit = unset, ended = unset, envelope = unset, err = unset, -- reserves the fields set later
   }, Call)
 end
 
@@ -77,7 +77,7 @@ end
 function Call:respond(payload)
   self.envelope = payload.output
   finish(self)
-  if payload.seq then -- an event of a subscription: there may be more
+  if payload.seq then -- an event of a subscription: more may follow
     self.map:_stop(self.payload.requestId, "called once")
   end
 end
@@ -86,7 +86,7 @@ function Call:complete()
   finish(self, errors.new("EXECUTION_ERROR", self.payload.operationId .. " completed without a response"))
 end
 
---- Its deadline passed.
+--- Called when the deadline has passed.
 function Call:expire()
   self:give_up(timed_out(self))
 end
@@ -113,7 +113,7 @@ end
 local Here = {}
 Here.__index = Here
 
---- A call that runs in the coroutine which makes it.
+--- A call that runs in the coroutine that makes it.
 function call_pending.here()
   local co, is_main = coroutine.running()
   return setmetatable({ co = not is_main and co or nil, err = nil }, Here)
@@ -143,7 +143,7 @@ local function release(self)
   end
 end
 
--- Events behind these on the connection do not wait for ever: the consumer must go on, if slowly.
+-- Events of other requests on the connection must not wait forever: the consumer must make progress.
 local function expect_progress(self)
   self.progress = false
   if self.consumer_timeout == math.huge then
@@ -159,8 +159,8 @@ local function expect_progress(self)
   end)
 end
 
--- Counts an event of a peer that announced no credits and cannot be told to wait. The transport holds it back, if it
--- can, once there are too many bytes.
+-- Counts an event from a peer without credits, which cannot be told to wait. With too many bytes, stops reading from
+-- the transport if possible.
 local function keep(self, envelope)
   local transport, bytes = self.map._transport, call_event.weight(envelope)
   if not transport.hold and self.kept > 0 and self.kept + bytes > self.unconsumed_bytes then
@@ -190,7 +190,7 @@ local function arm(waker, self)
   self.wake = waker
 end
 
--- Waits for what arrives next, at most until `limit`.
+-- Waits for the next event, until `limit` at most.
 local function await(self, limit)
   local previous
   if limit then
@@ -207,7 +207,7 @@ local function await(self, limit)
   return failure
 end
 
---- A subscription: ends at its `call.completed`, or its failure.
+--- A subscription, which ends at its `call.completed` or its failure.
 ---@param map operations.CallMap
 ---@param payload table
 ---@param options? operations.CallOptions
@@ -217,11 +217,11 @@ function call_pending.subscription(map, payload, options)
     unconsumed_bytes = options and options.unconsumed_bytes or limits.unconsumed_bytes,
     consumer_timeout = options and options.consumer_timeout or limits.consumer_timeout,
     map = map, window = payload.credit,
-    first = 1, last = 0, -- of the queue, which is the array part
-    consumed = 0, -- since credit was last given
+    first = 1, last = 0, -- of the queue in the array part
+    consumed = 0, -- events since credit was last granted
     seq = 0,
-    announced = false, -- the other side counts events, so that it takes credits
-    weights = {}, kept = 0, -- bytes of each event that came without a number, and of all that are unconsumed
+    announced = false, -- the other side numbers events, so it accepts credits
+    weights = {}, kept = 0, -- bytes of each event without a number, and of all unconsumed ones
   }, Stream)
 end
 
@@ -234,7 +234,7 @@ function Stream:respond(payload)
       self.payload.operationId, seq, self.seq), { seq = seq, expected = self.seq + 1 }))
   elseif seq and self.last - self.first + 1 >= self.window then
     return self:give_up(errors.new("EXECUTION_ERROR",
-      ("%s: the other side sent more than the %d events it may"):format(self.payload.operationId, self.window)))
+      ("%s: the other side sent more than the allowed %d events"):format(self.payload.operationId, self.window)))
   end
   self.ran = true
   if seq then
@@ -255,7 +255,7 @@ function Stream:complete()
   finish(self)
 end
 
---- Reconnected: sends the request again. Events received so far can still be read.
+--- Called after a reconnection: sends the request again. Events received so far can still be read.
 ---@return table payload
 function Stream:restart()
   local payload = self.payload
@@ -267,7 +267,7 @@ function Stream:restart()
   return payload
 end
 
--- Half a window is given back at a time: few messages, and the producer does not run dry.
+-- Grants credit for half a window at a time: few messages, and the producer rarely waits.
 local function take(self)
   local envelope = self[self.first]
   self[self.first] = nil
@@ -306,14 +306,14 @@ end
 local Handle = {}
 Handle.__index = Handle
 
---- The handle of the consumer; dropping it aborts the subscription.
+--- The consumer's handle; dropping it aborts the subscription.
 ---@return operations.RemoteSubscription
 function call_pending.handle(stream)
   return setmetatable({
     _stream = stream,
     _sentinel = scheduler.finalizer(function()
       if not stream.ended then
-        task.begin(stream.give_up, stream, errors.new("ABORTED", "nobody listens any more"))
+        task.begin(stream.give_up, stream, errors.new("ABORTED", "the subscription was dropped"))
       end
     end),
   }, Handle)
@@ -321,24 +321,24 @@ end
 
 --- The next event; waits for it.
 ---@return operations.Envelope?  nil at the end
----@return operations.Error? err  nil when the operation just ended
+---@return operations.Error? err  nil at a normal end
 function Handle:next()
   local stream = self._stream
   if stream.wake then
     error("subscription:next() is already waiting", 2)
   end
   while stream.first > stream.last and not stream.ended do
-    await_event(stream) -- no tail call: the waiting frame keeps the handle alive
+    await_event(stream) -- not a tail call: the waiting frame keeps the handle alive
   end
   if stream.first <= stream.last then
     return take(stream)
   end
   local err = stream.err
-  stream.err = nil -- told once
+  stream.err = nil -- returned once
   return nil, err
 end
 
---- Aborts the subscription, wherever it runs. Closing twice does nothing.
+--- Aborts the subscription on both sides. Closing twice does nothing.
 function Handle:close()
   local stream = self._stream
   stream:give_up(errors.new("ABORTED", stream.payload.operationId .. " was closed"))

@@ -7,14 +7,14 @@ local call_receiver = {}
 
 local check = call_event.check
 
--- Whoever looks at the numbers wants to see that something is wrong, not what: that is in the log.
+-- The counters only show that something is wrong; the log says what.
 local function refuse(self, err)
   self:_count("refused")
   self._log("warn", "refused: " .. err.message, err.details)
   return false
 end
 
--- A request that this side made, and that is still under way; else what arrived came too late.
+-- The pending request of this side for an event; nil for a late event.
 local function pending(self, payload)
   local found = self._pending[payload.requestId]
   if not found then
@@ -23,7 +23,7 @@ local function pending(self, payload)
   return found
 end
 
--- Whoever made a request waits for an answer, also to one that cannot be understood.
+-- Sends an error for a request, even an invalid one: its caller waits for an answer.
 local function answer(self, payload, err, peer)
   local plain = not (peer.announced or call_event.announces(payload))
   err.retryable, err.mayHaveRun = false, false
@@ -37,7 +37,7 @@ arrivals["call.requested"] = function(self, payload, peer)
   local there = self._requests[id]
   if there then
     local err = errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id))
-    if there.peer ~= peer then -- another's, who chose the same id
+    if there.peer ~= peer then -- another peer chose the same id
       answer(self, payload, err, peer)
     end
     return refuse(self, err)
@@ -54,7 +54,7 @@ arrivals["call.responded"] = function(self, payload, peer)
   local found, id = pending(self, payload), payload.requestId
   if found then
     found:respond(payload)
-  elseif payload.seq == nil and not self._stopped[id] then -- of what streams to a call, and does not say so
+  elseif payload.seq == nil and not self._stopped[id] then -- an event of a stream for a call
     self:_stop(id, "the request has ended", peer)
   end
 end
@@ -114,7 +114,7 @@ local function lose(self, err, keeps)
   end
 end
 
--- The connection was made again.
+-- Called when the connection was re-established.
 local function resubscribe(self)
   local again = {}
   for id, found in pairs(self._pending) do
@@ -133,7 +133,7 @@ local function resubscribe(self)
   end
 end
 
---- Makes what a transport tells of its events.
+--- Makes the receiver that a transport passes its events to.
 ---@param map operations.CallMap
 ---@return operations.Receiver
 function call_receiver.new(map)

@@ -1,5 +1,5 @@
---- Requests: what a call can be told, the event that comes of it, and what became of one that arrived, the way back to
---- who made it.
+--- Requests: the options of a call, the event made from them, and requests that arrived with the way back to their
+--- caller.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
@@ -14,19 +14,19 @@ local random_id = core.random_id
 local none = {}
 
 ---@class operations.CallOptions
----@field requestId? string  default: a random UUID. Over a reliable transport a second call of the same id is the same
----  call
+---@field requestId? string  default: a random UUID. Over a reliable transport, a second call with the same id is the
+---  same call
 ---@field parentRequestId? string
 ---@field deadline? integer  ms since the epoch
----@field timeout? integer  ms; the earlier of the two counts. Default over a wire: 60 s for calls
----@field idleTimeout? integer  subscriptions: ms that may pass without an event
----@field window? integer  subscriptions: how many unconsumed events may be under way, default 64
----@field unconsumed_bytes? integer  subscriptions to a peer that announced no credits: how many bytes of unconsumed
----  events are kept, about, default 4 MiB. Then a WebSocket is read no further until some are consumed; where nothing
----  can hold the peer back, the subscription ends with EXECUTION_ERROR
----@field consumer_timeout? integer  ms, default 20,000: when nothing is consumed for so long while the connection is
----  not read, the subscription ends with EXECUTION_ERROR, and what else goes over the connection goes on
----@field resubscribe? boolean  subscriptions: start again, from the beginning, after a lost connection is made again
+---@field timeout? integer  ms; the earlier deadline counts. Default over a wire: 60 s for calls
+---@field idleTimeout? integer  subscriptions: the longest time between events, in ms
+---@field window? integer  subscriptions: unconsumed events, default 64
+---@field unconsumed_bytes? integer  subscriptions to a peer without credits: bytes of unconsumed events, approximately,
+---  default 4 MiB. With more, a WebSocket is not read until some are consumed; where the peer cannot be held back, the
+---  subscription ends with EXECUTION_ERROR
+---@field consumer_timeout? integer  ms, default 20,000: if nothing is consumed for this long while the connection is
+---  not read, the subscription ends with EXECUTION_ERROR and the connection is read again
+---@field resubscribe? boolean  subscriptions: start again, from the beginning, after a reconnection
 ---@field identity? operations.Identity
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
@@ -43,15 +43,15 @@ local whole = { window = true, unconsumed_bytes = true, consumer_timeout = true 
 local function fits(key, value)
   if key == "requestId" then
     return call_event.is_id(value), "1 to 256 characters"
-  elseif whole[key] then -- any number of them: math.huge
+  elseif whole[key] then -- without limit: math.huge
     return value >= 1 and (value % 1 == 0 or value == math.huge), "a whole number from 1 on"
-  elseif kinds[key] == "number" then -- NaN would be the time of all who wait
+  elseif kinds[key] == "number" then -- NaN would end all waits
     return value > -math.huge, "a number"
   end
   return true
 end
 
--- The earliest of the deadlines that this call has and those of what it is part of.
+-- The earliest of this call's deadlines and those of its surrounding calls.
 local function deadline_of(options, default, now)
   local deadline = scheduler.deadline_of(scheduler.here())
   local given = options.deadline
@@ -62,7 +62,7 @@ local function deadline_of(options, default, now)
   if timeout and (not deadline or now + timeout < deadline) then
     deadline = now + timeout
   end
-  return deadline ~= math.huge and deadline or nil -- none, over a wire, too
+  return deadline ~= math.huge and deadline or nil -- none, also over a wire
 end
 
 local function metadata_of(options)
@@ -74,7 +74,7 @@ end
 
 --- The payload of the `call.requested` event.
 ---@param id string
----@param input any  nothing means an empty object
+---@param input any  default: an empty object
 ---@param options? operations.CallOptions
 ---@param default? integer  timeout, ms
 ---@return table
@@ -107,7 +107,7 @@ function call_request.context(options)
   return members.merged(options, { requestId = options.requestId or random_id() })
 end
 
---- Raises when the arguments of a call are of the wrong type, at the place that made it.
+--- Raises at the caller of the public function when the arguments have wrong types.
 ---@param id any
 ---@param options any
 ---@param name string  of the public function
@@ -130,26 +130,26 @@ end
 ---@field id string
 ---@field operationId string
 ---@field input any
----@field requestId string  the same as `id`: a request is what its operation's context is made of, too
+---@field requestId string  equals `id`; the operation's context is made from the request
 ---@field parentRequestId? string
----@field identity? operations.Identity  whom the transport authenticated, or whom the event names where the transport
+---@field identity? operations.Identity  the one that the transport authenticated, or that of the event if the transport
 ---  vouches for it
 ---@field deadline? number  ms since the epoch
 ---@field metadata? table
 ---@field traceparent? string
----@field attempt? integer  as the transport counts
+---@field attempt? integer  counted by the transport
 ---@field peer operations.Peer
----@field streams? boolean  set by the side that serves it: a response does not end it
----@field credit? integer  how many events may still be sent; nil: the transport alone holds them back
----@field plain boolean  its peer announced nothing: it gets the five events, and no further fields
+---@field streams? boolean  set by the serving side: a response does not end it
+---@field credit? integer  events that may still be sent; nil: only the transport holds them back
+---@field plain boolean  its peer announced nothing: it gets only the five events and their fields
 ---@field ended? boolean
----@field on_abort? fun(err: operations.Error, request: operations.Request)  set by the side that serves it
----@field worker? operations.Task  which runs it, set by the side that serves it
+---@field on_abort? fun(err: operations.Error, request: operations.Request)  set by the serving side
+---@field worker? operations.Task  the task that runs it, set by the serving side
 local Request = {}
 Request.__index = Request
 
--- The time left at sending counts beside the absolute deadline: a caller's clock that is ahead gives no more time,
--- and a receiver that stood still for long starts nothing that nobody waits for.
+-- The time left at sending counts beside the absolute deadline: a caller whose clock is ahead gets no extra time, and a
+-- receiver that was stopped for long starts nothing whose caller has given up.
 local function due_of(payload)
   local deadline, ttl = payload.deadline, payload.ttl
   local limit = ttl and core.now() + ttl
@@ -178,7 +178,7 @@ function call_request.new(map, payload, peer)
     parentRequestId = payload.parentRequestId,
     metadata = metadata,
     traceparent = metadata and type(metadata.traceparent) == "string" and metadata.traceparent or nil,
-    streams = nil, on_abort = nil, ended = nil, worker = nil, -- room for what comes
+    streams = nil, on_abort = nil, ended = nil, worker = nil, -- reserves the fields set later
   }, Request)
   peer.announced = not self.plain
   return self
@@ -216,13 +216,13 @@ local function await_credit(self)
   end
 end
 
-local UNCREDITED = 64 -- events between two turns
+local UNCREDITED = 64 -- events between two turns of the loop
 
 local function arm_turn(wake)
   return scheduler.host().timer(0, wake)
 end
 
--- Lets the others have their turn, and what was sent leave.
+-- Lets other tasks run, and sent events leave.
 local function pause(self)
   local transport = self.map._transport
   if transport.settle then
@@ -231,8 +231,8 @@ local function pause(self)
   return scheduler.try_await(arm_turn)
 end
 
--- Waits until the consumer has room. One that gives no credits, and reads as fast as a handler that never waits sends,
--- would be heard no more: neither its abort nor anybody's call.
+-- Waits until the consumer has room. A consumer without credits that reads as fast as a handler sends would otherwise
+-- keep this side from reading: its abort and other calls would not arrive.
 local function await_room(self)
   if self.credit then
     return await_credit(self)
@@ -254,8 +254,7 @@ local function event(self, envelope)
   return self:send("call.responded", payload)
 end
 
---- Sends a response: the answer of a call, one event of a subscription, for which it waits while the consumer has no
---- room.
+--- Sends a response: the answer of a call, or one event of a subscription; waits while the consumer has no room.
 ---@param envelope operations.Envelope
 ---@return boolean? ok
 ---@return operations.Error? err
@@ -270,7 +269,7 @@ function Request:respond(envelope)
     finish(self)
     ok, err = self:send("call.responded", { requestId = self.id, output = envelope })
   end
-  if not ok and err.code == "VALIDATION_ERROR" then -- it cannot be encoded: the caller must hear of it
+  if not ok and err.code == "VALIDATION_ERROR" then -- it cannot be encoded: the caller gets that error
     finish(self)
     self:send("call.error", call_event.failure(self.id, errors.new("EXECUTION_ERROR",
       ("%s: the result cannot be sent: %s"):format(self.operationId, err.message)), self.plain))
@@ -278,7 +277,7 @@ function Request:respond(envelope)
   return ok, err
 end
 
--- Fields dropped from an error that cannot be sent, one after the other: the caller must hear that it failed.
+-- Fields removed, one after the other, from an error that cannot be sent: the caller must get the failure.
 local without = {
   function(payload)
     payload.details = nil
@@ -291,7 +290,7 @@ local without = {
   end,
 }
 
---- Ends it with an error.
+--- Ends the request with an error.
 ---@param err operations.Error
 ---@return boolean? ok
 ---@return operations.Error? err
@@ -334,7 +333,7 @@ function Request:grant(n)
   end
 end
 
---- The caller cancelled it, or is gone: its handler is told to stop.
+--- The caller cancelled the request or is gone: tells its handler to stop.
 ---@param err operations.Error
 function Request:abort(err)
   if not self.ended then

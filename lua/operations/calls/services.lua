@@ -1,5 +1,5 @@
---- Discovery: two operations by which a peer tells what it offers, and the import of that by the other side. Both show
---- what the identity that asks may call, and nothing of the rest.
+--- Discovery: two operations by which a peer publishes its operations, and their import by the other side. Both show
+--- only operations that the asking identity may call.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local marked = require("operations.base.marked")
@@ -10,7 +10,7 @@ local services = {}
 
 local own_ids = { "services.list", "services.schema" }
 
---- The ids of all that a registry offers to somebody.
+--- The ids of all operations that a registry offers to an identity.
 ---@param served operations.Registry
 ---@param direct boolean  in process, also the operations that are not offered to others
 ---@return string[]
@@ -24,7 +24,7 @@ function services.offers(served, direct)
   return ids
 end
 
--- In process the program itself asks, unless it says for whom.
+-- In process the program itself asks, unless it names an identity.
 local function shows(served, spec, identity, direct)
   if direct then
     return identity == nil or served:visible(spec, identity) ~= "denied"
@@ -54,7 +54,7 @@ local function describe(served, direct)
   end
 end
 
---- Makes `services.list` (the specs of what the caller may see, filtered as `registry:specs` does) and
+--- Makes `services.list` (the specs of the operations that the caller may see, filtered as in `registry:specs`) and
 --- `services.schema` (one of them, by `operationId`).
 ---@param served operations.Registry
 ---@param direct boolean  in process, also the operations that are not offered to others
@@ -84,7 +84,7 @@ function services.new(served, direct)
   return self
 end
 
--- Where many processes serve, the one that was asked knows only its own operations.
+-- With many serving processes, the one that was asked knows only its own operations.
 local function add_others(specs, call_map, filter, call)
   local known = { [own_ids[1]] = true, [own_ids[2]] = true }
   for _, spec in ipairs(specs) do
@@ -99,15 +99,15 @@ local function add_others(specs, call_map, filter, call)
 end
 
 ---@class operations.ImportOptions
----@field identity? operations.Identity  for whom: what it may see is imported
----@field normalize? "cast"|"force"|"off"  results are finished by these two here as well; without them only where the
----  registry says that results that do not fit fail
+---@field identity? operations.Identity  imports the operations that it may see
+---@field normalize? "cast"|"force"|"off"  results are also finished here by these two; without them only if the
+---  registry fails on results that do not fit
 ---@field on_mismatch? "warn"|"fail"
 
 local import_options = { identity = "table", normalize = "string", on_mismatch = "string" }
 
---- Registers the specs that the peer of a call map offers: `describe` shows them and inputs are validated here, calls
---- go there when the registry routes to the map.
+--- Registers the specs that the peer of a call map offers: `describe` shows them, inputs are validated here, and calls
+--- go to the peer if the registry routes to the map.
 ---@param into operations.Registry
 ---@param call_map { call: function }
 ---@param filter? { namespace?: string, type?: string, tag?: string }
@@ -130,7 +130,7 @@ function services.import(into, call_map, filter, options)
   local specs = type(data) == "table" and type(data.operations) == "table" and data.operations or {}
   add_others(specs, call_map, filter, call)
   for _, spec in ipairs(specs) do
-    if type(spec) == "table" then -- else it is refused below
+    if type(spec) == "table" then -- other values are refused below
       spec.normalize, spec.on_mismatch = options.normalize, options.on_mismatch
     end
   end

@@ -1,6 +1,6 @@
---- How call maps reach each other. In process, what one end sends, the other has received when `send` returns: tables
---- pass as they are, and a call to a call handler runs inside the coroutine that makes it. Other transports are loaded
---- when first named.
+--- How call maps are connected. In process, the other end has received what one end sends when `send` returns: tables
+--- are passed without a copy, and a call to a call handler runs in the coroutine that makes it. Other transports are
+--- loaded on first use.
 local errors = require("operations.base.error")
 
 ---@class operations.transports
@@ -10,45 +10,45 @@ local errors = require("operations.base.error")
 ---@field websocket_hub fun(options: operations.HubOptions): operations.Hub?, operations.Error?
 local transports = {}
 
---- How a call map and its peers reach each other. Every transport is one of these; `peer` tells where an event came
---- from, and is handed back to answer it.
+--- The interface of every transport between a call map and its peers; `peer` says where an event came from, and is
+--- passed back to answer it.
 ---@class operations.Transport
 ---@field open fun(self, receiver: operations.Receiver)  called once, by the call map
 ---@field send fun(self, name: string, payload: table, peer?: operations.Peer, named?: boolean): boolean?,
 ---  operations.Error?  one event of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded. `named`:
 ---  a request whose id its caller chose
----@field hold? fun(self, holder: table)  receives nothing more until each holder was released; of a transport that can
----  have the network hold the other side back
----@field release? fun(self, holder: table)  one that does not hold does nothing
+---@field hold? fun(self, holder: table)  receives nothing until each holder was released; for transports that can make
+---  the network hold the other side back
+---@field release? fun(self, holder: table)  does nothing for one that does not hold
 ---@field settle? fun(self): operations.Error?  waits until what was sent has left; of a transport whose `send` does not
 ---@field close fun(self)
----@field serves? fun(self)  told when the receiver has what it serves
----@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
----@field reconnects? boolean  a lost connection is made again: `ready` tells
----@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
+---@field serves? fun(self)  called when the receiver knows what it serves
+---@field offered? fun(self): string[]  the ids of operations that the other sides serve, with many peers
+---@field reconnects? boolean  re-establishes a lost connection and calls `ready`
+---@field executor? fun(self): operations.Executor?  in process: runs a call at once, if possible
 
 ---@class operations.Receiver
----@field announced? boolean  what it sends in this program is of one that knows more than the five events
----@field event fun(event: any, peer: operations.Peer): boolean?  from elsewhere, unchecked; false: refused
----@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
----@field offers? fun(): string[]  set by the side that serves calls: the ids of its operations
----@field executor? operations.Executor  set by the side that serves calls
----@field room? fun(wake?: fun()): integer  how many more calls the serving side takes; `wake` is called when there
----  is room again
----@field lost fun(err: operations.Error, keeps?: fun(id: string): boolean)  nothing sent so far will be answered,
----  nothing received can be, but for the requests that the transport keeps
----@field ready fun()  the connection was made again
+---@field announced? boolean  its sender in this program supports more than the five events
+---@field event fun(event: any, peer: operations.Peer): boolean?  from another process, unchecked; false: refused
+---@field deliver fun(name: string, payload: table, peer: operations.Peer)  from a call map of this program
+---@field offers? fun(): string[]  set by the serving side: the ids of its operations
+---@field executor? operations.Executor  set by the serving side
+---@field room? fun(wake?: fun()): integer  how many more calls the serving side accepts; `wake` is called when there is
+---  room again
+---@field lost fun(err: operations.Error, keeps?: fun(id: string): boolean)  no answers will come for anything sent so
+---  far, nor can received requests be answered, except those that the transport keeps
+---@field ready fun()  the connection was re-established
 
 ---@class operations.Executor
----@field enter fun(self, id: string): function?, operations.Registry|operations.Error, boolean?  begins a call; what
----  runs it, `fn(registry, id, input, context)`, and whether that looks at the context
+---@field enter fun(self, id: string): function?, operations.Registry|operations.Error, boolean?  begins a call; returns
+---  `fn(registry, id, input, context)`, which runs it, and whether that uses the context
 ---@field leave fun(self)  after each call that `enter` began
 
 ---@class operations.Peer
----@field identity? operations.Identity  whom the transport authenticated
----@field attempt? integer  above 1: its request may have been begun before
----@field vouches? boolean  the identity in its requests is to be believed: it authenticates for others
----@field announced? boolean  it knows more than the five events and their fields; learned from its first request, too
+---@field identity? operations.Identity  authenticated by the transport
+---@field attempt? integer  above 1: its request may have run before
+---@field vouches? boolean  the identities in its requests are trusted: it authenticates others
+---@field announced? boolean  supports more than the five events and their fields; also set by its first request
 
 local Direct = {}
 Direct.__index = Direct
@@ -72,7 +72,7 @@ function Direct:send(name, payload)
   return true
 end
 
---- The executor, which runs a call at once; nil when the other end answers in its own time.
+--- The executor, which runs a call at once; nil when the other end answers later.
 function Direct:executor()
   local other = self._other
   local receiver = other and other._receiver
@@ -96,7 +96,7 @@ local function new()
   return setmetatable({ _peer = { vouches = true } }, Direct)
 end
 
---- Two ends that are connected with each other.
+--- Two connected ends.
 ---@return operations.Transport
 ---@return operations.Transport
 function transports.pair()
@@ -105,7 +105,7 @@ function transports.pair()
   return one, other
 end
 
---- One end that is connected with itself.
+--- One end connected with itself.
 ---@return operations.Transport
 function transports.loop()
   local self = new()
@@ -113,14 +113,14 @@ function transports.loop()
   return self
 end
 
--- The module of each, the function in there that makes it, the C module that it needs, and the library of that.
+-- For each transport: its module, the function that makes it, the C module that it needs, and that module's library.
 local makers = {
   redis = { "operations.calls.redis", "connect", "operations.redis", "hiredis" },
   websocket = { "operations.calls.websocket", "connect", "operations.websocket", "wslay" },
   websocket_hub = { "operations.calls.websocket.hub", "listen", "operations.websocket", "wslay" },
 }
 
--- A C module is built only where the headers of its library are.
+-- A C module is built only if its library's headers are installed.
 local function find(name, module, fn, needed, library)
   local loaded, why = pcall(require, needed)
   if not loaded then

@@ -1,4 +1,4 @@
---- A circuit breaker: spares a server that fails, and finds out when it is well again.
+--- A circuit breaker: stops calls to a failing server, and detects when it has recovered.
 local argument = require("operations.base.argument")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
@@ -9,10 +9,10 @@ local scheduler = require("operations.task.scheduler")
 local breaker = {}
 
 ---@class operations.BreakerOptions
----@field failures? integer  that open it, default 5
----@field of? integer  among so many calls that ended last, default 10
+---@field failures? integer  failures that open it, default 5
+---@field of? integer  among this many last calls, default 10
 ---@field pause? number  ms that it stays open, default 10,000
----@field probes? integer  calls that are let through at once after that, default 1: so many have to succeed
+---@field probes? integer  concurrent test calls after that, default 1; all must succeed
 ---@field counts? fun(err: operations.Error): boolean  is it a failure of the server?
 ---@field by? operations.KeyOption  calls that share a breaker, default "namespace"
 ---@field on_change? fun(state: "open"|"half-open"|"closed", key: string)
@@ -25,7 +25,7 @@ local defaults = { failures = 5, of = 10, pause = 10000, probes = 1, max_keys = 
 local counted = { TIMEOUT = true, UNAVAILABLE = true, TRANSPORT_LOST = true, WORKER_LOST = true,
   EXECUTION_ERROR = true, UNKNOWN_ERROR = true }
 
--- What a server is to blame for; not what it says of the call, nor that it has too much to do.
+-- Errors caused by the server, not by the call or by load.
 local function is_failure(err)
   return counted[err.code] or err.code:find("^HTTP_5") ~= nil
 end
@@ -54,11 +54,11 @@ end
 ---@field state "closed"|"open"|"half-open"
 ---@field outcomes table<integer, boolean>  of the last calls, a ring: did they fail?
 ---@field at integer  the newest
----@field failed integer  among them
+---@field failed integer  failures among them
 ---@field since number  ms since the epoch, when it opened
----@field probing integer  probes under way
+---@field probing integer  running probes
 ---@field passed integer  probes that succeeded
----@field era integer  calls that began before the last change say nothing
+---@field era integer  calls that began before the last change are ignored
 
 local function new_breaker()
   return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0, probing = 0, passed = 0, era = 0 }
@@ -70,7 +70,7 @@ local function change(circuit, state)
   circuit.since = scheduler.host().now()
 end
 
--- Notes an outcome; true where there are too many failures now.
+-- Records an outcome; true when there are now too many failures.
 local function note(circuit, failed, options)
   local at = circuit.at % options.of + 1
   if circuit.outcomes[at] then
@@ -88,7 +88,7 @@ local function refusal(id, circuit, options, left)
     options.failures, options.of), { breaker = circuit.state }, math.max(1, math.ceil(left)))
 end
 
--- May a call go through? The refusal, else nil.
+-- May the call pass? Returns the refusal, or nil.
 local function admit(circuit, id, options)
   if circuit.state == "open" then
     local left = circuit.since + options.pause - scheduler.host().now()
@@ -105,7 +105,7 @@ local function admit(circuit, id, options)
   end
 end
 
--- Takes in how a call ended; "neither" is one that says nothing: it was called off.
+-- Records how a call ended; "neither" means no verdict: it was cancelled.
 local function settle(circuit, verdict, options)
   if circuit.state == "half-open" then
     circuit.probing = circuit.probing - 1
@@ -129,11 +129,11 @@ local function verdict_of(err, options, context, id)
   return layer.tell(context, id, options.counts, err) and "failed" or "succeeded"
 end
 
---- Opens when `failures` of the last `of` calls failed: calls are refused with UNAVAILABLE, `retryAfter` says how long.
---- After `pause` ms it is half open: `probes` calls go through; when they succeed it closes, when one fails it opens
---- again. Failures are TIMEOUT, UNAVAILABLE, TRANSPORT_LOST, WORKER_LOST, EXECUTION_ERROR, UNKNOWN_ERROR and HTTP_5xx,
---- unless `counts` says otherwise; a call that is called off says nothing. A subscription has succeeded at its first
---- `context.emit`, or when it ends.
+--- Opens when `failures` of the last `of` calls failed: calls are then refused with UNAVAILABLE and `retryAfter`. After
+--- `pause` ms it is half open: `probes` calls pass; it closes when they succeed, and opens again when one fails.
+--- Failures are TIMEOUT, UNAVAILABLE, TRANSPORT_LOST, WORKER_LOST, EXECUTION_ERROR, UNKNOWN_ERROR and HTTP_5xx, unless
+--- `counts` says otherwise; cancelled calls do not count. A subscription has succeeded at its first `context.emit`, or
+--- when it ends.
 ---@param options? operations.BreakerOptions
 ---@return operations.Middleware
 function breaker.new(options)

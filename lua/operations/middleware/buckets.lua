@@ -1,19 +1,19 @@
---- Token buckets in this process. One is the time at which it will be full again (the generic cell rate algorithm): a
---- number, and none once it is full.
+--- Token buckets in this process. A bucket is the time at which it will be full again (the generic cell rate
+--- algorithm): one number; a full bucket needs none.
 local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
 
 local buckets = {}
 
-local SLACK = 0.01 -- ms: sums of times are rounded
+local SLACK = 0.01 -- ms of rounding errors in sums of times
 
---- Takes a call out of a bucket.
----@param full number?  ms since the epoch, when it will be full; nil: it is
+--- Takes a call from a bucket.
+---@param full number?  ms since the epoch, when it will be full; nil: it is full
 ---@param now number  ms since the epoch
----@param interval number  ms of a call
+---@param interval number  ms per call
 ---@param burst integer
----@return number? full  nil: there is no call in it
----@return number wait  ms until there is one; else until it is full
+---@return number? full  nil: the bucket is empty
+---@return number wait  ms until a call is available; else until it is full
 ---@return number left  calls
 function buckets.take(full, now, interval, burst)
   local later = math.max(full or now, now) + interval

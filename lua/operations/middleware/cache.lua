@@ -1,4 +1,4 @@
---- Keeps the answers of queries as long as they say themselves, each for the identity that asked.
+--- Caches the answers of queries for as long as the answers allow, separately for each identity.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local freshness = require("operations.middleware.freshness")
@@ -13,23 +13,23 @@ local task_wait = require("operations.task.wait")
 local cache = {}
 
 ---@class operations.CacheOptions
----@field ttl? number  ms that an answer is fresh which says nothing itself, and whose spec has no `_meta.ttlMs`;
----  default 0: it is not kept
+---@field ttl? number  ms that an answer without its own lifetime, and without `_meta.ttlMs` in its spec, is fresh;
+---  default 0: it is not stored
 ---@field max_bytes? integer  of all answers and their inputs, default 16 MiB
 ---@field max_entry? integer  bytes of one, default 1 MiB
 ---@field max_entries? integer  default 10,000
----@field vary? fun(input: any, context: operations.Context): string  what else an answer depends on
+---@field vary? fun(input: any, context: operations.Context): string  what else the answer depends on
 
 local kinds = { ttl = "number", max_bytes = "number", max_entry = "number", max_entries = "number", vary = "function" }
 
--- An answer as text: changing a returned value does not change the cache.
+-- An answer in text form, so that changing a returned value does not change the cache.
 ---@class operations.CacheEntry
 ---@field source "http"|"mcp"|"local"|false  of its envelope; false: the bare value
 ---@field raw? string  a string
 ---@field text? string  other data, as JSON
 ---@field meta? string  as JSON
 ---@field made number  ms since the epoch
----@field fresh number  until then
+---@field fresh number  ms since the epoch
 ---@field etag? string
 
 ---@class operations.Cache  a middleware
@@ -41,7 +41,7 @@ Cache.__index = Cache
 
 local sorted = { sort_keys = true }
 
--- What an answer is kept under; nil where the input or the identity is no JSON.
+-- The cache key of a call; nil when the input or the identity is not JSON.
 local function key_of(self, id, input, context)
   local text = json.encode(input, sorted)
   local identity = context.identity == nil and "null" or json.encode(context.identity, sorted)
@@ -60,7 +60,7 @@ local function write(value)
   return nil, json.encode(value)
 end
 
--- The entry of an answer and its size; nil where it is not kept.
+-- The entry for an answer and its size; nil when it must not be stored.
 local function entry_of(self, value, spec, now)
   local is_envelope = core.is_response_envelope(value)
   local meta = is_envelope and value.meta or nil
@@ -81,7 +81,7 @@ local function entry_of(self, value, spec, now)
     fresh = now + fresh, etag = etag }, #(raw or text) + #(meta_text or "")
 end
 
--- The answer, made anew.
+-- Makes a new answer from an entry.
 local function answer_of(entry, id, now)
   local data = entry.raw
   if not data then
@@ -117,13 +117,13 @@ local function is_unchanged(value, err)
     and value.meta.source == "http" and value.meta.statusCode == 304
 end
 
--- The headers of the answer that said that another one still holds.
+-- The headers of an answer that confirmed the stored one (304).
 local function headers_of(value, err)
   local found = err and type(err.details) == "table" and err.details.headers or value and value.meta.headers
   return type(found) == "table" and found or {}
 end
 
--- The entry still holds: it is as fresh as the answer says that said so (RFC 9111, 4.3.4).
+-- Confirms an entry: its lifetime is that of the confirming answer (RFC 9111, 4.3.4).
 local function renew(self, key, entry, spec, headers, now)
   local meta = json.decode(entry.meta)
   meta.headers.age = nil
@@ -135,7 +135,7 @@ local function renew(self, key, entry, spec, headers, now)
   return renewed
 end
 
--- Asks for an answer; what is kept of it.
+-- Calls the handler; stores the answer.
 local function ask(self, key, spec, inner, input, context)
   local stale = self._kept:get(key)
   context.ifNoneMatch = stale and stale.etag
@@ -155,7 +155,7 @@ end
 
 local own_end = { ABORTED = true, TIMEOUT = true }
 
--- Asks for others, too, who want the same meanwhile.
+-- Calls the handler, also for other callers of the same query meanwhile.
 local function lead(self, key, spec, inner, input, context)
   local flight = { wakes = {} }
   self._flights[key] = flight
@@ -170,7 +170,7 @@ local function lead(self, key, spec, inner, input, context)
   return value, err
 end
 
--- Waits for the call that is already asking: whether its answer holds here, and the answer.
+-- Waits for the running call of the same query; returns whether its answer applies here, and the answer.
 local function follow(flight, id)
   local interruption = scheduler.try_await(function(wake)
     return task_wait.add(flight.wakes, wake)
@@ -205,7 +205,7 @@ local function cached(self, inner, spec)
       if settled then
         return value, err
       elseif not flight.given_up then
-        return inner(input, context) -- what cannot be kept cannot be shared
+        return inner(input, context) -- an answer that must not be stored must not be shared
       end
     end
   end
@@ -215,15 +215,15 @@ function Cache:__call(handler, spec)
   return self._wrap(handler, spec)
 end
 
---- Forgets all answers.
+--- Removes all answers.
 function Cache:clear()
   self._kept:clear()
 end
 
---- Keeps answers of queries: an HTTP answer with status 200 as its Cache-Control or Expires say, others for `ttlMs` of
---- their MCP result or of their spec's `_meta`, else for `ttl`. One that is not fresh and has an ETag is asked for
---- again with it: `context.ifNoneMatch`, to which 304 answers that it still holds. Calls for the same meanwhile
---- wait for that answer. What one identity got, no other gets. Streams, pages and bodies in pieces are never kept.
+--- Caches answers of queries: an HTTP answer with status 200 by its Cache-Control or Expires, others for `ttlMs` of
+--- their MCP result or of their spec's `_meta`, else for `ttl`. A stale answer with an ETag is revalidated: the handler
+--- gets `context.ifNoneMatch`, and 304 confirms the stored answer. Concurrent calls of the same query share one answer.
+--- Identities never share answers. Streams, pages and bodies in pieces are never stored.
 ---@param options? operations.CacheOptions
 ---@return operations.Cache
 function cache.new(options)

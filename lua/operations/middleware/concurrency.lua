@@ -1,4 +1,4 @@
---- A bulkhead: so many calls run at once, others wait in a queue, further ones are refused.
+--- A bulkhead: limits the calls that run at once; others wait in a queue, and further ones are refused.
 local argument = require("operations.base.argument")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
@@ -10,7 +10,7 @@ local concurrency = {}
 ---@class operations.ConcurrencyOptions
 ---@field limit? integer  calls that run at once, default 16
 ---@field queue? integer  calls that wait beyond those, default 100; 0: none
----@field patience? number  ms that a call waits at most, default: as long as its deadline allows
+---@field patience? number  the longest wait in ms, default: until the call's deadline
 ---@field by? operations.KeyOption  calls that share the limit, default "operation"
 
 local kinds = { limit = "number", queue = "number", patience = "number", by = "string or table or function" }
@@ -19,14 +19,14 @@ local kinds = { limit = "number", queue = "number", patience = "number", by = "s
 ---@field running integer
 ---@field first integer  of `waiting`
 ---@field last integer
----@field count integer  of those that wait
+---@field count integer  waiting calls
 ---@field waiting table<integer, fun(granted: boolean)|nil>
 
 local function new_bulkhead()
   return { running = 0, first = 1, last = 0, count = 0, waiting = {} }
 end
 
--- Gives the place to the one that waits longest; true where nobody does.
+-- Gives the place to the call that waits longest; true when none waits.
 local function hand_over(bulkhead)
   while bulkhead.first <= bulkhead.last do
     local at = bulkhead.first
@@ -42,7 +42,7 @@ local function hand_over(bulkhead)
   return true
 end
 
--- Waits for a place: whether it has one, or what interrupted the wait.
+-- Waits for a place; returns whether it got one, or the error that interrupted the wait.
 local function queue_up(bulkhead, patience)
   local stop
   local failure, granted = scheduler.try_await(function(wake)
@@ -84,9 +84,9 @@ local function read(given)
     queue = expect_count(given.queue or limits.middleware_queue, "queue", 0), patience = given.patience }
 end
 
---- Lets `limit` calls run at once; others wait in their order, and are told BUSY where the queue is full or their
---- patience ends. A subscription has its place until it ends. A call that is cancelled or whose deadline passes leaves
---- the queue; one whose coroutine is dropped gives its place back when that is collected.
+--- At most `limit` calls run at once. Others wait in order, and fail with BUSY when the queue is full or after
+--- `patience`. A subscription keeps its place until it ends. A call that is cancelled or whose deadline passes leaves
+--- the queue; a call whose coroutine was dropped gives its place back when it is collected.
 ---@param options? operations.ConcurrencyOptions
 ---@return operations.Middleware
 function concurrency.new(options)
@@ -130,7 +130,7 @@ function concurrency.new(options)
         return nil, err
       end
       local place = { key = key, bulkhead = bulkhead }
-      -- On the stack of the call: collected with its coroutine, where that is dropped before the call has ended.
+      -- Lives on the call's stack: collected with its coroutine if that is dropped before the call has ended.
       local dropped = scheduler.finalizer(function()
         leave(nil, place)
       end)

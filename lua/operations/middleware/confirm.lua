@@ -1,4 +1,4 @@
---- Somebody's say before a call runs.
+--- Asks for approval before a call runs.
 local approvals = require("operations.offer.approvals")
 local argument = require("operations.base.argument")
 local layer = require("operations.middleware.layer")
@@ -6,15 +6,15 @@ local layer = require("operations.middleware.layer")
 local confirm = {}
 
 ---@class operations.ConfirmOptions
----@field memory? operations.Approvals  what was approved for longer than once: `operations.approvals(stored?,
----  changed?)`; default: one of this middleware
----@field queries? boolean  asks about queries and subscriptions, too
+---@field memory? operations.Approvals  approvals beyond one call: `operations.approvals(stored?, changed?)`; default: a
+---  memory of this middleware
+---@field queries? boolean  also asks about queries and subscriptions
 
 local kinds = { memory = "table", queries = "boolean" }
 
---- Asks before each mutation. `ask(call)` gets `{ operationId, input, identity, spec }`, may wait, and answers `true`
---- and for what: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. What is not
---- approved does not run: ACCESS_DENIED. What is approved counts for one identity only.
+--- Asks before each mutation. `ask(call)` gets `{ operationId, input, identity, spec }`, may wait, and returns `true`
+--- and the scope: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. A call that is
+--- not approved fails with ACCESS_DENIED. An approval applies to one identity only.
 ---@param ask operations.Confirm
 ---@param options? operations.ConfirmOptions
 ---@return operations.Middleware

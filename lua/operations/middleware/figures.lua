@@ -1,4 +1,4 @@
---- Sums by operation and name: in this process, or in a shared dictionary of nginx, those of all its workers.
+--- Sums by operation and name: in this process, or for all workers of nginx in a shared dictionary.
 local figures = {}
 
 ---@class operations.Figures

@@ -1,5 +1,5 @@
---- How long an answer may be kept: what it says itself (RFC 9111, as a cache of one identity; `ttlMs` of MCP), what its
---- operation says, else what the program says.
+--- How long an answer may be cached: by the answer (RFC 9111, as a cache of one identity; `ttlMs` of MCP), else by the
+--- operation's spec, else by the program's option.
 local header_field = require("operations.net.http.header_field")
 
 local freshness = {}
@@ -17,7 +17,7 @@ local function seconds(value)
   return type(value) == "string" and value:find("^%d+%s*$") and math.min(tonumber(value), 2 ^ 31) or nil
 end
 
--- ms that Expires leaves, counted from Date.
+-- ms until Expires, counted from Date.
 local function until_expiry(headers, now)
   if type(headers.expires) ~= "string" then
     return nil
@@ -51,13 +51,13 @@ local function member(value, name)
   return type(value) == "table" and value[name] or nil
 end
 
---- How long an answer is fresh.
+--- How long an answer stays fresh.
 ---@param meta table?  of its envelope
 ---@param spec operations.Spec
----@param ttl number  ms, where nobody says
+---@param ttl number  default in ms
 ---@param now number  ms since the epoch
----@return number? ms  0 or less: it has to be asked for again; nil: it must not be kept
----@return string? etag  by which it can be asked for again
+---@return number? ms  0 or less: it must be revalidated; nil: it must not be stored
+---@return string? etag  for revalidation
 function freshness.of(meta, spec, ttl, now)
   local source = member(meta, "source")
   local headers = source == "http" and type(meta.headers) == "table" and meta.headers or {}

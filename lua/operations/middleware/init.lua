@@ -1,5 +1,5 @@
 --- Policies around handlers: each function here makes a middleware, `function(handler, spec) -> handler`, for the
---- option `middleware` of `operations.registry`. Of a list, the first is the outermost.
+--- option `middleware` of `operations.registry`. The first one in a list is the outermost.
 local argument = require("operations.base.argument")
 
 ---@class operations.middleware
@@ -16,7 +16,7 @@ local argument = require("operations.base.argument")
 ---@field trace fun(fn: fun(span: operations.Span), options?: operations.TraceOptions): operations.Middleware
 local middleware = {}
 
--- Each is loaded when first named: its module, which has a function `new`.
+-- Loaded on first use: modules with a function `new`.
 local parts = {
   breaker = "operations.middleware.breaker",
   cache = "operations.middleware.cache",
@@ -53,7 +53,7 @@ local function is_callable(value)
   return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
---- One middleware made of a list, around the operations that a filter names; others are left as they are.
+--- Combines a list to one middleware that applies only to the operations that a filter names.
 ---@param filter { namespace: string?, type: string?, tag: string? }|fun(spec: operations.Spec): boolean
 ---@param list operations.Middleware[]  the first is the outermost
 ---@return operations.Middleware
@@ -82,7 +82,7 @@ end
 return setmetatable(middleware, {
   __index = function(self, name)
     local built, why = true, nil
-    if name == "redis" then -- its C module is built only where the headers of hiredis are
+    if name == "redis" then -- its C module is built only with the headers of hiredis
       built, why = pcall(require, "operations.redis")
     end
     if not built then

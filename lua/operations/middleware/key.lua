@@ -14,7 +14,7 @@ local function address(context)
   return found and "a" .. tostring(found) or "-"
 end
 
--- The parts that the call decides.
+-- Parts that depend on the call.
 local of_call = {
   address = address,
   identity = function(context)
@@ -23,7 +23,7 @@ local of_call = {
   end,
 }
 
--- The parts that are the same for all calls of an operation.
+-- Parts that are the same for all calls of an operation.
 local of_spec = {
   operation = layer.id,
   namespace = function(spec)
@@ -64,7 +64,7 @@ local function joined(parts, spec)
     for i = 1, #asked - 1 do
       text = text .. framed(asked[i](context))
     end
-    return text .. asked[#asked](context) -- nothing follows it
+    return text .. asked[#asked](context) -- a tail call
   end
 end
 

@@ -1,4 +1,4 @@
---- The base of all middleware: a handler around a handler that never raises, and knows when its call has ended.
+--- The base of all middleware: wraps a handler so that it never raises and the end of its call is known.
 local errors = require("operations.base.error")
 
 local layer = {}
@@ -22,8 +22,8 @@ local function outcome(handler, schemas, ok, value, failure)
   return value
 end
 
---- The handler as one that returns `nil, err` where it raised or returned a failure; `err` is an error object, of which
---- `mayHaveRun` is true of this handler, not of what it called.
+--- A handler that returns `nil, err` where the given one raised or returned a failure; `err` is an error object whose
+--- `mayHaveRun` refers to this handler, not to calls that it made.
 ---@param handler function
 ---@param spec operations.Spec
 ---@return fun(input: any, context: operations.Context): any, operations.Error?
@@ -43,11 +43,11 @@ function layer.settle(handler, spec)
   end
 end
 
---- Makes a middleware. `build` gets the handler inside, settled, and returns the one around it, which has to be settled
---- as well; or nil, where it leaves the operation as it is.
+--- Makes a middleware. `build` gets the settled inner handler and returns the one around it, which must be settled too;
+--- or nil to leave the operation unchanged.
 ---@param build fun(inner: fun(input: any, context: operations.Context): any, operations.Error?, spec: operations.Spec):
 ---  function?
----@param raises? boolean  it calls what the program gave, which may raise
+---@param raises? boolean  it calls functions of the program, which may raise
 ---@return operations.Middleware
 function layer.new(build, raises)
   return function(handler, spec)
@@ -71,7 +71,7 @@ end
 ---@param code string
 ---@param message string
 ---@param details any
----@param retry_after? number  ms; without it trying again makes no sense
+---@param retry_after? number  ms; nil: a retry cannot succeed
 ---@return operations.Error
 function layer.refusal(code, message, details, retry_after)
   local err = errors.new(code, message, details)
@@ -79,7 +79,7 @@ function layer.refusal(code, message, details, retry_after)
   return err
 end
 
---- What interrupted the wait of a call whose handler did not run yet.
+--- The error that interrupted the wait of a call before its handler ran.
 ---@param interruption any
 ---@return operations.Error
 function layer.not_begun(interruption)
@@ -102,7 +102,7 @@ local function at_first_event(context, fn)
   end)
 end
 
--- The same of a subscription, which also ends when it is closed; and at its first event, where that is enough.
+-- As `follow` for a subscription, which also ends when it is closed; with `early`, at its first event.
 local function follow_stream(inner, input, context, early, over, a, b, c)
   local ended = false
   local function finish(err)
@@ -122,8 +122,8 @@ local function follow_stream(inner, input, context, early, over, a, b, c)
   return value, err
 end
 
---- Calls the handler inside, and `over(err, a, b, c)` once when the call has ended; of a subscription that was closed
---- `err` is ABORTED.
+--- Calls the inner handler, and `over(err, a, b, c)` once when the call has ended; for a closed subscription `err` is
+--- ABORTED.
 ---@param inner fun(input: any, context: operations.Context): any, operations.Error?
 ---@param input any
 ---@param context operations.Context
@@ -143,7 +143,7 @@ function layer.follow(inner, input, context, early, over, a, b, c)
   return value, err
 end
 
---- Calls what the program gave: what that raises is logged and costs no call.
+--- Calls a function of the program: an error that it raises is logged and does not fail the call.
 ---@param context operations.Context
 ---@param id string  of the operation
 ---@param fn function

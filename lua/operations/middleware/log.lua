@@ -13,7 +13,7 @@ local log = {}
 ---@field requestId string
 ---@field parentRequestId? string
 ---@field traceparent? string
----@field identity? string  its id
+---@field identity? string  the identity's id
 ---@field ms integer
 ---@field code? string  of the error
 ---@field message? string  of the error
@@ -24,7 +24,7 @@ local function to_stderr(line)
   io.stderr:write(line, "\n")
 end
 
--- What a caller or a handler says may be any bytes.
+-- Texts from callers and handlers may contain any bytes.
 local function readable(text)
   if text == nil then
     return nil
@@ -46,8 +46,8 @@ end
 
 local sorted = { sort_keys = true }
 
---- Writes a line about each call when it has ended, a subscription's when that has: a JSON object, its members in the
---- order of their names. Neither inputs nor results are in it.
+--- Writes a line when a call or subscription has ended: a JSON object whose members are sorted by name. It has neither
+--- the input nor the result.
 ---@param write? fun(line: string)  default: to stderr
 ---@return operations.Middleware
 function log.new(write)

@@ -1,4 +1,4 @@
---- Counts and durations of calls, as the text that Prometheus reads (exposition format 0.0.4).
+--- Counts and durations of calls in the text format of Prometheus (exposition format 0.0.4).
 local argument = require("operations.base.argument")
 local figures = require("operations.middleware.figures")
 local layer = require("operations.middleware.layer")
@@ -10,9 +10,9 @@ local metrics = {}
 
 ---@class operations.MetricsOptions
 ---@field buckets? number[]  seconds, rising; default 0.005 to 10
----@field store? table  a shared dictionary of nginx: figures of all its workers; default: of this process
----@field public? boolean  `to_http` shows them to callers without credentials, too
----@field max_series? integer  operations with a code that are counted apart, default 10,000; others count as "other"
+---@field store? table  a shared dictionary of nginx, for the figures of all workers; default: this process
+---@field public? boolean  `to_http` also shows them to callers without credentials
+---@field max_series? integer  pairs of operation and code counted separately, default 10,000; others count as "other"
 
 local kinds = { buckets = "table", store = "table or userdata", public = "boolean", max_series = "number" }
 local seconds = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
@@ -23,7 +23,7 @@ local seconds = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
 ---@field _figures operations.Figures
 ---@field _running table<string, integer>
 ---@field _series integer
----@field _seen table<string, table<string, string>>  by operation and code
+---@field _seen table<string, table<string, string>>  series by operation and code
 ---@field _names string[]  of the buckets
 ---@field _max_series integer
 local Metrics = {}
@@ -37,7 +37,7 @@ local function check_buckets(buckets)
   end
 end
 
--- What a call counts under: codes may be any texts, so there is a limit to how many are told apart.
+-- The series of a call. Codes can be any texts, so the number of series is limited.
 local function name_of(self, id, code)
   local seen = self._seen[id]
   if not seen[code] then
@@ -80,7 +80,7 @@ local function number(value)
   return ("%.14g"):format(value)
 end
 
--- The codes that were counted, in order.
+-- The counted codes, sorted.
 local function codes_of(fields)
   local codes = {}
   for name in pairs(fields) do
@@ -106,8 +106,8 @@ local function head(lines, name, kind, help)
   lines[#lines + 1] = ("# HELP %s %s\n# TYPE %s %s"):format(name, help, name, kind)
 end
 
---- All figures as text: `operations_calls_total` by operation and code ("OK" or that of the error), the histogram
---- `operations_call_duration_seconds` and the gauge `operations_calls_running` of this process, by operation.
+--- All figures as text: `operations_calls_total` by operation and code ("OK" or the error code), the histogram
+--- `operations_call_duration_seconds`, and the gauge `operations_calls_running` of this process, by operation.
 ---@return string
 function Metrics:text()
   local all, lines = self._figures:all(), {}
@@ -130,8 +130,8 @@ function Metrics:text()
   return table.concat(lines, "\n") .. "\n"
 end
 
---- Counts calls by operation and code, and how long they take; a subscription counts when it ends. `metrics:text()`
---- writes the figures; `to_http(registry, { metrics = metrics })` serves them at /metrics.
+--- Counts calls by operation and code, and their durations; a subscription counts when it ends. `metrics:text()` writes
+--- the figures; `to_http(registry, { metrics = metrics })` serves them at /metrics.
 ---@param options? operations.MetricsOptions
 ---@return operations.Metrics
 function metrics.new(options)

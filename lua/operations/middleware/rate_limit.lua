@@ -1,4 +1,4 @@
---- So many calls in so much time, of each caller.
+--- Limits the rate of calls of each caller.
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
 local keys = require("operations.middleware.key")
@@ -11,15 +11,15 @@ local rate_limit = {}
 ---@class operations.RateLimitOptions
 ---@field rate number  calls
 ---@field per? number  ms, default 1,000
----@field burst? integer  calls that may come at once, default `rate`: what a caller saves up
+---@field burst? integer  calls that may come at once, default `rate`
 ---@field by? operations.KeyOption  calls that share a bucket, default { "identity", "operation" }; a caller without an
----  identity counts by its address
+---  identity is identified by its address
 ---@field name? string  of the policy, in refusals; default "default"
----@field store? operations.Buckets|table  where the buckets are: a shared dictionary of nginx, of all its workers; or
----  `operations.middleware.redis(url)`, of all processes; default: this process
----@field max_keys? integer  buckets in this process, default 10,000; those used least recently are full again
+---@field store? operations.Buckets|table  where the buckets are stored: a shared dictionary of nginx, for all its
+---  workers; or `operations.middleware.redis(url)`, for all processes; default: this process
+---@field max_keys? integer  buckets in this process, default 10,000; the least recently used ones are dropped
 
---- Where buckets are kept. A bucket is the time at which it will be full again (GCRA).
+--- A store of buckets. A bucket is the time at which it will be full again (GCRA).
 ---@class operations.Buckets
 ---@field take fun(self, key: string, interval: number, burst: integer): boolean, number, number  takes a call out:
 ---  was there one; ms until there is one, else until the bucket is full; calls that are left. `interval` is ms a call
@@ -63,8 +63,8 @@ local function refuse(id, options, wait)
     window = quota.window, remaining = 0, reset = wait }, wait)
 end
 
---- A token bucket for each key: `rate` calls `per` ms, up to `burst` at once. A further call is refused with
---- RATE_LIMITED, which `to_http` answers 429: `retryAfter` and `details.reset` are ms until there is one again.
+--- A token bucket for each key: `rate` calls per `per` ms, up to `burst` at once. A further call fails with
+--- RATE_LIMITED (HTTP status 429 in `to_http`); `retryAfter` and `details.reset` are the ms until a call is available.
 ---@param options operations.RateLimitOptions
 ---@return operations.Middleware
 function rate_limit.new(options)

@@ -1,5 +1,5 @@
---- Token buckets in Redis, of all processes that use it, and the answers that servers keep by Idempotency-Key. While
---- Redis is not there, each process counts for itself, and no such answer is kept.
+--- Token buckets in Redis, shared by all processes, and the answers that servers keep by Idempotency-Key. While Redis
+--- is unavailable, each process counts for itself, and such answers are not kept.
 local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
@@ -13,7 +13,7 @@ local redis_buckets = {}
 
 local kinds = addresses.with({ prefix = "string" })
 
--- As `buckets.take`, by the clock of Redis. Bucket | ms of a call, calls at once. Answers: was there one, ms, left.
+-- As `buckets.take`, by the clock of Redis. Bucket | ms per call, calls at once. Returns: available?, ms, calls left.
 local take = scripts.new([[
 local time = redis.call("TIME")
 local now, interval, burst = time[1] * 1000 + time[2] / 1000, tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -37,7 +37,7 @@ Buckets.__index = Buckets
 
 local on = { ready = function() end }
 
--- The first call connects: before that, in nginx, there may be no worker yet.
+-- Connects at the first call: before that there may be no worker in nginx.
 local function connect(self)
   return self._connecting:run(function()
     if not self._link then
@@ -61,12 +61,12 @@ function Buckets:take(key, interval, burst)
   return reply[1] == 1, tonumber(reply[2]), reply[3]
 end
 
--- Value, ms | where there is none. Answers: the one that is there.
+-- Value, ms | if there is none. Returns the existing one.
 local add = scripts.new([[
 return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]])
 
--- Old value, new one or "", ms. Answers: 1 when the old one was there. In a Redis that is full the old one stays, for
--- as long: what has run must not run again.
+-- Old value, new one or "", ms. Returns 1 when the old one was there. In a full Redis the old value stays for that
+-- time: an operation that ran must not run again.
 local swap = scripts.new([[
 if redis.call("GET", KEYS[1]) ~= ARGV[1] then
   return 0
@@ -81,29 +81,29 @@ else
 end
 return 1]])
 
--- Runs a script of one key; nil and an error while Redis is not there: nobody else can say what it would.
+-- Runs a script with one key; nil and an error while Redis is unavailable.
 local function ask(self, script, key, ...)
   if not self._link then
     connect(self)
   end
   if not self._link or not self._link.connected then
-    return nil, errors.new("UNAVAILABLE", "Redis is not there")
+    return nil, errors.new("UNAVAILABLE", "Redis is unavailable")
   end
   return script:call(self._link, 1, { self._answers .. key, ... })
 end
 
---- As the server's option `idempotency` wants it: keeps a value for `ttl` ms where there is none.
+--- For the server's option `idempotency`: stores a value for `ttl` ms if there is none.
 ---@param key string
 ---@param value string
 ---@param ttl number
----@return string? known  the one that is there
+---@return string? known  the existing one
 ---@return operations.Error? err  UNAVAILABLE, TRANSPORT_LOST
 function Buckets:add(key, value, ttl)
   local reply, err = ask(self, add, key, value, ("%d"):format(math.ceil(ttl)))
   return reply ~= "" and reply or nil, err
 end
 
---- Keeps another value, or none, where `old` is there still.
+--- Replaces or removes a value if it is still `old`.
 ---@param key string
 ---@param old string
 ---@param new? string
@@ -115,15 +115,15 @@ function Buckets:swap(key, old, new, ttl)
   return reply and reply == 1, err
 end
 
---- Ends the connection; what is counted from then on is counted in this process.
+--- Closes the connection; later calls are counted in this process.
 function Buckets:close()
   if self._link then
     self._link:close()
   end
 end
 
---- The store of `rate_limit`, and of `idempotency` of to_http, that processes share. Connects at the first
---- call, and again when the connection is lost.
+--- A store for `rate_limit`, and for `idempotency` of to_http, that processes share. Connects at the first call, and
+--- again when the connection is lost.
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
 ---@param options? table  `prefix` (of keys, default "ops:rate:"), `user`, `password`, and those of TLS
 ---@return operations.RedisBuckets

@@ -1,4 +1,4 @@
---- Calls again what failed in passing.
+--- Repeats calls after temporary failures.
 local argument = require("operations.base.argument")
 local backoff = require("operations.base.backoff")
 local errors = require("operations.base.error")
@@ -10,12 +10,12 @@ local task = require("operations.task")
 local retry = {}
 
 ---@class operations.RetryOptions
----@field attempts? integer  all tries of a call together, 1 to 100, default 3
----@field delay? number  ms before the second try; doubles each time; default 100
+---@field attempts? integer  attempts per call, including the first, 1 to 100, default 3
+---@field delay? number  ms before the second attempt; doubles each time; default 100
 ---@field max_delay? number  ms; a failure with a longer `retryAfter` is not retried; default 10,000
----@field jitter? number  share of a delay that chance decides, 0 to 1, default 0.5
----@field budget? { ratio: number?, burst: number? }|false  tries beyond the first, of all calls together: `ratio` for
----  each call (default 0.2) and `burst` saved up at most (default 10); false: any number
+---@field jitter? number  random share of a delay, 0 to 1, default 0.5
+---@field budget? { ratio: number?, burst: number? }|false  retries of all calls together: `ratio` for each call
+---  (default 0.2), of which at most `burst` are saved up (default 10); false: no limit
 
 local kinds = { attempts = "number", delay = "number", max_delay = "number", jitter = "number",
   budget = "table or false" }
@@ -41,7 +41,7 @@ local function read(given)
   return options
 end
 
--- Tries that may be made beyond the first; nil where there may be any number.
+-- A budget of retries; nil when there is no limit.
 local function purse(budget)
   return budget and { left = budget.burst, ratio = budget.ratio, most = budget.burst }
 end
@@ -62,8 +62,8 @@ local function pay(savings)
   return true
 end
 
--- May the call be made once more, as far as the error tells? What surely did not run may; what may have run, only
--- where that does no harm and nothing was handed out.
+-- May the call be repeated, by its error? Yes if it surely did not run; if it may have run, only if it is repeatable
+-- and has emitted nothing.
 local function is_safe(err, repeatable, context)
   if not err.retryable or rawget(context, "emit") then
     return false
@@ -71,7 +71,7 @@ local function is_safe(err, repeatable, context)
   return err.mayHaveRun == false or repeatable and not context.sink
 end
 
--- ms until the next try; nil: it is too long.
+-- ms until the next attempt; nil: too long.
 local function delay_of(options, tries, err)
   local asked = err.retryAfter
   if not asked then
@@ -86,16 +86,16 @@ local function has_time(ms)
   return not deadline or scheduler.host().now() + ms < deadline
 end
 
--- Waits; what interrupted that, if anything.
+-- Waits; returns the error that interrupted the wait, if any.
 local function pause(ms)
   local ok, raised = pcall(task.sleep, ms / 1000)
   return not ok and (errors.from(raised)) or nil
 end
 
---- Calls again what failed with an error that is `retryable`: queries, and mutations whose spec says
---- `_meta.idempotent = true`; other calls only when `mayHaveRun` is false. `retryAfter` is obeyed. Of the error nothing
---- else is read. A wait that would not end before the deadline is not begun: the error is returned. Subscriptions and
---- `pages` are not begun again, as events may have been seen. The budget is one for all operations of the middleware.
+--- Repeats calls that failed with a `retryable` error: queries, and mutations whose spec has `_meta.idempotent = true`;
+--- other calls only when `mayHaveRun` is false. Obeys `retryAfter`. If a wait would end after the deadline, it returns
+--- the error instead. Subscriptions and `pages` are not repeated, since events may have been seen. All operations of
+--- the middleware share one budget.
 ---@param options? operations.RetryOptions
 ---@return operations.Middleware
 function retry.new(options)

@@ -1,4 +1,4 @@
---- Token buckets of all workers of nginx, in a shared dictionary. What is read is written back under a lock.
+--- Token buckets of all workers of nginx, in a shared dictionary. Reading and writing happens under a lock.
 local buckets = require("operations.middleware.buckets")
 local dictionary_lock = require("operations.base.dictionary_lock")
 local scheduler = require("operations.task.scheduler")

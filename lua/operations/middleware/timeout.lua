@@ -11,9 +11,9 @@ local function expired(id, ms, err)
   return failure
 end
 
---- A call has at most `ms` from here on: what it waits for then raises TIMEOUT, and so does what it calls elsewhere,
---- which learns of the deadline. An earlier deadline of the caller stays as it is. Inside of `retry` it bounds each
---- attempt, outside all of them. Subscriptions are left as they are: whoever subscribes gives those a deadline.
+--- Limits a call to `ms` from its start: its waits then raise TIMEOUT, as do calls that it makes, which get the
+--- deadline. An earlier deadline of the caller is kept. Inside `retry` it limits each attempt, outside all of them.
+--- Subscriptions are unchanged: their subscriber gives them a deadline.
 ---@param ms integer  at least 1
 ---@return operations.Middleware
 function timeout.new(ms)

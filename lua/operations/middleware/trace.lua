@@ -1,4 +1,4 @@
---- Spans of calls, handed to a function; trace context comes in and goes on as W3C Trace Context says.
+--- Reports spans of calls to a function, and propagates W3C Trace Context.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local layer = require("operations.middleware.layer")
@@ -11,19 +11,19 @@ local trace = {}
 ---@field traceId string  32 hexadecimal digits
 ---@field spanId string  16 hexadecimal digits
 ---@field parentSpanId? string
----@field tracestate? string  as it came
+---@field tracestate? string  as received
 ---@field start number  ms since the epoch
 ---@field finish number  ms since the epoch
 ---@field attributes table<string, string>
 ---@field error? operations.Error
 
 ---@class operations.TraceOptions
----@field sample? number  share of the traces that begin here which are told, 0 to 1, default 1; those that begin
----  elsewhere are told when their flags say so
+---@field sample? number  share of the traces that begin here and are reported, 0 to 1, default 1; others are reported
+---  by their flags
 
 local kinds = { sample = "number" }
 
--- The parts of a traceparent (version 00, or what a later one has of it); nil where there is none.
+-- The parts of a traceparent (version 00, or the same parts of a later one); nil when it is invalid.
 local function parse(text)
   if type(text) ~= "string" or text:find("%u") then
     return nil
@@ -45,7 +45,7 @@ local function member(value, name)
   return type(value) == "table" and value[name] or nil
 end
 
--- What is the same for all spans of an operation: names by the semantic conventions of OpenTelemetry.
+-- The attributes of all spans of an operation, by the semantic conventions of OpenTelemetry.
 local function describe(spec)
   local id, meta = layer.id(spec), spec._meta
   local attributes, name = { ["operation.id"] = id, ["operation.type"] = spec.type }, id
@@ -70,8 +70,8 @@ local function span_of(name, fixed, context)
 end
 
 --- Calls `fn(span)` when a call has ended. Inside, `context.traceparent` names the span: calls of other operations,
---- requests of OpenAPI documents, MCP tools and calls over transports carry it on.
----@param fn fun(span: operations.Span)  must not wait; hands the span to what sends many at a time
+--- requests of OpenAPI documents, MCP tools and calls over transports carry it.
+---@param fn fun(span: operations.Span)  must not wait; collects spans to send many at a time
 ---@param options? operations.TraceOptions
 ---@return operations.Middleware
 function trace.new(fn, options)

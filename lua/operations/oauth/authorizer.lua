@@ -1,5 +1,5 @@
---- The client's side of MCP authorization (revision 2026-07-28; those before it as far as they agree): puts tokens on
---- requests to one server, and gets them when the server asks for them.
+--- The client's side of MCP authorization (revision 2026-07-28; earlier ones as far as they agree): adds tokens to
+--- requests to one server, and gets them when the server requires them.
 local challenge = require("operations.oauth.challenge")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
@@ -15,7 +15,7 @@ local authorizer = {}
 ---@class operations.oauth.Authorizer
 ---@field _server? string  URL
 ---@field _record? operations.oauth.Record
----@field _born { how: "login"|"refresh", at: integer }  the token, in this program
+---@field _born { how: "login"|"refresh", at: integer }  how and when this program got the token
 ---@field _step_ups table<string, integer>
 local Authorizer = {}
 Authorizer.__index = Authorizer
@@ -31,7 +31,7 @@ local function drop_token(self)
   self._options.store.save("server " .. self._server, self._record)
 end
 
--- What the store has of the server; nothing where that is not what `keep` gave it.
+-- The record of the server in the store; nil if it is not one that `keep` stored.
 local function load(self)
   local record = self._options.store.load("server " .. self._server)
   if type(record) ~= "table" or type(record.issuer) ~= "string" then
@@ -45,7 +45,7 @@ local function held(self)
   return self._record and self._record.token
 end
 
--- Was the token got just now, this way?
+-- Did the program get the token just now, in this way?
 local function is_young(self, how)
   return self._born.how == how and core.now() - self._born.at < limits.oauth_young
 end
@@ -55,7 +55,7 @@ local function headers_of(self)
   return { Authorization = current and "Bearer " .. current.access_token or nil }
 end
 
--- Another program may have renewed the token: a refresh token often works once.
+-- Another program may have renewed the token: a refresh token often works only once.
 local function reload(self)
   local record = load(self)
   if record and record.token then
@@ -63,14 +63,14 @@ local function reload(self)
   end
 end
 
--- Does the server say that the refresh token is of no use, rather than that it has other troubles?
+-- Does the server reject the refresh token, as opposed to another failure?
 local function is_refusal(err)
   local details = type(err.details) == "table" and err.details or {}
   local status = details.statusCode or 400
   return details.error ~= nil and status < 500 and status ~= 429
 end
 
--- Renews the token without the user. Without a token and without an error: the user is needed.
+-- Renews the token without the user. No token and no error: the user must log in.
 local function refresh(self)
   local before = held(self).access_token
   reload(self)
@@ -100,7 +100,7 @@ local function log_in(self, found)
   return true
 end
 
--- 401: the token is missing, or no longer good.
+-- Handles 401: the token is missing or no longer valid.
 local function renew(self, asked)
   local found, err = login.find(self._options, self._server, self._record, asked)
   if not found then
@@ -129,7 +129,7 @@ local function insufficient(self, asked)
   })
 end
 
--- 403: the token is good, and not good for this.
+-- Handles 403: the token is valid but insufficient.
 local function step_up(self, asked)
   local granted = held(self) and held(self).scope
   if not asked.scope or challenge.covers(granted, asked.scope) then
@@ -147,7 +147,7 @@ local function step_up(self, asked)
   return log_in(self, found)
 end
 
--- One object, one server: the first that it is asked about. Is this URL at that server?
+-- An object serves one server: that of its first URL. Is this URL at that server?
 local function bind(self, address)
   if not self._server then
     self._server = address:gsub("#.*$", "")
@@ -157,8 +157,8 @@ local function bind(self, address)
   return url.same_origin(self._server, address)
 end
 
---- The headers that a request carries: its token, when there is one. Renews one that expires.
----@param address string  URL of the request; the first one is the server's, others below its origin get the token too
+--- The headers of a request, with its token if there is one. Renews a token that expires soon.
+---@param address string  URL of the request; the first is the server's; others with its origin get the token too
 ---@return table<string, string>?
 ---@return operations.Error? err
 function Authorizer:headers(address)
@@ -182,11 +182,11 @@ function Authorizer:headers(address)
   return headers_of(self)
 end
 
---- Does what a response with status 401 or 403 asks for: the user logs in, the token is renewed or gets more scopes.
---- Callers try a request again at most three times.
+--- Does what a response with status 401 or 403 requires: the user logs in, or the token is renewed or gets more scopes.
+--- Callers repeat a request at most three times.
 ---@param response { status: integer, headers: table, url: string? }
----@param sent? table  what `headers` gave for the request: of many that are refused at once, one renews the token
----@return boolean? retry  true: the request may be sent again; false: the response is about something else
+---@param sent? table  the headers of the request: when several requests are refused at once, one renews the token
+---@return boolean? retry  true: the request may be sent again; false: the response does not concern authorization
 ---@return operations.Error? err  `details.kind` is "oauth" or one of the HTTP client's; `details.error` as in OAuth, or
 ---  "login_required" where a user must log in and cannot
 function Authorizer:challenged(response, sent)
@@ -203,14 +203,14 @@ function Authorizer:challenged(response, sent)
   end)
 end
 
---- Forgets the token.
+--- Deletes the token.
 function Authorizer:log_out()
   if self._record then
     drop_token(self)
   end
 end
 
---- Makes an authorizer for one server. Misuse of the options raises; nothing is sent before a server asks for a token.
+--- Makes an authorizer for one server. Wrong options raise; nothing is sent before a server requires a token.
 ---@param given operations.oauth.AuthorizerOptions
 ---@return operations.oauth.Authorizer
 function authorizer.new(given)

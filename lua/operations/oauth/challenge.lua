@@ -1,21 +1,21 @@
---- Reads the challenges of a WWW-Authenticate header (RFC 9110, 11.6.1), schemes with a token or with
---- parameters, several in one field or in several fields joined by commas; and scopes (RFC 6749, 3.3), names separated
---- by blanks, in no order that counts.
+--- Reads the challenges of a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with a token or with parameters,
+--- several in one field or in several fields joined by commas; and scopes (RFC 6749, 3.3), which are unordered names
+--- separated by blanks.
 local header_field = require("operations.net.http.header_field")
 
 local challenge = {}
 
--- Challenges
+-- Challenges.
 
 ---@class operations.oauth.Challenge
 ---@field scheme string  lower case
 ---@field token? string  of the form token68
----@field params table<string, string>  names in lower case; of one that is there twice, the first
+---@field params table<string, string>  names in lower case; the first of duplicates
 
 local TOKEN = header_field.token
 local TOKEN68 = "[%w._~+/-]+=*" -- RFC 9110, 11.2
 
--- The elements between the commas that stand in no quoted string. One whose quotes do not end is dropped.
+-- The elements between commas outside quoted strings. Drops one whose quotes do not end.
 local function elements(text)
   local list, from, at = {}, 1, 1
   while at and at <= #text do
@@ -36,7 +36,7 @@ local function elements(text)
   return list
 end
 
--- The parameter at `position`: its name, its value, where the next begins; nothing when there is none.
+-- The parameter at `position`: its name, its value, the start of the next one; nothing when there is none.
 local function parameter(text, position)
   local name, at = text:match("^(" .. TOKEN .. ")[ \t]*=[ \t]*()", position)
   if not name then
@@ -51,7 +51,7 @@ local function parameter(text, position)
   return value and name:lower(), value, value and text:match("^[ \t]*()", stop)
 end
 
--- Reads the parameters from `position` on; some servers forget the commas between them.
+-- Reads the parameters from `position` on; some servers omit the commas between them.
 local function read_parameters(text, position, params)
   local name, value, stop = parameter(text, position)
   while name do
@@ -72,7 +72,7 @@ local function read_challenge(element)
   return one
 end
 
---- Reads a header. What cannot be read is left out.
+--- Reads a header. Invalid parts are ignored.
 ---@param text any
 ---@return operations.oauth.Challenge[]
 function challenge.parse(text)
@@ -90,7 +90,7 @@ function challenge.parse(text)
   return list
 end
 
---- The parameters of the first Bearer challenge (RFC 6750, 3); an empty table when there is none.
+--- The parameters of the first Bearer challenge (RFC 6750, 3); empty without one.
 ---@param headers table  of a response
 ---@return table<string, string>
 function challenge.bearer(headers)
@@ -102,12 +102,12 @@ function challenge.bearer(headers)
   return {}
 end
 
--- Scopes
+-- Scopes.
 
---- All names of both, each once, those of the first before those of the second.
+--- All names of both, without duplicates, those of the first before those of the second.
 ---@param first? string
 ---@param second? string
----@return string? union  nil when there is none
+---@return string? union  nil when both are empty
 function challenge.union(first, second)
   local names, seen = {}, {}
   for name in ((first or "") .. " " .. (second or "")):gmatch("[^ ]+") do
@@ -119,7 +119,7 @@ function challenge.union(first, second)
   return names[1] and table.concat(names, " ")
 end
 
---- Are all names of `wanted` in `held`?
+--- Does `held` contain all names of `wanted`?
 ---@param held? string
 ---@param wanted? string
 ---@return boolean

@@ -1,6 +1,6 @@
---- A client of an authorization server, how it proves to be that client (RFC 6749, 2.3), and where it comes
---- from: known beforehand, described in a document that the server reads (client id metadata documents), or registered
---- now (RFC 7591). What an issuer gave out is shown to that issuer only.
+--- A client of an authorization server: how it authenticates (RFC 6749, 2.3), and where it comes from: configured,
+--- described in a document that the server reads (client id metadata documents), or registered now (RFC 7591).
+--- Credentials from an issuer are sent to that issuer only.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
@@ -10,10 +10,10 @@ local url = require("operations.base.url")
 
 local client = {}
 
--- Proof
+-- Authentication.
 
----@alias operations.oauth.Proof fun(fields: table, headers: table): boolean?, operations.Error?  adds what proves who
----asks, such as a signed JWT (RFC 7523), to the form or the headers of a request
+---@alias operations.oauth.Proof fun(fields: table, headers: table): boolean?, operations.Error?  adds a proof of the
+---  client's identity, such as a signed JWT (RFC 7523), to the form or the headers of a request
 
 ---@class operations.oauth.Client
 ---@field client_id string
@@ -23,7 +23,7 @@ local client = {}
 
 local methods = {}
 
--- Both parts are encoded first, as fields of a form are.
+-- Both parts are percent-encoded first, as in forms.
 function methods.client_secret_basic(self, _, headers)
   headers.Authorization = "Basic "
     .. base64.encode(url.encode(self.client_id) .. ":" .. url.encode(self.client_secret or ""))
@@ -41,7 +41,7 @@ local function method_of(self)
   return self.client_auth or (self.client_secret and "client_secret_basic" or "none")
 end
 
---- The error in a client's registration; nil: none.
+--- The error in a client's registration, or nil.
 ---@param self table
 ---@return string?
 function client.problem(self)
@@ -57,7 +57,7 @@ function client.problem(self)
   end
 end
 
---- Adds the client's name and proof to a request.
+--- Adds the client's id and proof to a request.
 ---@param self operations.oauth.Client
 ---@param fields table  of the form
 ---@param headers table
@@ -73,9 +73,9 @@ function client.authenticate(self, fields, headers)
   return true
 end
 
--- Registration
+-- Registration.
 
--- The first of what both sides know; those of us who have a secret prove it.
+-- The first method that both sides support; with a secret, one that uses it.
 local function method_for(has_secret, server)
   local offered = server.auth_methods or { "client_secret_basic" } -- the default of RFC 8414
   for _, method in ipairs(has_secret and { "client_secret_basic", "client_secret_post" } or {}) do
@@ -86,7 +86,7 @@ local function method_for(has_secret, server)
   return "none"
 end
 
--- The client of the options for this issuer: given as such, or by a function.
+-- The client from the options for this issuer: a table, or the result of a function.
 local function known(options, server)
   local given, err = options.client, nil
   if type(given) == "function" then
@@ -106,7 +106,7 @@ local function known(options, server)
   }
 end
 
--- OpenID Connect Registration: what runs on the user's machine is native.
+-- OpenID Connect Registration: a program on the user's machine is native.
 local function application_type(redirect_uri)
   local parsed = url.parse(redirect_uri)
   return parsed and parsed.scheme == "https" and not url.is_loopback(parsed.host) and "web" or "native"
@@ -164,7 +164,7 @@ local function key_of(issuer)
   return "client " .. issuer
 end
 
--- One that was registered before, if it is still good.
+-- A client that was registered before, if it is still valid.
 local function remembered(options, server)
   local held = options.store.load(key_of(server.issuer))
   local good = type(held) == "table" and not client.problem(held) and held.redirect_uri == options.redirect_uri
@@ -172,14 +172,14 @@ local function remembered(options, server)
   return good and held or nil
 end
 
---- Forgets a registration that its issuer no longer knows.
+--- Deletes a registration that its issuer no longer accepts.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param issuer string
 function client.forget(options, issuer)
   options.store.save(key_of(issuer), nil)
 end
 
---- The client that goes with an authorization server.
+--- The client for an authorization server.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param server operations.oauth.Server
 ---@return operations.oauth.Client?
@@ -195,7 +195,7 @@ function client.of(options, server)
   if found then
     return found
   elseif not (server.registration_endpoint and options.redirect_uri) then
-    return nil, endpoint.failure(("there is no client for %s: give one that it knows (option 'client')"):format(
+    return nil, endpoint.failure(("there is no client for %s: pass a registered one (option 'client')"):format(
       url.redact(server.issuer)))
   end
   found, err = register(options, server)

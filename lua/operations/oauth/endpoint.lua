@@ -1,5 +1,5 @@
---- Requests to the endpoints of an authorization server: https or this machine only, no redirects, forms out
---- (application/x-www-form-urlencoded), small answers in JSON, and errors (RFC 6749, 5.2) that tell no secret.
+--- Requests to endpoints of an authorization server: over https or to this machine only, without redirects; forms out
+--- (application/x-www-form-urlencoded), small JSON answers in, errors (RFC 6749, 5.2) without secrets.
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
 local json = require("operations.base.json")
@@ -11,9 +11,9 @@ local url = require("operations.base.url")
 
 local endpoint = {}
 
--- Forms
+-- Forms.
 
---- Writes fields in the order of their names; a list gives one field per item.
+--- Writes fields sorted by name; a list gives one field per item.
 ---@param fields table<string, string|string[]>
 ---@return string
 function endpoint.encode_form(fields)
@@ -31,7 +31,7 @@ local function decode_text(text)
   return url.decode((text:gsub("%+", " ")))
 end
 
---- Reads fields. Of one that is there twice, which OAuth forbids, there is nothing but its name in the second result.
+--- Reads fields. A duplicate field, which OAuth forbids, appears only by name in the second result.
 ---@param text string
 ---@return table<string, string> fields
 ---@return table<string, true> repeated
@@ -49,26 +49,26 @@ function endpoint.decode_form(text)
   return fields, repeated
 end
 
--- Requests
+-- Requests.
 
----@class operations.oauth.Transport  how endpoints are reached
+---@class operations.oauth.Transport  how to connect to endpoints
 ---@field http? table  HTTP client: `request(message)`; default `operations.http`
 ---@field timeout? number  ms for one request, default 30 s
----@field ca_file? string  certificates to trust instead of the system's
+---@field ca_file? string  trusted certificates instead of the system's
 ---@field proxy? string|false  instead of the environment's
 ---@field public_only? boolean  connect to addresses of the public internet only
----@field remote? boolean  nothing on this machine is an endpoint: the URLs come from a server elsewhere
+---@field remote? boolean  refuses endpoints on this machine: the URLs come from a remote server
 
-local TEXT = 300 -- bytes of a server's words that an error repeats
+local TEXT = 300 -- bytes of a server's text shown in an error
 
---- What is wrong with the URL of an endpoint, if anything: credentials go over https, or stay on this machine.
+--- The reason why a URL is not a valid endpoint, or nil: credentials are sent over https or stay on this machine.
 ---@param text any
 ---@param remote? boolean  as of the transport
 ---@return string? problem
 function endpoint.problem(text, remote)
   local parsed = type(text) == "string" and not text:find("[%c \128-\255]") and url.parse(text)
   if not parsed or parsed.host == "" then
-    return "it is no absolute URL"
+    return "it is not an absolute URL"
   elseif parsed.userinfo then
     return "it contains a user name or password"
   elseif parsed.fragment then
@@ -76,7 +76,7 @@ function endpoint.problem(text, remote)
   elseif parsed.scheme ~= "https" and not (parsed.scheme == "http" and url.is_loopback(parsed.host)) then
     return "it is neither https nor on this machine"
   elseif remote and url.is_loopback(parsed.host) then
-    return "it is on this machine, where the server is not"
+    return "it is on this machine, but the server is not"
   end
 end
 
@@ -90,7 +90,7 @@ function endpoint.failure(message, details)
   return errors.new("EXECUTION_ERROR", message, details)
 end
 
---- A server's words as an error may repeat them: short, on one line, without the secrets that were sent.
+--- A server's text for an error: short, on one line, without the secrets that were sent.
 ---@param text string
 ---@param hidden? string[]
 ---@return string
@@ -104,11 +104,11 @@ end
 
 local quote = endpoint.quote
 
---- The failure that an answer with an `error` field is (RFC 6749, 5.2; RFC 7591, 3.2.2).
+--- The failure for an answer with an `error` field (RFC 6749, 5.2; RFC 7591, 3.2.2).
 ---@param address string
 ---@param answer { error: any, error_description: any, error_uri: any }
 ---@param status? integer
----@param hidden? string[]  what was sent and must not be repeated
+---@param hidden? string[]  secrets that were sent
 ---@return operations.Error
 function endpoint.refusal(address, answer, status, hidden)
   local code = quote(tostring(answer.error), hidden)
@@ -124,7 +124,7 @@ local function unexpected(address, reply, problem)
   return http_failure.judge(err, reply.status, reply.headers)
 end
 
---- Reads an answer that must be a JSON object.
+--- Reads an answer, which must be a JSON object.
 local function decode(address, reply)
   local value = json.decode(reply.body, { max_depth = 32 })
   if type(value) ~= "table" or getmetatable(value) == json.array_mt then
@@ -133,7 +133,7 @@ local function decode(address, reply)
   return value
 end
 
--- The message that is sent: nothing of it follows a redirect.
+-- The message to send; it never follows a redirect.
 local function message_of(address, transport, options)
   return {
     url = address, method = options.body and "POST" or "GET", headers = options.headers, body = options.body,
@@ -156,12 +156,12 @@ function endpoint.send(address, transport, options)
   return (transport.http or operations_http).request(message_of(address, transport, options))
 end
 
---- Reads a metadata document that may be there or not.
+--- Reads an optional metadata document.
 ---@param address string
 ---@param transport operations.oauth.Transport
 ---@return table? document  a JSON object
 ---@return operations.Error? err
----@return string? absent  with the error: what was there instead; nil when that cannot be told
+---@return string? absent  with the error: what was there instead; nil if unknown
 function endpoint.get(address, transport)
   local reply, err = endpoint.send(address, transport, { headers = { Accept = "application/json" } })
   if not reply then
@@ -173,10 +173,10 @@ function endpoint.get(address, transport)
   end
   local value
   value, err = decode(address, reply)
-  return value, err, "no JSON object" -- a page of a site that answers 200 to everything
+  return value, err, "no JSON object" -- sites may answer 200 to everything
 end
 
---- Posts to an endpoint and reads the JSON object that it answers.
+--- Posts to an endpoint and reads the JSON object of its answer.
 ---@param address string
 ---@param transport operations.oauth.Transport
 ---@param options { headers: table, body: string, secrets: string[] }
@@ -192,7 +192,7 @@ function endpoint.post(address, transport, options)
   value, err = decode(address, reply)
   if not value then
     return nil, err
-  elseif value.error ~= nil and value.error ~= json.null then -- some answer 200
+  elseif value.error ~= nil and value.error ~= json.null then -- some servers answer errors with 200
     return nil, endpoint.refusal(address, value, reply.status, options.secrets)
   elseif reply.status < 200 or reply.status > 299 then
     return nil, unexpected(address, reply, ("answered %d"):format(reply.status))

@@ -1,6 +1,5 @@
---- OAuth 2.1: tokens for programs (`token_source`) and, as MCP has it, for their users (`authorizer`); for servers, the
---- callers that tokens (`resource_server`,
---- `static_tokens`) or passwords (`basic`) name.
+--- OAuth 2.1: tokens for programs (`token_source`) and, as MCP requires, for their users (`authorizer`); for servers,
+--- callers identified by tokens (`resource_server`, `static_tokens`) or passwords (`basic`).
 local authorizer = require("operations.oauth.authorizer")
 local loopback = require("operations.oauth.loopback")
 local options = require("operations.oauth.options")

@@ -1,5 +1,5 @@
---- Tokens that only the authorization server can read: it is asked (RFC 7662), and its answers are kept for a minute,
---- never longer than the token is valid.
+--- Tokens that only the authorization server can check: it is asked (RFC 7662), and its answers are kept for a minute,
+--- but not longer than the token is valid.
 local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
@@ -18,13 +18,13 @@ local introspection = {}
 ---@field _options operations.oauth.IntrospectionOptions
 ---@field _transport operations.oauth.Transport
 ---@field _recent table<string, { claims: table|false, till: integer }>  by the digest of the token
----@field _earlier table  what the recent ones have taken the place of
----@field _count integer  of the recent ones
+---@field _earlier table  the generation before the recent ones
+---@field _count integer  the number of recent ones
 ---@field _flights table<string, operations.SingleFlight>
 local Introspection = {}
 Introspection.__index = Introspection
 
--- Half of what may be kept is forgotten at a time: what was not asked for meanwhile.
+-- At the limit, drops the older half: entries that were not used meanwhile.
 local function keep(self, digest, entry)
   if self._count >= limits.introspections / 2 then
     self._earlier, self._recent, self._count = self._recent, {}, 0
@@ -39,7 +39,7 @@ local function kept(self, digest)
     keep(self, digest, entry)
   end
   local left = entry and entry.till - core.now()
-  return left and left > 0 and left <= limits.introspection_age and entry -- more is left where the clock was set back
+  return left and left > 0 and left <= limits.introspection_age and entry -- longer only if the clock was set back
 end
 
 local function till_of(claims)
@@ -59,7 +59,7 @@ local function ask(self, digest, token)
   end
   if not answer then
     return nil, errors.new("UNAVAILABLE", ("%s: the token could not be checked: %s"):format(
-      url.redact(options.endpoint), err and err.message or "the client's own proof failed"))
+      url.redact(options.endpoint), err and err.message or "the client's proof failed"))
   end
   local claims = answer.active == true and answer
   keep(self, digest, { claims = claims, till = till_of(claims) })
@@ -84,7 +84,7 @@ local function claims_of(self, token)
   end)
 end
 
--- Handlers may change what they are given, and what is kept must stay.
+-- Returns copies: handlers may change them.
 local function copied(value)
   if type(value) ~= "table" or value == json.null then
     return value
@@ -98,14 +98,14 @@ end
 
 --- Asks the authorization server about a token. May wait.
 ---@param token string
----@return table|false|nil claims  false: it is not valid; the caller's own
+---@return table|false|nil claims  false: the token is invalid; a copy
 ---@return operations.Error? err  UNAVAILABLE
 function Introspection:claims(token)
   local claims, err = claims_of(self, token)
   return copied(claims), err
 end
 
---- The error in the options; nil: none.
+--- The error in the options, or nil.
 ---@param given table
 ---@return string?
 function introspection.flaw(given)

@@ -1,11 +1,11 @@
---- JSON Web Keys (RFC 7517; RFC 7518, section 6; RFC 8037): the keys of a set with which signatures are verified. What
---- cannot be used is passed over (RFC 7517, section 5): other types, short keys, keys for encryption.
+--- JSON Web Keys (RFC 7517; RFC 7518, section 6; RFC 8037): the keys of a set that verify signatures. Unusable keys are
+--- ignored (RFC 7517, section 5): other types, short keys, keys for encryption.
 local base64 = require("operations.base.base64")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 
--- Optional: built where libcrypto is.
+-- Optional: only built with libcrypto.
 local has_crypto, crypto = pcall(require, "operations.crypto")
 
 local jwk = { has_crypto = has_crypto }
@@ -16,16 +16,16 @@ local curves = {
   OKP = { Ed25519 = { "EdDSA", "Ed25519" }, Ed448 = { "EdDSA", "Ed448" } },
 }
 
---- All algorithms that are known: those whose verifiers cannot sign.
+--- The supported algorithms: those whose verifiers cannot sign.
 jwk.algorithms = { "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
   "Ed448" }
 
 ---@class operations.oauth.Key
 ---@field kid? string
----@field algorithms table<string, true>  that it may be used with
+---@field algorithms table<string, true>  that the key may be used with
 ---@field key userdata  of `operations.crypto`
 
--- The bytes of a member; "" where it has none.
+-- The bytes of a member; "" without one.
 local function bytes(value)
   return type(value) == "string" and base64.decode_url(value) or ""
 end
@@ -42,7 +42,7 @@ local function make(member)
   return algorithms, crypto.curve(member.crv, bytes(member.x), bytes(member.y))
 end
 
--- May the key verify signatures? One without a declared use may.
+-- May the key verify signatures? True if it declares no use.
 local function is_for_signatures(member)
   if member.use ~= nil and member.use ~= "sig" then
     return false
@@ -50,7 +50,7 @@ local function is_for_signatures(member)
   return member.key_ops == nil or type(member.key_ops) == "table" and members.contains(member.key_ops, "verify")
 end
 
--- A key of a set; nil and why it cannot be used.
+-- A key of a set; nil and the reason when it cannot be used.
 local function read(member)
   if type(member) ~= "table" or not is_for_signatures(member) then
     return nil, "not a key for signatures"
@@ -67,8 +67,8 @@ end
 --- The keys of a set.
 ---@param document any  `{ keys = { ... } }`
 ---@return operations.oauth.Key[]?
----@return string? flaw  it is no set, or has too many keys
----@return string? unused  why the last of the keys that are passed over is
+---@return string? flaw  it is not a set, or has too many keys
+---@return string? unused  why the last ignored key is ignored
 function jwk.set(document)
   local list, keys, unused = type(document) == "table" and document.keys, {}, nil
   if type(list) ~= "table" or next(list) ~= nil and list[1] == nil then
@@ -84,7 +84,7 @@ function jwk.set(document)
   return keys, nil, unused
 end
 
---- Those that may have made a signature. `kid` only chooses among them.
+--- The keys that may have made a signature; `kid` selects among them.
 ---@param keys operations.oauth.Key[]
 ---@param algorithm string
 ---@param kid? string

@@ -1,6 +1,5 @@
---- JSON Web Tokens (RFC 7519) in the compact form of JWS (RFC 7515), as RFC 8725 and RFC 9068 want them verified: the
---- algorithm is one of a list and of the key's type, nothing in the token names the key, every claim that counts is
---- there.
+--- JSON Web Tokens (RFC 7519) in the compact form of JWS (RFC 7515), verified as RFC 8725 and RFC 9068 require: the
+--- algorithm is allowed and fits the key, the token cannot bring its own key, and all required claims are present.
 local base64 = require("operations.base.base64")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -10,7 +9,7 @@ local jwt = {}
 
 local DECODING = { max_depth = 16, unique = true }
 
--- A part that is a JSON object.
+-- Reads a part that must be a JSON object.
 local function object(part)
   local text = base64.decode_url(part)
   local value = text and json.decode(text, DECODING)
@@ -25,7 +24,7 @@ local function type_of(header)
   return type(header.typ) == "string" and header.typ:lower():gsub("^application/", "") or nil
 end
 
--- The error in a header; nil: none.
+-- The error in a header, or nil.
 local function header_flaw(header, rules)
   local typ = type_of(header)
   if header.crit ~= nil then
@@ -63,7 +62,7 @@ local function time_flaw(claims, rules, now)
   end
 end
 
--- Is one of ours among those that the token is for?
+-- Is the token for one of our audiences?
 local function is_for(aud, audiences)
   if type(aud) == "string" then
     return audiences[aud] == true
@@ -82,9 +81,9 @@ end
 ---@field issuer? string
 ---@field audiences? table<string, true>
 ---@field leeway number  seconds
----@field complete boolean  `iss` and `exp` have to be there
+---@field complete boolean  requires `iss` and `exp`
 
---- The error in the claims of a token; nil: none.
+--- The error in the claims of a token, or nil.
 ---@param claims table
 ---@param rules operations.oauth.TokenRules
 ---@param now number  seconds since the epoch
@@ -98,7 +97,7 @@ function jwt.flaw(claims, rules, now)
   return time_flaw(claims, rules, now)
 end
 
--- Does one of the keys fit?
+-- Does one of the keys verify the signature?
 local function is_signed(keys, algorithm, text, signature)
   for _, key in ipairs(keys) do
     if key.key:verify(algorithm, text, signature) then
@@ -114,7 +113,7 @@ end
 ---@param find fun(algorithm: string, kid: string?): operations.oauth.Key[]?, operations.Error?  may wait
 ---@param now number  seconds since the epoch
 ---@return table? claims
----@return string|operations.Error|nil flaw  an error where it could not be told
+---@return string|operations.Error|nil flaw  an error when it could not be checked
 function jwt.verify(token, rules, find, now)
   if #token > limits.jwt then
     return nil, ("the token is longer than %d bytes"):format(limits.jwt)

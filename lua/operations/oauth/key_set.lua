@@ -1,5 +1,5 @@
---- The keys of an authorization server, fetched from its JWKS document and kept. A kid that is not known has them
---- fetched again, but at most once a minute; while that fails, those that were fetched are used for a day.
+--- The keys of an authorization server, fetched from its JWKS document and kept. An unknown kid triggers a new fetch,
+--- at most once a minute; while fetching fails, old keys are used for a day.
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
@@ -15,18 +15,18 @@ local key_set = {}
 ---@class operations.oauth.KeySet
 ---@field _transport operations.oauth.Transport
 ---@field _issuer string
----@field _address? string  of the document; nil: the issuer's metadata says it
----@field _found? string|false  what the metadata says
+---@field _address? string  of the document; nil: it is in the issuer's metadata
+---@field _found? string|false  the address in the metadata
 ---@field _keys? operations.oauth.Key[]
----@field _fetched? integer  ms since the epoch: when these came
----@field _tried? integer  when somebody last asked for them
----@field _failure? operations.Error  of that time
+---@field _fetched? integer  ms since the epoch, of the last successful fetch
+---@field _tried? integer  of the last attempt
+---@field _failure? operations.Error  of the last attempt
 ---@field _flight operations.SingleFlight
 ---@field _flying? boolean
 local KeySet = {}
 KeySet.__index = KeySet
 
--- An address that metadata said is asked for again when it leads to no keys: issuers move them.
+-- When an address from metadata leads to no keys, the metadata is read again: issuers move their keys.
 local function fetch(self)
   local address, err, document, keys = self._address or self._found, nil, nil, nil
   if not address then
@@ -47,8 +47,8 @@ local function fetch(self)
   return err
 end
 
--- Fetches them, unless that was tried less than `pause` ms ago; waits for whoever does so already. Gives what
--- interrupted the wait, if anything. A time in the future is no time: the clock was set back.
+-- Fetches the keys, unless an attempt was made less than `pause` ms ago; waits for a running fetch. Returns the error
+-- that interrupted the wait, if any. A time in the future is ignored: the clock was set back.
 local function refresh(self, pause)
   local now = core.now()
   local passed = self._tried and now - self._tried
@@ -64,7 +64,7 @@ local function refresh(self, pause)
   return interruption
 end
 
--- ms; negative when the clock was set back meanwhile.
+-- ms; negative if the clock was set back.
 local function age(self)
   return self._keys and core.now() - self._fetched or math.huge
 end
@@ -78,7 +78,7 @@ end
 ---@param algorithm string
 ---@param kid? string
 ---@return operations.oauth.Key[]?
----@return operations.Error? err  UNAVAILABLE: there are none, or too old ones, and they cannot be fetched
+---@return operations.Error? err  UNAVAILABLE: there are no keys, or too old ones, and they cannot be fetched
 function KeySet:find(algorithm, kid)
   if age(self) > limits.jwks_stale then
     refresh(self, limits.jwks_retry)
@@ -94,16 +94,16 @@ function KeySet:find(algorithm, kid)
     local interruption = refresh(self, limits.jwks_pause)
     found = jwk.choose(self._keys, algorithm, kid)
     if interruption and not found[1] then
-      return nil, errors.new("UNAVAILABLE", "the keys of the authorization server were not waited for: "
+      return nil, errors.new("UNAVAILABLE", "waiting for the keys of the authorization server was interrupted: "
         .. interruption.message)
     end
   end
   return found
 end
 
---- The keys that are behind a URL.
+--- Keys that are fetched from a URL.
 ---@param issuer string
----@param address? string  https, or http on this machine; default: what the issuer's metadata says (RFC 8414)
+---@param address? string  https, or http on this machine; default: from the issuer's metadata (RFC 8414)
 ---@param transport operations.oauth.Transport
 ---@return operations.oauth.KeySet
 function key_set.remote(issuer, address, transport)
@@ -111,7 +111,7 @@ function key_set.remote(issuer, address, transport)
     _flight = single_flight.new() }, KeySet)
 end
 
---- Keys that are given once.
+--- A fixed set of keys.
 ---@param document table  a JWKS
 ---@return { find: function }?
 ---@return string? flaw

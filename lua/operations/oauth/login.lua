@@ -1,6 +1,6 @@
---- How a user's token is got: which authorization server protects a server now, what the browser is sent there for
---- (PKCE, RFC 7636), what of its answer is believed (RFC 6749, 4.1.2; RFC 9207), and the exchange for a token: with the
---- user at a browser, as the program itself, or by a stored refresh token.
+--- Gets a user's token: finds the authorization server that protects a server, sends the browser there (PKCE, RFC
+--- 7636), checks the browser's answer (RFC 6749, 4.1.2; RFC 9207), and exchanges it for a token: with the user at a
+--- browser, as the program itself, or by a stored refresh token.
 local base64 = require("operations.base.base64")
 local challenge = require("operations.oauth.challenge")
 local clients = require("operations.oauth.client")
@@ -13,15 +13,15 @@ local url = require("operations.base.url")
 
 local login = {}
 
--- The authorization server
+-- The authorization server.
 
 ---@class operations.oauth.Place
 ---@field issuer string
----@field same boolean  it is the issuer of the token before
+---@field same boolean  it issued the previous token
 ---@field resource string
----@field scope? string  what to ask for
+---@field scope? string  scopes to request
 
--- Which of the issuers that may give out tokens: the one in use, the one that knows us, or the first.
+-- Chooses one of the issuers: the one in use, the one that has our registration, or the first.
 local function choose_issuer(options, record, issuers)
   local known = type(options.client) == "table" and options.client.issuer
   for _, preferred in ipairs({ record and record.issuer or false, known or false }) do
@@ -32,17 +32,18 @@ local function choose_issuer(options, record, issuers)
   return issuers[1]
 end
 
--- A client without an issuer of its own belongs to the one that it was first shown to.
+-- A client without an issuer belongs to the one that it was first used with.
 local function belongs_elsewhere(options, record, issuer)
   local given = options.client
   return type(given) == "table" and not given.issuer and record ~= nil
     and record.client_id == given.client_id and record.issuer ~= issuer
 end
 
---- Looks up who protects a server. What was asked for before is asked for again, with what the server wants now.
+--- Finds the authorization server of a server. Scopes requested before are requested again, with those that the server
+--- requires now.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param server string  URL
----@param record? operations.oauth.Record  of the token before
+---@param record? operations.oauth.Record  of the previous token
 ---@param asked { resource_metadata: string?, scope: string? }  the server's challenge
 ---@return operations.oauth.Place?
 ---@return operations.Error? err
@@ -62,14 +63,14 @@ function login.find(options, server, record, asked)
   return { issuer = issuer, same = same, resource = resource.resource, scope = challenge.union(before, wanted) }
 end
 
--- The browser
+-- The browser.
 
--- 256 bits, as 43 characters.
+-- 256 random bits, as 43 characters.
 local function random_text()
   return base64.encode_url(core.random_bytes(32))
 end
 
--- The reason why a server cannot be used with a browser; nil: none.
+-- The reason why a server cannot be used with a browser, or nil.
 local function server_problem(server)
   if not server.authorization_endpoint then
     return "has no authorization_endpoint"
@@ -78,7 +79,7 @@ local function server_problem(server)
   end
 end
 
--- The fields of the URL that the browser was sent back to; or nil and the problem.
+-- The fields of the URL that the browser was redirected to; or nil and the problem.
 local function fields_of(answer, redirect_uri)
   if type(answer) == "table" then
     return answer
@@ -98,7 +99,7 @@ local function fields_of(answer, redirect_uri)
   return fields
 end
 
--- Why the answer is not to be believed, nor shown.
+-- The reason why the answer must not be trusted or shown, or nil.
 local function answer_problem(server, state, fields)
   if fields.state ~= state then
     return "its state is not the one that was sent"
@@ -109,7 +110,7 @@ local function answer_problem(server, state, fields)
   end
 end
 
--- Sends the user to the browser; the code that comes back.
+-- Sends the user to the browser; returns the code that comes back.
 local function ask_browser(options, server, sent)
   local address = server.authorization_endpoint
   local separator = address:find("?", 1, true) and "&" or "?"
@@ -129,16 +130,16 @@ local function ask_browser(options, server, sent)
   return fields.code
 end
 
--- The token
+-- The token.
 
----@class operations.oauth.Record  what is kept about a server
+---@class operations.oauth.Record  data stored for a server
 ---@field issuer string
----@field client_id string  whom the token was given to
+---@field client_id string  the client of the token
 ---@field resource string
----@field scope? string  all that was asked for
+---@field scope? string  all requested scopes
 ---@field token? operations.oauth.Token
 
--- Asks with what `fields` say; a client that the issuer does not know (any more) is forgotten.
+-- Requests a token with `fields`; forgets a client that the issuer does not accept (any more).
 local function request(options, server, client, fields)
   local token, err = tokens.request(server.token_endpoint, client, fields, options)
   if not token and err.details.error == "invalid_client" then
@@ -175,7 +176,7 @@ function grants.client_credentials(options, server, client, record)
   })
 end
 
--- A grant of the user's own: a workload's JWT (RFC 7523), an exchanged token (RFC 8693) and so on.
+-- A grant made by the program: a workload's JWT (RFC 7523), an exchanged token (RFC 8693), etc.
 local function own_grant(options, server, client, record)
   local asked = {
     issuer = server.issuer, token_endpoint = server.token_endpoint, resource = record.resource, scope = record.scope,
@@ -188,7 +189,7 @@ local function own_grant(options, server, client, record)
   return request(options, server, client, fields)
 end
 
--- With offline_access where the server knows it: users want to log in once.
+-- Adds offline_access if the server supports it, so that users log in only once.
 local function scope_of(options, server, wanted)
   local offline = wanted and options.open and members.contains(server.scopes, "offline_access")
   return offline and challenge.union(wanted, "offline_access") or wanted
@@ -233,7 +234,7 @@ function login.begin(options, issuer, resource, wanted)
   return record
 end
 
---- Gets a token by the user at a browser from a server whose endpoints are known beforehand.
+--- Gets a token with the user at a browser, from a server whose endpoints are configured.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param client operations.oauth.Client
 ---@param place { authorization_endpoint: string, token_endpoint: string, scope?: string }

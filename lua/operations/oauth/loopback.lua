@@ -1,5 +1,5 @@
---- The redirect URI of a login on this machine (RFC 8252, 7.3): a listener that is open while a user logs in, and
---- takes the one request that belongs to that login.
+--- The redirect URI of a login on this machine (RFC 8252, 7.3): a listener that is open while a user logs in and
+--- accepts the one request of that login.
 local argument = require("operations.base.argument")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
@@ -13,7 +13,7 @@ local loopback = {}
 local HOST, PATH = "127.0.0.1", "/callback"
 local PORT = 8976 -- fixed: many servers compare the whole redirect_uri with the registered one
 local LINE = 16384 -- bytes of a request's first line
-local CONNECTIONS = 32 -- at once; browsers open some that they do not use
+local CONNECTIONS = 32 -- at once; browsers open unused ones
 
 local page = "<!doctype html><meta charset=utf-8><title>%s</title><p>%s"
 local head = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
@@ -24,7 +24,7 @@ local function respond(connection, status, text)
   connection:finish()
 end
 
--- What a request is to a login: its target when it is the answer; else the status and words to refuse it with.
+-- Judges a request: returns its target if it is the login's answer; else the status and text of the refusal.
 local function judge(line, state)
   local method, target = line:match("^(%u+) (/%S*) HTTP/1%.%d\r?$")
   if not method then
@@ -37,7 +37,7 @@ local function judge(line, state)
   return target
 end
 
--- Reads the first line of a request and calls `on_line` with it, once.
+-- Reads the first line of a request and calls `on_line` with it once.
 local function first_line(connection, on_line)
   local text = ""
   connection:each_chunk(function(bytes)
@@ -52,7 +52,7 @@ local function first_line(connection, on_line)
   end)
 end
 
--- The connections of a login: all end with it but the one that brought the answer, which ends by itself.
+-- The connections of a login end with it, except the one with the answer, which ends by itself.
 local function serve(connections, connection, state, done)
   if #connections == CONNECTIONS then
     table.remove(connections, 1):close()
@@ -67,7 +67,7 @@ local function serve(connections, connection, state, done)
   end)
 end
 
--- Listens until `done` is called; returns what ends it.
+-- Listens until `done` is called; returns a function that ends it.
 local function listen(port, state, done)
   local connections, answered = {}, nil
   local listener, err = stream.listen(HOST, port, function(connection)
@@ -119,7 +119,7 @@ local function open(port, show, address)
   return nil, endpoint.failure("the user did not log in in time", { error = "login_required" })
 end
 
---- The options of an authorizer for a browser on this machine: `open`, and `redirect_uri`.
+--- The options of an authorizer for a browser on this machine: `open` and `redirect_uri`.
 ---@param show fun(url: string)  shows the user the URL, or opens the browser; may wait
 ---@param port? integer  default 8976
 ---@return { open: fun(url: string), redirect_uri: string }  options for `oauth.authorizer`

@@ -8,22 +8,22 @@ local url = require("operations.base.url")
 local metadata = {}
 
 ---@class operations.oauth.Resource
----@field resource string  as published; goes into every request for a token (RFC 8707)
+---@field resource string  as published; sent in every token request (RFC 8707)
 ---@field issuers string[]
----@field scope? string  all that it supports
+---@field scope? string  all supported scopes
 
----@class operations.oauth.Server  what is used of an authorization server's metadata
+---@class operations.oauth.Server  the metadata of an authorization server that is used
 ---@field issuer string
 ---@field authorization_endpoint? string
 ---@field token_endpoint string
 ---@field registration_endpoint? string
 ---@field scopes? string[]
 ---@field auth_methods? string[]
----@field takes_metadata_urls boolean  knows client id metadata documents
----@field names_issuer boolean  says who it is in its authorization responses (RFC 9207)
----@field has_s256 boolean  takes PKCE with SHA-256
+---@field takes_metadata_urls boolean  supports client id metadata documents
+---@field names_issuer boolean  names itself in authorization responses (RFC 9207)
+---@field has_s256 boolean  supports PKCE with SHA-256
 
--- The strings of an array; nil when it is none.
+-- The strings of an array; nil when it is not one.
 local function strings(value)
   if type(value) ~= "table" or getmetatable(value) ~= json.array_mt then
     return nil
@@ -40,7 +40,7 @@ local function split(address)
   return address:match("^(%a[%w+.-]*://[^/?#]*)([^?#]*)")
 end
 
---- Where a server's metadata is when the server does not say: at its path, then at the root.
+--- Default locations of a server's metadata: at its path, then at the root.
 ---@param server string
 ---@return string[]
 function metadata.resource_urls(server)
@@ -49,7 +49,7 @@ function metadata.resource_urls(server)
   return (path == "" or path == "/") and { root } or { root .. path, root }
 end
 
---- Where an issuer's metadata is.
+--- Locations of an issuer's metadata.
 ---@param issuer string
 ---@return string[]
 function metadata.issuer_urls(issuer)
@@ -63,7 +63,7 @@ function metadata.issuer_urls(issuer)
   return urls
 end
 
--- The first document that is there; or nil, the error of what kept us from knowing, and what was tried.
+-- The first existing document; or nil, the error that left this unknown, and the addresses tried.
 local function first(urls, transport)
   local tried = {}
   for _, address in ipairs(urls) do
@@ -78,7 +78,7 @@ local function first(urls, transport)
   return nil, nil, table.concat(tried, ", ")
 end
 
---- Does a resource's name stand for the server: the same origin, and the server at its path or below?
+--- Does a resource's name cover the server: the same origin, and the server at its path or below?
 ---@param resource string
 ---@param server string
 ---@return boolean
@@ -93,7 +93,7 @@ function metadata.covers(resource, server)
   return b.path == path or b.path:sub(1, #path + 1) == path .. "/"
 end
 
--- The error in a resource's metadata; nil: none.
+-- The error in a resource's metadata, or nil.
 local function resource_problem(document, server)
   if type(document.resource) ~= "string" then
     return "it names no resource"
@@ -104,9 +104,9 @@ local function resource_problem(document, server)
   end
 end
 
---- Finds the authorization server of a server. One that publishes no metadata, as until 2025-03-26, is its own.
+--- Finds the authorization server of a server. A server without metadata is its own, as until 2025-03-26.
 ---@param server string  its URL
----@param named? string  where its challenge says that the metadata is
+---@param named? string  the metadata's location in its challenge
 ---@param transport operations.oauth.Transport
 ---@return operations.oauth.Resource?
 ---@return operations.Error? err
@@ -134,7 +134,7 @@ end
 
 local endpoints = { "authorization_endpoint", "token_endpoint", "registration_endpoint" }
 
--- The error in an authorization server's metadata; nil: none.
+-- The error in an authorization server's metadata, or nil.
 local function server_problem(document, issuer, transport)
   if document.issuer ~= issuer then
     return ("it is of another issuer, %s"):format(url.redact(tostring(document.issuer)))
@@ -180,7 +180,7 @@ function metadata.server(issuer, transport)
   }
 end
 
---- Where the keys of an authorization server are.
+--- The location of an authorization server's keys.
 ---@param issuer string
 ---@param transport operations.oauth.Transport
 ---@return string?

@@ -1,5 +1,5 @@
---- The options of this adapter's constructors: they are copied and checked; a wrong one is misuse and raises. One of
---- them is the store of tokens and registrations: two functions over keys and plain tables.
+--- Copies and checks the options of this adapter's constructors; a wrong option raises. One option is the store of
+--- tokens and registrations: two functions over keys and plain tables.
 local argument = require("operations.base.argument")
 local client = require("operations.oauth.client")
 local core = require("operations.core")
@@ -12,13 +12,13 @@ local url = require("operations.base.url")
 
 local options = {}
 
--- Stores
+-- Stores.
 
 ---@class operations.oauth.Store
 ---@field load fun(key: string): table?
----@field save fun(key: string, value: table?)  nil: forget it; raises when it cannot
+---@field save fun(key: string, value: table?)  nil: removes it; raises when it cannot
 
---- One that ends with the program.
+--- A store that lives as long as the program.
 ---@return operations.oauth.Store
 function options.memory_store()
   local values = {}
@@ -53,9 +53,9 @@ local function check(ok, message)
   end
 end
 
---- One that outlives the program: a file for each key, in a directory that only the user enters. Programs may share
---- it.
----@param directory string  made when it is not there
+--- A store that outlives the program: a file for each key, in a directory that only the user can enter. Programs may
+--- share it.
+---@param directory string  created if missing
 ---@return operations.oauth.Store
 function options.directory_store(directory)
   local function path_of(key)
@@ -77,18 +77,18 @@ function options.directory_store(directory)
   }
 end
 
--- Options
+-- Options.
 
 local transport = {
   http = "table", timeout = "number", ca_file = "string", proxy = "string or false", public_only = "boolean",
 }
 
---- Copies options and checks their names and types, those of the transport among them.
----@param name string  of the maker, for messages
+--- Copies options and checks their names and types, including those of the transport.
+---@param name string  of the constructor, for messages
 ---@param given any
----@param kinds table<string, string>  as of `argument.options`
+---@param kinds table<string, string>  as for `argument.options`
 ---@param needed string[]
----@param depth? integer  of calls between the maker and this
+---@param depth? integer  number of calls between the constructor and this function
 ---@return table copy
 function options.check(name, given, kinds, needed, depth)
   local level = 3 + (depth or 0)
@@ -104,7 +104,7 @@ function options.check(name, given, kinds, needed, depth)
   return members.merged(given)
 end
 
---- Scopes as one text.
+--- Scopes as a text.
 ---@param scope string|string[]|nil
 ---@return string?
 function options.scope(scope)
@@ -112,18 +112,18 @@ function options.scope(scope)
 end
 
 ---@class operations.oauth.AuthorizerOptions: operations.oauth.Transport
----@field open? fun(url: string): string|table|nil, operations.Error?  has the user log in at a URL and returns the URL
----  that the browser was sent back to, or its fields `{ code, state, iss }`; may wait
----@field redirect_uri? string  where the browser is sent back to; https, or http on this machine
----@field client? table|fun(issuer: string): table?, operations.Error?  a client that the authorization server knows:
----  `{ client_id, client_secret?, client_auth?, issuer? }`; with `issuer` it is shown to that one only
----@field client_metadata_url? string  https: the client's metadata document, and its name
----@field client_name? string  when it is registered; default "operations for Lua"
+---@field open? fun(url: string): string|table|nil, operations.Error?  lets the user log in at a URL and returns the URL
+---  that the browser was redirected to, or its fields `{ code, state, iss }`; may wait
+---@field redirect_uri? string  where the browser is redirected to; https, or http on this machine
+---@field client? table|fun(issuer: string): table?, operations.Error?  a client that the authorization server has
+---  registered: `{ client_id, client_secret?, client_auth?, issuer? }`; with `issuer` it is used with that one only
+---@field client_metadata_url? string  https URL of the client's metadata document, which is also its client_id
+---@field client_name? string  name for its registration; default "operations for Lua"
 ---@field client_uri? string
 ---@field grant? "authorization_code"|"client_credentials"|fun(asked: table): table?, operations.Error?  client
 ---  credentials: the program itself is the client, nobody logs in; a function is told `{ issuer, token_endpoint,
 ---  resource, scope }` and returns the fields of another grant, `{ grant_type, assertion, ... }`
----@field scope? string|string[]  what to ask for at first, instead of all that the server lists
+---@field scope? string|string[]  scopes to request first, instead of all that the server lists
 ---@field store? operations.oauth.Store  default: in memory
 
 local authorizer_kinds = {
@@ -151,7 +151,7 @@ local function problem_of(given)
   end
 end
 
---- Checks the options of an authorizer. Raises at the caller's caller what is of the wrong type.
+--- Checks the options of an authorizer. Wrong types raise at the caller's caller.
 ---@param given operations.oauth.AuthorizerOptions
 ---@return operations.oauth.AuthorizerOptions copy  ready for use
 ---@return string? problem

@@ -1,5 +1,5 @@
---- Finds the identity of a caller by its access token, for `authorize` of a server. Tokens are JWTs, whose signatures
---- and claims are checked here (RFC 9068, RFC 8725), or opaque ones, about which the authorization server is asked.
+--- Identifies a caller by its access token, for `authorize` of a server. Tokens are JWTs, whose signatures and claims
+--- are checked here (RFC 9068, RFC 8725), or opaque ones, which the authorization server checks.
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
@@ -14,21 +14,21 @@ local options = require("operations.oauth.options")
 local resource_server = {}
 
 ---@class operations.oauth.ResourceServerOptions: operations.oauth.Transport
----@field issuer string  of the authorization server, as its tokens name it
----@field audience string|string[]  what the tokens for this server are for: its URL or its name; one of several
----@field jwks_uri? string  where the issuer's keys are; default: its metadata says it
----@field jwks? table  those keys themselves: `{ keys = { ... } }`
----@field introspection? operations.oauth.IntrospectionOptions  ask about each token (RFC 7662), instead of keys;
----  `audience` may then be absent, for servers that do not say it
----@field algorithms? string[]  that are accepted; default: RS, PS and ES 256 to 512, and EdDSA
----@field typ? string  that tokens must have, such as "at+jwt"; default: "at+jwt", "JWT" or none
----@field scopes_claim? string|fun(claims: table): string|string[]|nil  where the scopes are; default: "scope", else
----  "scp"
----@field leeway? number  seconds by which clocks may differ, default 60
----@field resource? string  the URL of the server for clients that ask who gives tokens (RFC 9728); default: the
----  audience, where that is a URL
----@field scopes? string[]  that clients may ask for, told beside it
----@field authorization_endpoint? string  with `token_endpoint`: told in the OpenAPI document
+---@field issuer string  of the authorization server, as in its tokens
+---@field audience string|string[]  of tokens for this server: its URL or name, or a list of which one must match
+---@field jwks_uri? string  the URL of the issuer's keys; default: from its metadata
+---@field jwks? table  the keys themselves: `{ keys = { ... } }`
+---@field introspection? operations.oauth.IntrospectionOptions  asks about each token (RFC 7662) instead of using keys;
+---  `audience` may then be absent if the server does not return it
+---@field algorithms? string[]  accepted algorithms; default: RS, PS and ES 256 to 512, and EdDSA
+---@field typ? string  required type, such as "at+jwt"; default: "at+jwt", "JWT" or none
+---@field scopes_claim? string|fun(claims: table): string|string[]|nil  the claim with the scopes; default: "scope",
+---  else "scp"
+---@field leeway? number  seconds that clocks may differ, default 60
+---@field resource? string  the URL of the server, for clients that look for its authorization server (RFC 9728);
+---  default: the audience, if it is a URL
+---@field scopes? string[]  scopes that clients may request, published with it
+---@field authorization_endpoint? string  with `token_endpoint`: shown in the OpenAPI document
 ---@field token_endpoint? string
 
 local kinds = {
@@ -39,7 +39,7 @@ local kinds = {
 
 ---@class operations.oauth.ResourceServer  called with a request: `identity | nil, reason`
 ---@field issuer string
----@field metadata? operations.ResourceMetadata  what to_http and to_mcp tell clients
+---@field metadata? operations.ResourceMetadata  what to_http and to_mcp publish
 ---@field endpoints? { authorization: string, token: string }
 local ResourceServer = {}
 ResourceServer.__index = ResourceServer
@@ -78,7 +78,7 @@ local function introspect(self, token)
   return not flaw and claims or nil, flaw
 end
 
--- The token of a request; nil: there are no credentials; nil and what is wrong with those that there are.
+-- The token of a request; nil: no credentials; nil and the problem: invalid ones.
 local function token_of(request)
   local given = request.headers and request.headers.authorization
   if request.token or not given then
@@ -109,7 +109,7 @@ local function audiences_of(audience)
   return audience and members.set(type(audience) == "table" and audience or { audience })
 end
 
--- The error in options of the right types; nil: none.
+-- The error in options of the right types, or nil.
 local function flaw_of(given)
   local sources = 0
   for _, name in ipairs({ "jwks_uri", "jwks", "introspection" }) do
@@ -148,7 +148,7 @@ local function metadata_of(given)
   end
 end
 
--- Where tokens are judged: keys, or whom to ask.
+-- Selects how tokens are checked: by keys, or by asking the server.
 local function connect(self, given)
   local transport = { http = given.http, timeout = given.timeout or limits.jwks_timeout, ca_file = given.ca_file,
     proxy = given.proxy, public_only = given.public_only }
@@ -172,8 +172,8 @@ local function connect(self, given)
   end
 end
 
---- Makes the `authorize` of a server whose callers have tokens of an authorization server. The identity is
---- `{ id = sub, scopes, claims }`. Raises what is wrong with the options.
+--- Makes the `authorize` function of a server whose callers have tokens from an authorization server. The identity is
+--- `{ id = sub, scopes, claims }`. Wrong options raise.
 ---@param given operations.oauth.ResourceServerOptions
 ---@return operations.oauth.ResourceServer
 function resource_server.new(given)

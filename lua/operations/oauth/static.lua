@@ -1,5 +1,5 @@
---- Callers whose credentials are known beforehand: what `authorize` of a server takes. Credentials are found by their
---- digests, so that the time it takes says nothing about them.
+--- Callers with fixed credentials, for `authorize` of a server. Credentials are looked up by their digests, so that the
+--- time reveals nothing about them.
 local argument = require("operations.base.argument")
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
@@ -12,7 +12,7 @@ local function check(identity, name, level)
   end
 end
 
---- Makes the `authorize` of a server whose callers have tokens that the program knows.
+--- Makes the `authorize` function of a server whose callers have fixed tokens.
 ---@param tokens table<string, operations.Identity>  by token
 ---@return fun(request: operations.ServerRequest): operations.Identity?, string?
 function static.tokens(tokens)
@@ -41,7 +41,7 @@ end
 ---@field identity operations.Identity
 
 ---@class operations.oauth.Basic  called with a request: `identity | nil, reason`
----@field challenge string  of refusals: what WWW-Authenticate says
+---@field challenge string  for WWW-Authenticate of refusals
 ---@field scheme "basic"  of the OpenAPI document
 ---@field _identities table<string, operations.Identity>  by the digest of "user:password"
 local Basic = {}
@@ -65,7 +65,7 @@ local function is_text(value, unfit)
   return type(value) == "string" and value ~= "" and not value:find(unfit)
 end
 
--- What is wrong with a user, if anything (RFC 7617, 2).
+-- The error in a user, or nil (RFC 7617, 2).
 local function flaw_of(name, user)
   if not is_text(name, "[%c:]") then
     return ("a name without colons and control characters expected as key, got %s"):format(tostring(name))
@@ -74,10 +74,10 @@ local function flaw_of(name, user)
   end
 end
 
---- Makes the `authorize` of a server whose callers have names and passwords (Basic, RFC 7617), in UTF-8. Use it with
---- TLS only: the password is in every request.
+--- Makes the `authorize` function of a server whose callers have names and passwords (Basic, RFC 7617), in UTF-8. Use
+--- it only with TLS: every request has the password.
 ---@param users table<string, operations.oauth.User>  by name
----@param options? { realm: string? }  what the passwords are for, as browsers show it; default "operations"
+---@param options? { realm: string? }  shown by browsers that ask for the password; default "operations"
 ---@return operations.oauth.Basic
 function static.basic(users, options)
   argument.expect(users, "table", 1, "basic")

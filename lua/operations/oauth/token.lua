@@ -1,6 +1,6 @@
---- Tokens: one exchange at a token endpoint (RFC 6749, 4.1.3, 4.4.2, 5 and 6), and a source of them that needs nobody
---- at a browser: client credentials (4.4) or a refresh token (6). Its tokens are kept until shortly before they expire;
---- of callers at the same time one asks, all get it.
+--- Tokens: one exchange at a token endpoint (RFC 6749, 4.1.3, 4.4.2, 5 and 6), and a source of tokens that needs no
+--- user: client credentials (4.4) or a refresh token (6). Tokens are kept until shortly before they expire; concurrent
+--- callers share one request.
 local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
@@ -13,14 +13,14 @@ local url = require("operations.base.url")
 
 local token = {}
 
--- Exchange
+-- Exchange.
 
 ---@class operations.oauth.Token
 ---@field access_token string
----@field expires_at? integer  ms since the epoch; nil when the server did not say
+---@field expires_at? integer  ms since the epoch; nil if unknown
 ---@field lifetime? number  ms
 ---@field refresh_token? string
----@field scope? string  what was granted; when the server said nothing, what was asked for
+---@field scope? string  granted scopes; the requested ones if the server did not say
 
 -- The answer's `expires_in`, in ms; some servers send a string.
 local function lifetime_of(answer)
@@ -32,7 +32,7 @@ local function is_text(value)
   return type(value) == "string" and value ~= ""
 end
 
--- The error in a successful answer; nil: none.
+-- The error in a successful answer, or nil.
 local function problem_of(answer)
   local access_token, kind = answer.access_token, answer.token_type
   if not is_text(access_token) then
@@ -60,7 +60,7 @@ local public = {
   subject_token_type = true, requested_token_type = true, client_assertion_type = true,
 }
 
--- The values that no error may repeat.
+-- The values that errors must not show.
 local function secrets_of(who, fields)
   local list = {}
   secrets.add(list, who.client_secret)
@@ -72,19 +72,19 @@ local function secrets_of(who, fields)
   return list
 end
 
---- Asks for a token.
+--- Requests a token.
 ---@param address string  the token endpoint
 ---@param who operations.oauth.Client
----@param fields table<string, string|string[]>  `grant_type` and what belongs to it
+---@param fields table<string, string|string[]>  `grant_type` and its fields
 ---@param transport operations.oauth.Transport
 ---@return operations.oauth.Token?
----@return operations.Error? err  `details.kind` is "oauth" for what the server said, with its `details.error` such as
----  "invalid_grant"; else that of the HTTP client
+---@return operations.Error? err  `details.kind` is "oauth" for a refusal of the server, with its `details.error` such
+---  as "invalid_grant"; else that of the HTTP client
 function token.request(address, who, fields, transport)
   local headers, sent = {}, members.merged(fields)
   local ok, err = client.authenticate(who, sent, headers)
   if not ok then
-    return nil, err or endpoint.failure("the client's own proof failed")
+    return nil, err or endpoint.failure("the client's proof failed")
   end
   local answer
   answer, err = endpoint.post_form(address, transport, sent, { headers = headers, secrets = secrets_of(who, sent) })
@@ -98,15 +98,15 @@ function token.request(address, who, fields, transport)
   return token_of(answer, fields)
 end
 
--- Source
+-- Source.
 
 ---@class operations.oauth.TokenOptions: operations.oauth.Client, operations.oauth.Transport
 ---@field token_endpoint string  https, or http on this machine
 ---@field refresh_token? string  the grant; client credentials when absent
 ---@field scope? string|string[]
----@field resource? string|string[]  whom the token is for (RFC 8707)
----@field params? table<string, string>  further fields that the server wants, such as `audience`
----@field on_token? fun(token: operations.oauth.Token)  told of every new one: a refresh token may have been replaced
+---@field resource? string|string[]  the audience of the token (RFC 8707)
+---@field params? table<string, string>  further fields of the request, such as `audience`
+---@field on_token? fun(token: operations.oauth.Token)  called with every new token: its refresh token may be new
 
 ---@class operations.oauth.TokenSource
 ---@field _options operations.oauth.TokenOptions
@@ -122,7 +122,7 @@ local kinds = {
   on_token = "function",
 }
 
---- Is the token good for a request that is sent now?
+--- Is the token valid for a request that is sent now?
 ---@param held operations.oauth.Token
 ---@return boolean
 function token.is_fresh(held)
@@ -165,8 +165,8 @@ local function ask(self)
   return fresh
 end
 
---- An access token that is good now; waits for one when there is none.
----@return string? access_token  goes into `Authorization: Bearer`
+--- A valid access token; waits for a new one if necessary.
+---@return string? access_token  for `Authorization: Bearer`
 ---@return operations.Error? err
 function Source:get()
   local held, err = good_token(self), nil
@@ -178,7 +178,7 @@ function Source:get()
   return held and held.access_token, err
 end
 
---- A server did not accept this token: `get` asks for another, unless it has one already.
+--- The server rejected this token: `get` requests another one, unless it already has one.
 ---@param access_token string
 function Source:refuse(access_token)
   if self._token and self._token.access_token == access_token then
@@ -186,7 +186,7 @@ function Source:refuse(access_token)
   end
 end
 
---- Makes a source of tokens. Misuse of the options raises; nothing is sent before `get`.
+--- Makes a source of tokens. Wrong options raise; nothing is sent before `get`.
 ---@param given operations.oauth.TokenOptions
 ---@return operations.oauth.TokenSource
 function token.source(given)

@@ -9,14 +9,14 @@ local kinds = {
   key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
 }
 
---- The kinds of all options: those of an address, and further ones.
+--- The kinds of all options: those of an address, and additional ones.
 ---@param further table<string, string>
 ---@return table<string, string>
 function address.with(further)
   return members.merged(kinds, further)
 end
 
---- Reads a URL; raises for what is none, as `redis` which was called by the program.
+--- Reads a URL; an invalid one raises at the program's call of `redis`.
 ---@param url string
 ---@param options table
 ---@return operations.RedisAddress

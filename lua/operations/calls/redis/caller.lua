@@ -1,5 +1,5 @@
---- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
---- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
+--- The caller's side of mode `reliable`: keeps each call until its outcome arrives, and submits running calls again
+--- after a lost connection. Submitting twice runs it once: a call is identified by its id.
 local call_event = require("operations.calls.event")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -13,28 +13,28 @@ local redis_caller = {}
 
 ---@class operations.RedisCall
 ---@field payload table  of its call.requested
----@field named? boolean  the caller gave its id: another may ask for the same
----@field sent? boolean  it may be known to Redis
----@field again? boolean  it was when it was asked for last
+---@field named? boolean  the caller gave its id: another may use the same one
+---@field sent? boolean  Redis may have it
+---@field again? boolean  Redis may have had it at the last submission
 ---@field text? string  the payload
----@field accepted? boolean  it is in the queue
----@field shared? boolean  another caller has asked for it, too, and will be answered
+---@field accepted? boolean  Redis has queued it
+---@field shared? boolean  another caller submitted it too and gets the answer
 ---@field begun number  ms
----@field asked number  ms, when Redis was asked for it
----@field timer? fun()  until it is sent again, as nobody is known to serve it
----@field given_up? string  the event that takes it back, once it is known where it is
+---@field asked number  ms, when it was submitted
+---@field timer? fun()  until it is submitted again, as no process is known to serve it
+---@field given_up? string  the abort event, sent once its place is known
 
 ---@class operations.RedisCaller
 local Caller = {}
 Caller.__index = Caller
 
-local UNKNOWN = "its outcome is none that can be understood"
+local UNKNOWN = "its outcome is invalid"
 
 local answered
 
 local function nothing() end
 
--- Whom outcomes are said to come from.
+-- The sender in events made from outcomes.
 local somebody = {}
 
 ---@param shared operations.RedisShared
@@ -57,14 +57,14 @@ function redis_caller.new(shared)
   return self
 end
 
---- Is a call under way?
+--- Is a call running?
 ---@param id string
 ---@return boolean
 function Caller:knows(id)
   return self._calls[id] ~= nil
 end
 
--- Its record is of no use any more.
+-- Its record is no longer needed.
 local function forget_record(self, id)
   local ended = self._ended
   ended[#ended + 1] = self._shared.keys:record(id)
@@ -77,7 +77,7 @@ local function forget_record(self, id)
   end
 end
 
---- Sends what was gathered, drops the records of what has ended.
+--- Sends the gathered commands, removes the records of ended calls.
 function Caller:tidy()
   self._submissions:flush()
   local ended = self._ended
@@ -96,7 +96,7 @@ local function drop(self, id)
   end
 end
 
---- Takes an outcome, if it is one of a call from here.
+--- Takes an outcome if it belongs to a call made here.
 ---@param name string
 ---@param payload table
 ---@param event table
@@ -114,7 +114,7 @@ function Caller:take(name, payload, event)
   return true
 end
 
-local again = { BUSY = true, UNAVAILABLE = true } -- makes sense
+local again = { BUSY = true, UNAVAILABLE = true } -- retryable
 
 local function fail(self, id, code, message, may_have_run)
   self._calls[id] = nil
@@ -122,7 +122,7 @@ local function fail(self, id, code, message, may_have_run)
     retryable = again[code] or false, mayHaveRun = may_have_run }, somebody)
 end
 
---- Redis refuses us, and will: nothing is waited for any more.
+--- Redis refuses us permanently: fails all calls.
 ---@param err operations.Error
 function Caller:refuse(err)
   for id, call in pairs(self._calls) do
@@ -134,20 +134,20 @@ end
 
 local post
 
--- Nobody ever served it; somebody may be about to.
+-- No process has ever served the operation; one may announce itself soon.
 local function unknown(self, call)
   local id = call.payload.requestId
   call.sent = false
   if core.now() < call.begun + limits.discovery then
     self._shared.presence:ask()
-    call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when nobody holds it
+    call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when it is collected
       if self._calls[id] == call then
         post(self, call)
       end
     end)
     return
   end
-  fail(self, id, "UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(call.payload.operationId), false)
+  fail(self, id, "UNAVAILABLE", ("no process on this Redis serves '%s'"):format(call.payload.operationId), false)
 end
 
 local function take_back(self, call)
@@ -160,7 +160,7 @@ local function is_lost(err)
   return err ~= nil and err.code == "TRANSPORT_LOST"
 end
 
--- Nobody waited any more when Redis answered.
+-- The call had ended before Redis answered.
 local function too_late(self, call, reply, err)
   if reply then
     take_back(self, call)
@@ -187,13 +187,13 @@ local function understood(self, call, reply)
   end
 end
 
--- Redis answers with where the call is, or what became of it.
+-- Redis answers with the state of the call, or its outcome.
 function answered(self, call, reply, err)
   local id = call.payload.requestId
   if call.given_up then
     too_late(self, call, reply, err)
-  elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for after the next connect
-    if err and refusals.lasts(err) then -- Redis has it only from before
+  elseif self._calls[id] ~= call or is_lost(err) then -- it is submitted again after the next connection
+    if err and refusals.lasts(err) then -- Redis may have it from an earlier submission
       call.sent = call.again
     end
   elseif err then
@@ -216,8 +216,8 @@ function post(self, call)
   return true
 end
 
-local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
---- Asks for a call; when there is no connection, as soon as there is one.
+local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for a literal `nil`
+--- Submits a call; without a connection, as soon as there is one.
 ---@param payload table
 ---@param named? boolean
 ---@return boolean? ok
@@ -225,7 +225,7 @@ local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` 
 function Caller:submit(payload, named)
   local id = payload.requestId
   local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    text = unset, accepted = unset, shared = unset, timer = unset, given_up = unset } -- room for what comes
+    text = unset, accepted = unset, shared = unset, timer = unset, given_up = unset } -- reserves the fields set later
   self._calls[id] = call
   local ok, err
   if self._shared.link.connected then
@@ -242,7 +242,7 @@ function Caller:submit(payload, named)
   return true
 end
 
---- Reconnected: asks for the outcomes of all calls under way.
+--- Called after a reconnection: asks for the outcomes of all running calls.
 function Caller:resume()
   local forgotten = self._forgotten
   self._forgotten = {}
@@ -254,7 +254,7 @@ function Caller:resume()
   end
 end
 
--- Asks for the outcome of a call without events for long.
+-- Asks for the outcome of a call without events for a long time.
 local function check(self, call)
   call.asked = core.now()
   self._shared.link:post(function(reply, err)
@@ -268,7 +268,7 @@ local function check(self, call)
   end, "GET", self._shared.keys:record(call.payload.requestId))
 end
 
---- Looks after calls that nothing was heard of for long, and those whose answer goes to another caller.
+--- Checks calls without events for a long time, and those whose answer goes to another caller.
 function Caller:check()
   local now = core.now()
   for _, call in pairs(self._calls) do
@@ -278,7 +278,7 @@ function Caller:check()
   end
 end
 
---- Nobody waits for it any more: takes it back, wherever it is.
+--- The call is no longer wanted: takes it back, wherever it is.
 ---@param payload table  of its call.aborted
 function Caller:abort(payload)
   local id = payload.requestId
@@ -293,11 +293,11 @@ function Caller:abort(payload)
   end
 end
 
---- Takes back what is under way.
+--- Takes running calls back.
 function Caller:close()
   self:tidy()
   for id, call in pairs(self._calls) do
-    call.accepted = true -- at least it will be, before it is taken back
+    call.accepted = true -- it will be queued before it is taken back
     self:abort(call_event.aborted(id, "the caller has left"))
   end
 end

@@ -1,20 +1,20 @@
---- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
---- to its caller. Events of one turn for the same process are sent as one message, which costs less.
+--- Mode `fast`: a request is published to one process that serves the operation, at most once; its events are published
+--- to the caller. Events of one turn for the same process are sent as one message, which is cheaper.
 local call_event = require("operations.calls.event")
 local errors = require("operations.base.error")
 local task = require("operations.task")
 
-local MOST = 4096 -- bytes that wait for more
+local MOST = 4096 -- bytes gathered in one message
 
 local redis_fast = {
-  slack = 2 * MOST, -- by how many bytes a message of several events may be longer than an event
+  slack = 2 * MOST, -- bytes by which a message of several events may exceed an event
 }
 
--- Events on their way to a node, as JSON.
+-- Events for a node, as JSON.
 ---@class operations.RedisMessage
 ---@field node operations.RedisNode
 ---@field bytes integer
----@field requests? table[]  the payloads of those that are requests
+---@field requests? table[]  the payloads of the requests among them
 
 ---@class operations.RedisFast
 local Fast = {}
@@ -22,7 +22,7 @@ Fast.__index = Fast
 
 local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
 
--- `streams`: it is known to be a subscription, also when its events are not numbered.
+-- `streams`: it is known to be a subscription, even if its events are not numbered.
 local function is_end(name, payload, streams)
   return ends[name] or name == "call.responded" and payload.seq == nil and not streams
 end
@@ -33,7 +33,7 @@ local function peer_of(self, node)
     peer = { node = node, vouches = self._shared.vouches }
     node.peer = peer
   end
-  peer.announced = peer.announced or node.version >= 0 -- by its hello
+  peer.announced = peer.announced or node.version >= 0 -- known from its announcement
   return peer
 end
 
@@ -44,7 +44,7 @@ local function encode(shared, name, payload)
   return shared.presence:encode(name, payload, shared.max_message)
 end
 
--- Of the operation whose spec somebody asks for, one that serves it is asked.
+-- A request for a spec goes to a process that serves the operation.
 local function operation_of(payload)
   local id, input = payload.operationId, payload.input
   if id == "services.schema" and type(input) == "table" and type(input.operationId) == "string" then
@@ -58,14 +58,14 @@ local function nothing() end
 local function publish(self, message)
   local shared = self._shared
   local channel = shared.presence:channel(message.node.id)
-  for i = 1, shared.signature.secret and #message or 0 do -- numbered in the order that they are sent in
+  for i = 1, shared.signature.secret and #message or 0 do -- messages are numbered in the order of sending
     message[i] = shared.signature:seal(channel, message[i], true)
   end
   shared.link:publish(channel, table.concat(message, "\n"),
     message.requests and self._published or nothing, message)
 end
 
---- Sends what was gathered.
+--- Sends the gathered events.
 function Fast:flush()
   local gathered = self._gathered
   self._gathered = {}
@@ -74,7 +74,7 @@ function Fast:flush()
   end
 end
 
--- Adds an event to what goes to a node when what runs now, and all that is ready to run, has had its turn.
+-- Adds an event to the message for a node, which is sent when all ready tasks have run.
 local function gather(self, node, text, request)
   local gathered = self._gathered
   local message = gathered[node]
@@ -114,12 +114,12 @@ function Fast:send_on(payload)
   return text ~= nil
 end
 
--- Until a node says what it offers, it is sent no further request.
+-- Sends a node no more requests until it announces what it serves.
 local function avoid(node)
   node.offers, node.version = {}, -1
 end
 
--- Nobody received these requests.
+-- No process received these requests.
 local function reassign(self, message)
   local nodes, node = self._shared.presence.nodes, message.node
   for _, payload in ipairs(message.requests) do
@@ -129,7 +129,7 @@ local function reassign(self, message)
       if not self:send_on(payload) then
         self._shared.receiver.deliver("call.error", { requestId = payload.requestId, code = "UNAVAILABLE",
           retryable = true, mayHaveRun = false,
-          message = ("nobody on this Redis serves '%s' any more"):format(operation_of(payload)) }, {})
+          message = ("no process on this Redis serves '%s' any more"):format(operation_of(payload)) }, {})
       end
     end
   end
@@ -147,7 +147,7 @@ function redis_fast.new(shared)
   return self
 end
 
--- A node that is about to leave refused a request: it is sent to another one, if there is one.
+-- Sends a request that a stopping node refused to another node, if there is one.
 local function is_sent_on(self, event, payload, node)
   if event.type == "call.error" and payload.code == "DRAINING" and payload.mayHaveRun == false then
     avoid(node)
@@ -156,7 +156,7 @@ local function is_sent_on(self, event, payload, node)
   return false
 end
 
--- Only what is served, and by whom it was asked for, may be aborted by them.
+-- Only running requests may be aborted, and only by their callers.
 local function take_request(self, event, node, id)
   local before = node.serving[id]
   node.serving[id] = true
@@ -165,7 +165,7 @@ local function take_request(self, event, node, id)
   end
 end
 
---- Takes an event that came.
+--- Takes an event that arrived.
 ---@param event table
 ---@param payload table
 function Fast:take(event, payload)
@@ -177,7 +177,7 @@ function Fast:take(event, payload)
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._shared.receiver.event(false, {}) -- an answer from a peer that the call was not sent to
+      return self._shared.receiver.event(false, {}) -- an answer from a peer that did not get the call
     elseif is_sent_on(self, event, payload, node) then
       return
     elseif is_end(event.type, payload, nodes:streams(id)) then
@@ -187,7 +187,7 @@ function Fast:take(event, payload)
   self._shared.receiver.event(event, peer_of(self, node))
 end
 
---- Makes a request; waits a moment for somebody who serves the operation.
+--- Makes a request; waits a moment for a process that serves the operation.
 ---@param payload table
 ---@return boolean? ok
 ---@return operations.Error? err
@@ -204,17 +204,17 @@ function Fast:request(payload)
     return nil, self._shared.subscriber:unconnected()
   elseif not node then
     return nil, call_event.error({ code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
-      message = ("nobody on this Redis serves '%s'%s"):format(operation, self._shared.signature.missing
+      message = ("no process on this Redis serves '%s'%s"):format(operation, self._shared.signature.missing
         and "; there are processes that sign what they send (the option 'secret')" or "") })
   end
   assign(self, node, payload, text)
   return true
 end
 
---- Sends an event of a request that is under way.
+--- Sends an event of a running request.
 ---@param name string
 ---@param payload table
----@param peer? operations.Peer  who made it; else it is ours
+---@param peer? operations.Peer  its caller; nil: this process
 ---@return boolean? ok
 ---@return operations.Error? err
 function Fast:send(name, payload, peer)

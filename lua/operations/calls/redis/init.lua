@@ -1,6 +1,6 @@
---- Processes that share a Redis find each other through it and call what the others serve. In mode `fast` a request
---- goes to one that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker has ended
---- it: run at least once, with exactly one outcome. Subscriptions are carried as in mode `fast`.
+--- Processes that share a Redis find each other through it and call each other's operations. In mode `fast` a request
+--- goes to one process that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker
+--- has finished it: it runs at least once, with exactly one outcome. Subscriptions always use mode `fast`.
 local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local callers = require("operations.calls.redis.caller")
@@ -21,26 +21,26 @@ local redis = {}
 ---@class operations.RedisOptions : operations.StreamOptions
 ---@field mode? "fast"|"reliable"  default "fast"
 ---@field prefix? string  of all channels and keys, default "ops"
----@field vouches? boolean  believe the identities in requests: every client that may publish is trusted
+---@field vouches? boolean  trust the identities in requests: every client that may publish is trusted
 ---@field user? string  instead of the URL's
 ---@field password? string
----@field secret? string  from 16 bytes on, shared by all: what they send is signed by it, and nothing else is taken
+---@field secret? string  at least 16 bytes, shared by all: messages are signed with it, and others are refused
 ---@field max_message? integer  bytes of a request or an answer, default 16 MiB
----@field proxy? string  URL; default: none, whatever the environment says
----@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
+---@field proxy? string  URL; default: none, also if the environment names one
+---@field lease? number  ms, `reliable`: a worker silent for this long loses its requests; default 5,000
 ---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
----@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
----@field retention? number  ms, `reliable`: how long an outcome is kept that nobody has taken, default 10 minutes
+---@field max_queue? integer  `reliable`: requests for one operation, default 10,000; further ones are refused
+---@field retention? number  ms, `reliable`: how long an outcome is kept that was not fetched, default 10 minutes
 
--- The state that the parts of a transport share.
+-- The state shared by the parts of a transport.
 ---@class operations.RedisShared
----@field link operations.RedisLink  for all but reading
+---@field link operations.RedisLink  for everything except reading
 ---@field subscriber operations.RedisLink
 ---@field address operations.RedisAddress
 ---@field keys operations.RedisKeys
 ---@field presence operations.RedisPresence
 ---@field signature operations.RedisSignature
----@field receiver operations.Receiver  once there is one
+---@field receiver operations.Receiver  set when it is opened
 ---@field vouches? boolean
 ---@field lease number  ms
 ---@field attempts integer
@@ -49,7 +49,7 @@ local redis = {}
 ---@field max_message integer
 
 ---@class operations.Redis : operations.Transport
----@field id string  this process, as others see it
+---@field id string  of this process
 local Redis = members.merged(letters)
 Redis.__index = Redis
 
@@ -100,12 +100,12 @@ local function on_line(self, channel, line, message)
     refuse(self)
   elseif channel == self._presence.common then
     on_news(self, channel, line, message)
-  elseif self._fast and not self._closed then -- else nobody listens
+  elseif self._fast and not self._closed then -- otherwise there is no receiver
     on_event(self, channel, line, message)
   end
 end
 
--- Events that come together are a line each.
+-- Events in one message are separated by newlines.
 local function on_message(self, channel, bytes)
   if #bytes > self._shared.max_message + fasts.slack then
     return refuse(self)
@@ -118,7 +118,7 @@ local function on_message(self, channel, bytes)
   until not following
 end
 
--- Queued requests outlive a connection.
+-- Queued requests survive a connection.
 local function keeps(self)
   local caller, worker = self._caller, self._worker
   return caller and function(id)
@@ -126,7 +126,7 @@ local function keeps(self)
   end
 end
 
--- Entries' ids are of Redis' clock: how far is it before ours?
+-- Entry ids use Redis' clock: measures its difference from ours.
 local function read_clock(self)
   local asked = core.now()
   self._commands:post(function(reply)
@@ -169,14 +169,14 @@ function Redis:open(receiver)
   self._presence:begin(self._commands, receiver, events)
 end
 
---- The receiver has been told what is served.
+--- Called when the receiver knows what is served.
 function Redis:serves()
   self._presence:hello()
 end
 
 function Redis:send(name, payload, peer, named)
   if name == "call.requested" then
-    -- Subscriptions and the discovery of services are of mode `fast` in any case.
+    -- Subscriptions and the discovery of services always use mode `fast`.
     if self._caller and payload.credit == nil and not payload.operationId:find("^services%.") then
       return self._caller:submit(payload, named)
     end
@@ -190,7 +190,7 @@ function Redis:send(name, payload, peer, named)
   return self._fast:send(name, payload, peer)
 end
 
---- Waits until Redis has what was sent.
+--- Waits until Redis has got what was sent.
 ---@return operations.Error? err
 function Redis:settle()
   self._fast:flush()
@@ -198,13 +198,13 @@ function Redis:settle()
   return err
 end
 
---- The ids of all that is served on this Redis, as far as it is known here.
+--- The ids of all operations served on this Redis, as far as known here.
 ---@return string[]
 function Redis:offered()
   return self._presence.nodes:offered()
 end
 
---- Says that this process leaves, and ends its connections.
+--- Announces that this process stops, and ends its connections.
 function Redis:close()
   if self._closed then
     return
@@ -226,7 +226,7 @@ function Redis:close()
   end, "PING")
 end
 
--- Both connections were made again.
+-- Called when both connections were re-established.
 local function resume(self)
   self._presence:announce()
   if self._worker then
@@ -237,7 +237,7 @@ local function resume(self)
   self._receiver.ready()
 end
 
---- Connects to Redis; waits for it. The transport is for one call map, which may call, serve, or both.
+--- Connects to Redis and waits for the connection. The transport is for one call map, which may call, serve, or both.
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
 ---@param options? operations.RedisOptions
 ---@return operations.Redis?

@@ -1,4 +1,4 @@
---- The dead letters of mode `reliable`, requests that no worker survived: what there is, and what is to become of it.
+--- The dead letters of mode `reliable`, requests that no worker survived: lists, revives and removes them.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local json = require("operations.base.json")
@@ -9,16 +9,16 @@ local scripts = require("operations.calls.redis.scripts")
 ---@class operations.Redis
 local redis_letters = {}
 
-local LISTED = 100 -- unless said
+local LISTED = 100 -- the default limit
 
 ---@class operations.DeadLetter
 ---@field id string  of the letter
 ---@field operation string
 ---@field requestId string  of the call
----@field attempts integer  how many workers lost it
+---@field attempts integer  the number of workers that lost it
 ---@field buried integer  ms since the epoch
 ---@field input any
----@field payload? table  the whole request, as it came
+---@field payload? table  the whole request
 
 local function letter_of(operation, entry)
   local fields = {}
@@ -34,7 +34,7 @@ local function letter_of(operation, entry)
     buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload }
 end
 
---- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest come first.
+--- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest first.
 ---@param operation? string
 ---@param options? { limit?: integer }  default 100
 ---@return operations.DeadLetter[]?
@@ -70,20 +70,20 @@ function redis_letters:dead_letters(operation, options)
   return list
 end
 
--- Sends a script that is told the operation; an answer of it.
+-- Runs a script that gets the operation; returns its answer.
 local function run(shared, script, operation, keys, words)
   local first = { shared.keys:dead(operation), shared.keys:dead_operations() }
   return script:call(shared.link, 2 + #keys, members.joined(first, keys, { operation }, words))
 end
 
--- Those for which there is no room stay what they are.
+-- Letters without room in the queue stay dead letters.
 local function full(shared, operation)
   return call_event.error({ code = "BUSY", details = {}, retryable = true,
     message = ("%d requests for '%s' are queued, no more are accepted"):format(shared.max_queue, operation) })
 end
 
--- Those from one id to another, as many as fit in one step: how many there were, why no more of them were, and the last
--- one's id.
+-- Revives the letters between two ids, as many as fit in one step: returns their number, why there were no more, and
+-- the last one's id.
 local function revive_batch(shared, operation, from, to)
   local entries, err = shared.link:call("XRANGE", shared.keys:dead(operation), from, to, "COUNT", limits.redis_batch)
   if not entries or #entries == 0 then
@@ -104,7 +104,7 @@ local function revive_batch(shared, operation, from, to)
   return reply[1], reply[2] == 1 and full(shared, operation) or nil, entries[#entries][1]
 end
 
--- The operation, and the letter's id where it is about one; misuse is told of two levels up.
+-- The operation, and the id of a single letter; misuse raises two levels up.
 local function subject(what, name)
   if type(what) == "string" then
     return what
@@ -114,16 +114,16 @@ local function subject(what, name)
   error(("bad argument #1 to '%s' (an operation's id or a letter expected, got %s)"):format(name, type(what)), 3)
 end
 
--- The id of the newest; what dies again meanwhile is not revived for ever.
+-- The id of the newest letter; letters that die again meanwhile are not revived.
 local function newest_of(shared, operation)
   local entries, err = shared.link:call("XREVRANGE", shared.keys:dead(operation), "+", "-", "COUNT", 1)
   return entries and entries[1] and entries[1][1], err
 end
 
---- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
---- A caller that asks by the same `requestId` gets the new outcome. Letters that the queue has no room for stay.
+--- Queues the dead letters of an operation, or one letter, again, with all attempts and their full time. A caller that
+--- uses the same `requestId` gets the new outcome. Letters without room in the queue stay.
 ---@param what string|operations.DeadLetter  the operation, or a letter
----@return integer? count  how many there were
+---@return integer? count  the number of revived letters
 ---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
 function redis_letters:revive_dead_letters(what)
   local shared = self._shared
@@ -151,9 +151,9 @@ function redis_letters:revive_dead_letters(what)
   return total
 end
 
---- Forgets the dead letters of an operation, or one of them.
+--- Removes the dead letters of an operation, or one letter.
 ---@param what string|operations.DeadLetter  the operation, or a letter
----@return integer? count  how many there were
+---@return integer? count  the number of removed letters
 ---@return operations.Error? err
 function redis_letters:drop_dead_letters(what)
   local operation, id = subject(what, "drop_dead_letters")

@@ -1,5 +1,5 @@
---- One connection to Redis, made again when it is lost: commands are pipelined, each has its answer, and what
---- is published comes to whoever subscribed. It has exactly one owner.
+--- One connection to Redis, re-established when it is lost: commands are pipelined, each has its answer; published
+--- messages are passed to the subscriber. A link has exactly one owner.
 local backoff = require("operations.base.backoff")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -15,7 +15,7 @@ local redis_link = {}
 
 ---@class operations.RedisLink
 ---@field connected boolean
----@field outage operations.Error  why it is not connected, or was not when it was last not
+---@field outage operations.Error  the reason of the current or last outage
 local Link = {}
 Link.__index = Link
 
@@ -25,7 +25,7 @@ local function failure(kind, message)
   return err
 end
 
--- Takes note of why it is not connected, and of how long Redis itself has refused us.
+-- Records why it is not connected, and for how long Redis itself has refused us.
 local function note(self, err)
   self.outage = err
   self._refused = refusals.lasts(err) and (self._refused or core.now()) or nil
@@ -58,7 +58,7 @@ local function lost(self, err)
   end
 end
 
--- Handles a reply on a link that subscribes; true where it ends the answer to a command.
+-- Handles a reply on a subscribing link; true when it ends the answer to a command.
 local pushed = {}
 
 function pushed.message(self, reply)
@@ -79,9 +79,9 @@ local function take(self, reply)
     return
   end
   local first = self._first
-  if first > self._last then -- from now on, every answer would be taken for that of another command
+  if first > self._last then -- later answers would be assigned to the wrong commands
     return lost(self, not plain and reply.err and refusals.error(reply.err)
-      or failure("protocol", "Redis answered what it was not asked"))
+      or failure("protocol", "Redis sent an answer without a command"))
   end
   local waiting, subject = self._waiting[first], self._subjects[first]
   self._waiting[first], self._subjects[first] = nil, nil
@@ -118,16 +118,16 @@ local function on_bytes(self, stream, bytes, err)
   if not replies then
     return lost(self, failure("protocol", "not an answer of Redis: " .. problem))
   end
-  -- One of another kind than its command has must end the connection, not the program.
+  -- A reply of an unexpected kind must end the connection, not the program.
   local ok, raised = pcall(take_all, self, stream, replies)
   if not ok and stream == self._stream then
-    lost(self, failure("protocol", "an answer of Redis makes no sense: " .. tostring(raised)))
+    lost(self, failure("protocol", "an unexpected answer of Redis: " .. tostring(raised)))
   end
 end
 
 local function nothing() end
 
--- Asks whether Redis is there; it is not after three times without a byte.
+-- Tests the connection; it is lost after three intervals without a byte.
 local function watch(self)
   self._stop_watching = scheduler.host().timer(limits.redis_silence, function()
     if self._silent >= 3 then
@@ -135,7 +135,7 @@ local function watch(self)
     end
     self._silent = self._silent + 1
     watch(self)
-    if self._unconfirmed then -- has asked to subscribe: what answers is pushed
+    if self._unconfirmed then -- subscribing: replies are pushed
       self._stream:offer(resp.command("PING"), true)
     else
       self:post(nothing, "PING")
@@ -147,7 +147,7 @@ local function send(self, bytes, fn, subject)
   local stream, last = self._stream, self._last + 1
   if not stream then
     return fn(nil, self:unconnected(), subject)
-  elseif self._first == last then -- nothing waits: the places are used again
+  elseif self._first == last then -- no command waits: reuses the places
     self._first, last = 1, 1
   end
   self._last, self._waiting[last], self._subjects[last] = last, fn, subject
@@ -168,20 +168,20 @@ function Link:unconnected()
   return err
 end
 
---- The error with which Redis has refused us for so long that waiting is of no use.
+--- The error when Redis has refused us for so long that waiting is useless.
 ---@return operations.Error?
 function Link:refusal()
   return self._refused and core.now() - self._refused >= limits.redis_patience and self.outage or nil
 end
 
---- Sends a command; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
+--- Sends a command; calls `fn(reply)` or `fn(nil, err)` with its answer; `fn` must not wait.
 ---@param fn fun(reply: any, err: operations.Error?)
 ---@param ... string|number
 function Link:post(fn, ...)
   send(self, resp.command(...), fn)
 end
 
---- Publishes; `fn(receivers, nil, subject)` or `fn(nil, err, subject)` is called with the answer and must not wait.
+--- Publishes; calls `fn(receivers, nil, subject)` or `fn(nil, err, subject)` with the answer; `fn` must not wait.
 ---@param channel string
 ---@param bytes string
 ---@param fn fun(receivers: integer?, err: operations.Error?, subject: any)
@@ -205,14 +205,14 @@ function Link:call(...)
   return reply, err
 end
 
--- Is it this node of a cluster that has our keys, and takes writes where we write? Who may use no keys at all is
--- content with any.
+-- Does this node of a cluster have our keys, and accept writes if we write? A user without access to keys accepts any
+-- node.
 local function has_key(self, key)
   local _, err = self:call(self._address.writes and "UNLINK" or "GET", key)
   return err == nil or err.code == "ACCESS_DENIED" or nil, err
 end
 
--- Connects to a node, says who we are; true, or nil and why.
+-- Connects to a node and authenticates; true, or nil and the reason.
 local function connect_to(self, at)
   local stream, err = streams.connect(at.host, at.port, at)
   if not stream then
@@ -231,7 +231,7 @@ local function connect_to(self, at)
     ok, err = self:call("SELECT", at.database)
   end
   if ok then
-    ok, err = self:call("PING") -- it may be there and not be ready
+    ok, err = self:call("PING") -- it may accept connections before it is ready
   end
   if ok and at.key then
     ok, err = has_key(self, at.key)
@@ -251,9 +251,9 @@ local function connect_to(self, at)
   return true
 end
 
-local HOPS = 4 -- of a cluster that is being changed
+local HOPS = 4 -- redirections in a cluster that is being reconfigured
 
--- The same, wherever in a cluster the keys are.
+-- Connects, following a cluster's redirections to the node with our keys.
 local function connect(self)
   local at = self._address
   local ok, err = connect_to(self, at)
@@ -301,7 +301,7 @@ local function keep(self)
     if ok then
       await_loss(self)
     end
-    -- One that is lost again at once is no better than none.
+    -- A connection lost at once counts as another failure.
     failures = core.now() - since < limits.reconnect_max_delay and failures + 1 or 0
     if failures > 0 and not self._closed then
       local delay = backoff.delay(limits.reconnect_delay, failures, limits.reconnect_max_delay)
@@ -316,25 +316,25 @@ end
 ---@field user? string
 ---@field password? string
 ---@field database? integer
----@field key? string  of those that the node must have
----@field writes? boolean  a replica is not what is wanted
+---@field key? string  a key that the node must have
+---@field writes? boolean  refuses replicas
 
 ---@class operations.RedisLinkEvents
 ---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait
 ---@field lost? fun(err: operations.Error)
----@field refused? fun(err: operations.Error)  again and again while Redis itself refuses us
----@field channels? string[]  of a link that subscribes, and can do nothing else
+---@field refused? fun(err: operations.Error)  called repeatedly while Redis itself refuses us
+---@field channels? string[]  a link with channels subscribes, and can do nothing else
 ---@field message? fun(channel: string, bytes: string)
 
 local function new(address, on)
   return setmetatable({
     connected = false, outage = failure("connect", "it is about to connect"),
     _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0, _on = on,
-    _channels = on.channels, _kept = false, -- it is told when it is lost, and connected again
+    _channels = on.channels, _kept = false, -- is the task that keeps it connected running?
   }, Link)
 end
 
---- Connects to Redis and keeps connected; waits for the first time.
+--- Connects to Redis and keeps connected; waits for the first connection.
 ---@param address operations.RedisAddress
 ---@param on operations.RedisLinkEvents
 ---@return operations.RedisLink?
@@ -362,7 +362,7 @@ function redis_link.start(address, on)
   return self
 end
 
---- Ends it.
+--- Closes it.
 function Link:close()
   if not self._closed then
     self._closed, self._kept = true, false

@@ -1,6 +1,6 @@
---- The processes that share this Redis: what each serves, and how many of our requests it works on. They announce
---- what they offer on a common channel, and that they are still there; a process that stays silent, or no longer
---- subscribes to its own channel, is gone.
+--- The processes on this Redis: what each serves, and how many of our requests it runs. Each announces on a common
+--- channel what it serves, and that it is alive; a process that is silent, or no longer subscribes to its own channel,
+--- is gone.
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -15,13 +15,13 @@ local redis_presence = {}
 
 ---@class operations.RedisNode
 ---@field id string
----@field silence integer  how often it was looked after since it last said something
----@field version integer  of what it offers; -1: not known yet
+---@field silence integer  checks since it was last heard
+---@field version integer  of its offers; -1: unknown
 ---@field offers table<string, boolean>  operation ids
----@field requests table<string, table>  the payloads of our requests that it has, by id
----@field load integer  how many
----@field serving table<string, boolean>  of its that we work on, by id
----@field peer? operations.Peer  that makes its requests
+---@field requests table<string, table>  the payloads of our requests that it runs, by id
+---@field load integer  the number of our requests that it runs
+---@field serving table<string, boolean>  its requests that we run, by id
+---@field peer? operations.Peer  the peer of its requests
 
 ---@class operations.RedisNodes
 ---@field by_id table<string, operations.RedisNode>
@@ -33,12 +33,12 @@ local function new_nodes()
   return setmetatable({ by_id = {}, _of_request = {} }, Nodes)
 end
 
---- Takes note of what a process says of itself.
+--- Records an announcement of a process.
 ---@param id string
 ---@param version? integer
 ---@param offers? string[]
 ---@return operations.RedisNode
----@return boolean outdated  what it offers has changed, and it did not say what it is
+---@return boolean outdated  its offers have changed, but are not in the announcement
 function Nodes:hear(id, version, offers)
   local node = self.by_id[id]
   if not node then
@@ -57,7 +57,7 @@ function Nodes:hear(id, version, offers)
   return node, version ~= nil and node.version ~= version
 end
 
---- One that serves an operation: the less loaded of two that chance picks.
+--- A process that serves an operation: the less loaded one of two random ones.
 ---@param operation string
 ---@return operations.RedisNode?
 function Nodes:pick(operation)
@@ -76,7 +76,7 @@ function Nodes:pick(operation)
   return able[i].load <= able[j].load and able[i] or able[j]
 end
 
---- The ids of all that somebody serves, in order.
+--- The ids of all served operations, sorted.
 ---@return string[]
 function Nodes:offered()
   local offers = {}
@@ -88,7 +88,7 @@ function Nodes:offered()
   return members.names(offers)
 end
 
---- A request of ours is on its way to a node.
+--- Records that a request of ours is sent to a node.
 ---@param payload table  of the request
 ---@param node operations.RedisNode
 function Nodes:assign(payload, node)
@@ -99,7 +99,7 @@ function Nodes:assign(payload, node)
   end
 end
 
---- Is it a subscription of ours that is under way?
+--- Is it a running subscription of ours?
 ---@param request_id string
 ---@return boolean
 function Nodes:streams(request_id)
@@ -107,13 +107,13 @@ function Nodes:streams(request_id)
   return node ~= nil and node.requests[request_id].credit ~= nil
 end
 
---- The node that works on a request of ours.
+--- The node that runs a request of ours.
 ---@return operations.RedisNode?
 function Nodes:of(request_id)
   return self._of_request[request_id]
 end
 
---- A request of ours has ended, or is sent to another node.
+--- Records that a request of ours has ended, or is sent to another node.
 ---@param request_id string
 ---@return table? payload
 function Nodes:release(request_id)
@@ -126,10 +126,10 @@ function Nodes:release(request_id)
   end
 end
 
---- Forgets a node: whose requests end with it.
+--- Removes a node; its requests end.
 ---@param node operations.RedisNode
----@return table[] ours  the payloads of our requests that it had
----@return string[] its  requests that we work on for it
+---@return table[] ours  the payloads of our requests that it ran
+---@return string[] its  its requests that we run
 function Nodes:forget(node)
   local ours = {}
   self.by_id[node.id] = nil
@@ -139,7 +139,7 @@ function Nodes:forget(node)
   return ours, members.names(node.serving)
 end
 
---- The ids of the requests that we work on for others.
+--- The ids of the requests that we run for others.
 ---@return string[]
 function Nodes:serving()
   local ids = {}
@@ -152,14 +152,15 @@ function Nodes:serving()
 end
 
 ---@class operations.RedisPresenceEvents
----@field changed? fun(offered: table<string, boolean>)  what this process offers has changed
----@field left? fun()  another process has left
----@field unbegun? fun(payload: table): boolean?  sends a request elsewhere that a process left without beginning; sent?
+---@field changed? fun(offered: table<string, boolean>)  called when the offers of this process have changed
+---@field left? fun()  called when another process has left
+---@field unbegun? fun(payload: table): boolean?  sends a request that a process left without beginning to another
+---  process; sent?
 
 ---@class operations.RedisPresence
----@field id string  this process, as others see it
----@field nodes operations.RedisNodes  the others
----@field offered table<string, boolean>  what this one serves, as it said last
+---@field id string  of this process
+---@field nodes operations.RedisNodes  the other processes
+---@field offered table<string, boolean>  what this process serves, as last announced
 local Presence = {}
 Presence.__index = Presence
 
@@ -184,7 +185,7 @@ function Presence:channel(id)
   return self._prefix .. id
 end
 
---- An event that this process sends, as JSON.
+--- Encodes an event of this process as JSON.
 ---@param name string
 ---@param payload table
 ---@param max_message? integer  bytes
@@ -194,7 +195,7 @@ function Presence:encode(name, payload, max_message)
   return call_event.encode(call_event.new(name, payload, self.id), max_message or math.huge)
 end
 
--- Our announcement. The list of our operations is sent when it has changed, or another process asks.
+-- Sends our announcement. The list of our operations is included when it has changed, or another process asks.
 local function say(self, fields)
   fields.node = self.id
   if self._link.connected then
@@ -203,7 +204,7 @@ local function say(self, fields)
   end
 end
 
--- Looks at what is offered now; did it change?
+-- Reads what is offered now; did it change?
 local function refresh(self)
   local list = self._receiver.offers and self._receiver.offers() or {}
   table.sort(list)
@@ -215,8 +216,8 @@ local function refresh(self)
   return true
 end
 
---- Says that this process is there, and what it offers if that has changed.
----@param whole? boolean  in any case
+--- Announces this process, and its offers if they have changed.
+---@param whole? boolean  always includes the offers
 function Presence:hello(whole)
   local changed = refresh(self)
   say(self, { version = self._version, offers = (whole or changed) and marked.array(self._list) or nil })
@@ -225,7 +226,7 @@ function Presence:hello(whole)
   end
 end
 
---- Somebody asked who did not sign, and will be told nothing: says that there are some here who sign.
+--- An unsigned request for offers came, and is not answered: announces that processes here sign.
 function Presence:show_signature()
   if core.now() >= self._shown + limits.discovery / 5 then
     self._shown = core.now()
@@ -233,12 +234,12 @@ function Presence:show_signature()
   end
 end
 
---- Has the others say what they offer.
+--- Asks the others for their offers.
 function Presence:ask()
   say(self, { ask = true })
 end
 
---- Says that this process leaves, and which requests it still works on: it begins no other.
+--- Announces that this process stops, and the requests that it still runs: it begins no others.
 function Presence:leave()
   say(self, { gone = true, running = marked.array(self.nodes:serving()) })
   if self._timer then
@@ -246,8 +247,8 @@ function Presence:leave()
   end
 end
 
--- Ends what depends on a process that is gone. Where it said which requests it still worked on, it has not begun the
--- others: they are sent to another process.
+-- Ends everything that depends on a process that is gone. If it announced the requests that it still ran, it has not
+-- begun the others: they are sent to another process.
 local function bury(self, node, message, running)
   local ours, its = self.nodes:forget(node)
   for _, payload in ipairs(ours) do
@@ -289,7 +290,7 @@ function Presence:hear(news)
   end
 end
 
--- Counts how often it looks rather than time: a program that was held up has not heard what was said meanwhile.
+-- Counts checks, not time: a program that was held up has not heard the announcements meanwhile.
 local function check_silence(self)
   local silent = {}
   for _, node in pairs(self.nodes.by_id) do
@@ -299,11 +300,11 @@ local function check_silence(self)
     end
   end
   for _, node in ipairs(silent) do
-    bury(self, node, "the process that served it says nothing any more")
+    bury(self, node, "the process that served it has become silent")
   end
 end
 
--- A process that was killed is no subscriber of its channel any more.
+-- A process that was killed no longer subscribes to its channel.
 local function check_channels(self)
   for _, node in pairs(self.nodes.by_id) do
     if next(node.requests) or next(node.serving) then
@@ -330,8 +331,8 @@ local function keep_present(self)
   end)
 end
 
---- Begins to be present.
----@param link operations.RedisLink  that publishes
+--- Begins announcing.
+---@param link operations.RedisLink  the link for publishing
 ---@param receiver operations.Receiver
 ---@param events? operations.RedisPresenceEvents
 function Presence:begin(link, receiver, events)
@@ -340,18 +341,18 @@ function Presence:begin(link, receiver, events)
   self:announce()
 end
 
---- Says everything, and asks for it.
+--- Announces everything, and asks the others for their offers.
 function Presence:announce()
   self:hello(true)
   self:ask()
 end
 
---- The connection is lost: nobody is known any more.
+--- The connection was lost: all nodes become unknown.
 function Presence:forget()
   self.nodes = new_nodes()
 end
 
--- Waits until others say what they offer, for so many ms at most; nil, or what interrupted.
+-- Waits until others announce their offers, for at most `ms`; returns the error that interrupted the wait, if any.
 local function await_offers(self, ms)
   local leave
   local failure = scheduler.try_await(function(wake)
@@ -364,7 +365,7 @@ local function await_offers(self, ms)
   return failure
 end
 
---- A process that serves an operation. Waits a moment for one, and asks again and again meanwhile.
+--- A process that serves an operation. Waits a moment for one, and asks repeatedly meanwhile.
 ---@param operation string
 ---@param deadline? number  ms, for the wait
 ---@return operations.RedisNode?
@@ -382,7 +383,7 @@ function Presence:find(operation, deadline)
   end
   if not node and stop == deadline then
     return nil, call_event.error({ code = "TIMEOUT", mayHaveRun = false,
-      message = ("nobody who serves '%s' was found before the deadline"):format(operation) })
+      message = ("no process that serves '%s' was found before the deadline"):format(operation) })
   end
   return node
 end

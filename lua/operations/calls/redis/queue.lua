@@ -1,6 +1,6 @@
---- The queues of what a worker serves: requests are read from them, as many as there is room for; the leases of those
---- that it has are renewed while it works on them, and given up when it will not any more; what others let lie is taken
---- over. Reading has a connection of its own: while it waits for requests, Redis does nothing else on it.
+--- The queues of a worker: reads requests while there is room; renews the leases of those that it runs, and releases
+--- those that it will not run; takes over requests whose lease has expired. Reading has its own connection, which Redis
+--- blocks while it waits.
 local compat = require("operations.base.compat")
 local limits = require("operations.base.limits")
 local links = require("operations.calls.redis.link")
@@ -11,10 +11,11 @@ local task = require("operations.task")
 local redis_queue = {}
 
 ---@class operations.RedisQueueOptions
----@field jobs table<string, operations.RedisJob>  what it has, by the requests' ids
----@field room fun(wake?: fun()): integer  how many more it takes; `wake` is called when there is room again
----@field take fun(operation: string, entry: table, deliveries: integer)  one that was read or taken over
----@field lost fun(job: operations.RedisJob)  another has it
+---@field jobs table<string, operations.RedisJob>  its jobs, by request id
+---@field room fun(wake?: fun()): integer  how many more it accepts; `wake` is called when there is room again
+---@field take fun(operation: string, entry: table, deliveries: integer)  called with a request that was read or taken
+---  over
+---@field lost fun(job: operations.RedisJob)  called when another worker has got the job
 
 ---@class operations.RedisQueues
 ---@field _shared operations.RedisShared
@@ -22,7 +23,7 @@ local redis_queue = {}
 ---@field _operations string[]
 ---@field _queues string[]  their keys
 ---@field _by_queue table<string, string>  operations
----@field _link? operations.RedisLink  that reads, once there was something to
+---@field _link? operations.RedisLink  for reading, once there are queues
 local Queues = {}
 Queues.__index = Queues
 
@@ -35,7 +36,7 @@ function redis_queue.new(shared, options)
   return setmetatable({ _shared = shared, _given = options, _operations = {}, _queues = {}, _by_queue = {} }, Queues)
 end
 
--- Makes the queues, where they are not there.
+-- Creates the queues if necessary.
 local function join(self)
   local shared = self._shared
   for _, queue in ipairs(self._queues) do
@@ -43,7 +44,7 @@ local function join(self)
   end
 end
 
--- XREADGROUP counts by queue.
+-- XREADGROUP's count applies to each queue.
 local function command(self, count)
   local queues = self._queues
   local words = { "XREADGROUP", "GROUP", "w", self._shared.presence.id, "COUNT",
@@ -85,7 +86,7 @@ local function work(self, wake)
   end
 end
 
--- Has the leases of what we work on begin anew.
+-- Renews the leases of our jobs.
 local function renew(self)
   local shared, given = self._shared, self._given
   local by_operation, by_entry, jobs = {}, {}, given.jobs
@@ -107,7 +108,7 @@ local function renew(self)
   end
 end
 
--- Takes over what others let lie.
+-- Takes over requests whose lease has expired.
 local function claim(self, operation, from)
   local shared, given = self._shared, self._given
   local count = given.room()
@@ -128,7 +129,7 @@ local function claim(self, operation, from)
   end, 1, { shared.keys:queue(operation), shared.presence.id, shared.lease, from, count })
 end
 
---- Renews our leases, takes over what others let lie.
+--- Renews our leases, takes over requests whose lease has expired.
 function Queues:look_after()
   renew(self)
   for _, operation in ipairs(self._operations) do
@@ -136,7 +137,7 @@ function Queues:look_after()
   end
 end
 
--- Looks after the leases from now on.
+-- Manages the leases from now on.
 local function keep(self)
   local shared = self._shared
   self._timer = scheduler.host().timer(shared.lease / 3 * (0.8 + 0.4 * math.random()), function()
@@ -158,7 +159,7 @@ local function begin(self)
   keep(self)
 end
 
---- The streams to read.
+--- Sets the operations whose queues are read.
 ---@param operations string[]
 function Queues:serve(operations)
   self._operations, self._queues, self._by_queue = operations, {}, {}
@@ -175,7 +176,7 @@ function Queues:serve(operations)
   end
 end
 
---- Called after a reconnect.
+--- Called after a reconnection.
 function Queues:resume()
   if self._link then
     join(self)
@@ -183,7 +184,7 @@ function Queues:resume()
   end
 end
 
---- Lets others have a request at once.
+--- Releases a request, so that another worker can run it at once.
 ---@param job operations.RedisJob
 function Queues:release(job)
   local shared = self._shared

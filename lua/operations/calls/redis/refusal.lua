@@ -4,7 +4,7 @@ local members = require("operations.base.members")
 
 local redis_refusal = {}
 
--- Where it cannot serve us now, another connection may find one that can.
+-- Codes for temporary refusals: another connection may reach a server that accepts us.
 local codes = {
   NOAUTH = "ACCESS_DENIED", WRONGPASS = "ACCESS_DENIED", NOPERM = "ACCESS_DENIED", OOM = "BUSY",
   LOADING = "TRANSPORT_LOST", MASTERDOWN = "TRANSPORT_LOST", READONLY = "TRANSPORT_LOST",
@@ -12,14 +12,14 @@ local codes = {
   CLUSTERDOWN = "TRANSPORT_LOST", MOVED = "TRANSPORT_LOST", ASK = "TRANSPORT_LOST", TRYAGAIN = "TRANSPORT_LOST",
 }
 
--- Texts for errors that Redis does not explain.
+-- Explanations for errors that Redis does not explain.
 local remarks = {
-  ASK = " (the keys of this prefix are being moved to another node of the cluster: it goes on when they are there)",
+  ASK = " (the keys of this prefix are being moved to another node of the cluster; it works again after that)",
   READONLY = " (the URL of the primary is needed)",
 }
 remarks.TRYAGAIN = remarks.ASK
 
---- The error object that an error of Redis is. `details.moved`, `{ host, port }`: which node to ask instead.
+--- The error object for an error of Redis. `details.moved`, `{ host, port }`: the node to ask instead.
 ---@param message string
 ---@return operations.Error
 function redis_refusal.error(message)
@@ -34,10 +34,10 @@ function redis_refusal.error(message)
   return err
 end
 
--- Temporary errors: a Redis that starts, a cluster that is being changed.
+-- Temporary errors: Redis is starting, or a cluster is being reconfigured.
 local passing = { LOADING = true, MASTERDOWN = true, CLUSTERDOWN = true, MOVED = true, ASK = true, TRYAGAIN = true }
 
---- Is it Redis that refuses us, until somebody changes that?
+--- Does Redis itself refuse us until its configuration changes?
 ---@param err operations.Error
 ---@return boolean
 function redis_refusal.lasts(err)
@@ -45,22 +45,22 @@ function redis_refusal.lasts(err)
   return word and not passing[word] or false
 end
 
---- The address of the node that an error tells of.
+--- The address of the node that an error redirects to.
 ---@param address operations.RedisAddress  of the node that answered
 ---@param moved { host: string, port: integer }
 ---@return operations.RedisAddress
 function redis_refusal.elsewhere(address, moved)
   local there = members.merged(address, { port = moved.port })
-  if moved.host ~= "" and moved.host ~= "?" then -- else it does not know what it is called: as we called it
+  if moved.host ~= "" and moved.host ~= "?" then -- otherwise it does not know its own name: keeps ours
     there.host = moved.host
   end
   return there
 end
 
---- The failure to reach a node that another one told of, as it can be understood.
+--- A readable failure to reach a node that another one redirected to.
 ---@param err operations.Error
 ---@param at operations.RedisAddress  of that node
----@param key string  one that it has
+---@param key string  a key that it has
 ---@return operations.Error
 function redis_refusal.unreached(err, at, key)
   local told = ("Redis Cluster has the keys like '%s' on %s:%d, which every process that uses them must reach: %s")

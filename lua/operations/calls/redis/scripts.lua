@@ -36,19 +36,19 @@ function Keys:dead(operation)
   return self._prefix .. "dead:" .. operation
 end
 
---- A key that holds no data: the node of a cluster that owns it owns all keys of the system.
+--- A key without data: the cluster node that owns it owns all keys of the system.
 function Keys:any()
   return self._prefix .. "any"
 end
 
---- The operations that have dead letters.
+--- The key of the set of operations with dead letters.
 function Keys:dead_operations()
   return self._prefix .. "dead"
 end
 
 ---@class operations.RedisScript
 ---@field text string
----@field id string  what EVALSHA calls it
+---@field id string  for EVALSHA
 local Script = {}
 Script.__index = Script
 
@@ -56,17 +56,17 @@ local function script(text)
   return setmetatable({ text = text, id = resp.script_id(text) }, Script)
 end
 
---- A script of somebody else.
+--- Makes a script from its text.
 ---@param text string
 ---@return operations.RedisScript
 function redis_scripts.new(text)
   return script(text)
 end
 
---- Runs it; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
+--- Runs it; calls `fn(reply)` or `fn(nil, err)` with its answer; `fn` must not wait.
 ---@param link operations.RedisLink
 ---@param fn fun(reply: any, err: operations.Error?)
----@param keys integer  how many of the words are keys
+---@param keys integer  the number of keys among the words
 ---@param words (string|number)[]  the keys, then the arguments
 function Script:send(link, fn, keys, words)
   link:post(function(reply, err)
@@ -79,7 +79,7 @@ end
 
 --- Runs it and waits for its answer.
 ---@param link operations.RedisLink
----@param keys integer  how many of the words are keys
+---@param keys integer  the number of keys among the words
 ---@param words (string|number)[]  the keys, then the arguments
 ---@return any reply
 ---@return operations.Error? err
@@ -91,9 +91,9 @@ function Script:call(link, keys, words)
   return reply, err
 end
 
---- Queue, records | caller, longest queue; of each request: id, payload, how long its record lives (ms), "1" when given
---- again. Answers for each: 1, it is queued; 2, it was before; its outcome when there is one; 0, the queue is full;
---- false, nobody ever served the operation.
+--- Queue, records | caller, maximum length; for each request: id, payload, lifetime of its record (ms), "1" if
+--- submitted again. Returns for each: 1, it is queued; 2, it was queued before; its outcome if there is one; 0, the
+--- queue is full; false, no process has ever served the operation.
 redis_scripts.submit = script([[
 local caller, room, answers = ARGV[1], tonumber(ARGV[2]) - redis.call("XLEN", KEYS[1]), {}
 for i = 2, #KEYS do
@@ -119,8 +119,8 @@ for i = 2, #KEYS do
 end
 return answers]])
 
---- Queue, records | worker, how long outcomes are kept (ms); of each request: entry, outcome, its caller's channel.
---- Only the holder of the entry may end it. Answers for each: 1, or 0 when it is another's, or gone.
+--- Queue, records | worker, lifetime of outcomes (ms); for each request: entry, outcome, its caller's channel. Only the
+--- holder of the entry may end it. Returns for each: 1, or 0 when another worker holds it or it is gone.
 redis_scripts.finish = script([[
 local worker, kept, answers, ended, channels, told = ARGV[1], ARGV[2], {}, {}, {}, {}
 for i = 2, #KEYS do
@@ -145,9 +145,9 @@ for _, channel in ipairs(channels) do
 end
 return answers]])
 
---- Queue, record, dead letters, the operations with such | entry, worker, outcome, how long it is kept (ms), the
---- caller's channel, how many letters are kept, attempts, request, caller, payload, operation. As `finish`, for one
---- that no worker survived.
+--- Queue, record, dead letters, operations with dead letters | entry, worker, outcome, its lifetime (ms), the caller's
+--- channel, maximum number of letters, attempts, request, caller, payload, operation. As `finish`, for a request that
+--- no worker survived.
 redis_scripts.bury = script([[
 local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
 if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
@@ -158,9 +158,9 @@ redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
 redis.call("PUBLISH", ARGV[5], ARGV[3])
 return 1]])
 
---- Dead letters, the operations with such, queue, records | operation, longest queue; of each letter: its id, how long
---- its record lives (ms). Queues them again, where their requests are not queued yet, while there is room. Answers with
---- how many there were, and 1 when there was no room for more.
+--- Dead letters, operations with dead letters, queue, records | operation, maximum length; for each letter: its id,
+--- lifetime of its record (ms). Queues them again, unless their requests are queued already, while there is room.
+--- Returns their number, and 1 when there was no more room.
 redis_scripts.revive = script([=[
 local count, room, full = 0, tonumber(ARGV[2]) - redis.call("XLEN", KEYS[3]), 0
 for i = 4, #KEYS do
@@ -187,7 +187,8 @@ if redis.call("XLEN", KEYS[1]) == 0 then
 end
 return { count, full }]=])
 
---- Dead letters, the operations with such | operation, a letter's id or nothing. Answers with how many there were.
+--- Dead letters, operations with dead letters | operation, a letter's id or nothing. Returns the number of removed
+--- letters.
 redis_scripts.drop = script([[
 local count = ARGV[2] and redis.call("XDEL", KEYS[1], ARGV[2]) or redis.call("XLEN", KEYS[1])
 if not ARGV[2] or redis.call("XLEN", KEYS[1]) == 0 then
@@ -196,8 +197,8 @@ if not ARGV[2] or redis.call("XLEN", KEYS[1]) == 0 then
 end
 return count]])
 
---- Queue, record | event, what the channels of processes begin with. Takes a request back that has not ended; who
---- works on it is told.
+--- Queue, record | event, prefix of the processes' channels. Takes a request back that has not ended, and tells its
+--- worker.
 redis_scripts.abort = script([[
 local id = redis.call("GET", KEYS[2])
 if not id or string.sub(id, 1, 1) == "{" then return 0 end
@@ -208,7 +209,7 @@ redis.call("UNLINK", KEYS[2])
 if held then redis.call("PUBLISH", ARGV[2] .. held[2], ARGV[1]) end
 return 1]])
 
---- Queue | worker, idle time after which a consumer that holds nothing is forgotten (ms).
+--- Queue | worker, idle time after which a consumer without requests is removed (ms).
 redis_scripts.join = script([=[
 redis.pcall("XGROUP", "CREATE", KEYS[1], "w", "0", "MKSTREAM")
 for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
@@ -219,7 +220,7 @@ for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
   end
 end]=])
 
---- Queue | worker, entries...: begins their leases anew; answers with those that are the worker's no more.
+--- Queue | worker, entries...: renews their leases; returns those that the worker no longer holds.
 redis_scripts.renew = script([[
 local lost = {}
 for i = 2, #ARGV do
@@ -232,7 +233,8 @@ for i = 2, #ARGV do
 end
 return lost]])
 
---- Queue | worker, idle time (ms), entries, each followed by how often it was begun: others may take them over at once.
+--- Queue | worker, idle time (ms), entries, each followed by its number of deliveries: other workers may take them over
+--- at once.
 redis_scripts.release = script([[
 for i = 3, #ARGV, 2 do
   local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[i], ARGV[i], 1, ARGV[1])
@@ -241,8 +243,8 @@ for i = 3, #ARGV, 2 do
   end
 end]])
 
---- Queue | worker, lease (ms), where to begin, how many: takes over what others let lie. Answers with where to go on,
---- and the entries, each with how often it was given to a worker.
+--- Queue | worker, lease (ms), start, count: takes over requests whose lease has expired. Returns where to continue,
+--- and the entries, each with its number of deliveries.
 redis_scripts.claim = script([[
 local found = redis.call("XAUTOCLAIM", KEYS[1], "w", ARGV[1], ARGV[2], ARGV[3], "COUNT", ARGV[4])
 local entries = {}
@@ -255,22 +257,22 @@ for _, entry in ipairs(found[2]) do
 end
 return { found[1], entries }]])
 
--- More items go in a script of their own: while one runs, nobody else is served.
+-- Further items go into another script: Redis does nothing else while one runs.
 local MOST = 16
 
 ---@class operations.RedisBatchOptions
 ---@field link operations.RedisLink
 ---@field script operations.RedisScript  of a queue and the records of the items
----@field shared (string|number)[]  its first arguments
----@field add fun(words: table, n: integer, item: any): integer  appends those of one item behind the n-th; the new n
+---@field shared (string|number)[]  the first arguments of the script
+---@field add fun(words: table, n: integer, item: any): integer  appends those of one item after the n-th; returns the
+---  new n
 ---@field answered fun(item: any, reply: any, err: operations.Error?)
 
 ---@class operations.RedisBatch
 local Batch = {}
 Batch.__index = Batch
 
---- Gathers what one turn of the program asks of the same queue: it goes to Redis as one script, which costs less than
---- one for each.
+--- Gathers the commands of one turn for the same queue into one script, which is cheaper.
 ---@param options operations.RedisBatchOptions
 ---@return operations.RedisBatch
 function redis_scripts.batch(options)
@@ -298,7 +300,7 @@ local function send(self, queue, items)
   end, keys, words)
 end
 
---- Sends what was gathered.
+--- Sends the gathered items.
 function Batch:flush()
   local by_queue = self._by_queue
   self._by_queue = {}
@@ -307,7 +309,7 @@ function Batch:flush()
   end
 end
 
---- Adds an item; it is sent when what runs now, and all that is ready to run, has had its turn.
+--- Adds an item; it is sent when all ready tasks have run.
 ---@param queue string  a key
 ---@param record string  a key
 ---@param item any

@@ -1,11 +1,11 @@
---- Signs what goes over Redis by a secret that its processes share: HMAC-SHA-256 (RFC 2104) of the place that it is
---- sent to and its JSON, as its last member, `sig`. Messages on channels are numbered: one that somebody recorded, and
---- sends again, is not taken twice. Specification: doc/protocol.md, section 9.
+--- Signs messages over Redis with a secret that its processes share: HMAC-SHA-256 (RFC 2104) of the destination and the
+--- JSON, as its last member, `sig`. Messages on channels are numbered, so that recorded ones cannot be replayed.
+--- Specification: doc/protocol.md, section 9.
 local hmac = require("operations.base.hmac")
 
 local redis_signature = {
   least = 16, -- bytes of a secret
-  most = 128, -- bytes by which a signed text may be longer
+  most = 128, -- bytes by which a signed text is longer, at most
 }
 
 local HEXADECIMAL = ("%02x"):rep(32)
@@ -13,7 +13,7 @@ local FORM = '^,"sig":"(' .. ("%x"):rep(64) .. ')"}$'
 local TAIL = #',"sig":""}' + 64
 
 ---@class operations.RedisSignature
----@field secret boolean  there is one
+---@field secret boolean  is there a secret?
 local Signature = { secret = true }
 Signature.__index = Signature
 
@@ -22,9 +22,9 @@ local function digest(self, place, body)
 end
 
 --- Signs a JSON object.
----@param place string  the key or channel that it is for
+---@param place string  the key or channel that it is sent to
 ---@param text string
----@param numbered? boolean  for a channel; signed in the order that it is sent in
+---@param numbered? boolean  for a channel; sign messages in the order of sending
 ---@return string
 function Signature:seal(place, text, numbered)
   local body = text:sub(1, -2)
@@ -35,7 +35,7 @@ function Signature:seal(place, text, numbered)
   return ('%s,"sig":"%s"}'):format(body, digest(self, place, body))
 end
 
---- Is a text signed for a place?
+--- Is a text correctly signed for a place?
 ---@param place string
 ---@param text string
 ---@return boolean
@@ -44,7 +44,7 @@ function Signature:fits(place, text)
   return given ~= nil and hmac.same(digest(self, place, text:sub(1, -TAIL - 1)), given:lower())
 end
 
---- Is a numbered message, whose signature fits, later than what its sender sent so far?
+--- Is a numbered message with a valid signature newer than the sender's previous ones?
 ---@param message table
 ---@return boolean
 function Signature:is_new(message)
@@ -56,7 +56,7 @@ function Signature:is_new(message)
   return true
 end
 
--- Of those that have no secret: everything fits, but for what others sign.
+-- Without a secret: everything is accepted, except what others sign.
 local Unsigned = { secret = false }
 Unsigned.__index = Unsigned
 
@@ -74,7 +74,7 @@ function Unsigned:is_new(message)
   return not signed
 end
 
---- Makes what signs by a secret, or does not without one.
+--- Makes a signer with a secret, or one that does not sign.
 ---@param secret? string
 ---@return operations.RedisSignature
 function redis_signature.new(secret)
@@ -83,7 +83,7 @@ function redis_signature.new(secret)
   end
   return setmetatable({
     _sign = hmac.signer(secret), _number = 0,
-    _heard = {}, -- the last number of each process that was ever heard: it is not forgotten with the process
+    _heard = {}, -- the last number of each process ever heard; kept after it has left
   }, Signature)
 end
 

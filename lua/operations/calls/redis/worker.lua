@@ -1,6 +1,6 @@
---- The worker's side of mode `reliable`: takes requests from the queues, as many as there is room for, keeps their
---- leases while they are worked on, takes over requests whose lease ended, and stores the outcome of each. Only the
---- holder of the entry of a request may; the result of another one is dropped.
+--- The worker's side of mode `reliable`: takes requests from the queues while there is room, keeps their leases while
+--- they run, takes over requests whose lease has expired, and stores the outcome of each. Only the holder of a
+--- request's entry may do that; results of other workers are dropped.
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -17,9 +17,9 @@ local redis_worker = {}
 ---@field entry string  in the queue
 ---@field operation string
 ---@field from string  the caller
----@field attempt integer  1, more when it may have been begun before
+---@field attempt integer  1; higher when it may have run before
 ---@field text string  the payload
----@field revived? boolean  its deadline is of its first life, and what it was given then begins anew
+---@field revived? boolean  its deadline is the old one; its time starts again
 ---@field started? boolean
 ---@field outcome? string  the event
 
@@ -50,7 +50,7 @@ function redis_worker.new(shared)
   return self
 end
 
---- Is a request being worked on?
+--- Is a request running?
 ---@param id string
 ---@return boolean
 function Worker:knows(id)
@@ -61,10 +61,10 @@ local function nothing() end
 
 function late(self, job)
   self._shared.receiver.deliver("call.aborted",
-    { requestId = job.id, reason = "its lease ran out: another has it" }, {})
+    { requestId = job.id, reason = "its lease expired: another worker has it" }, {})
 end
 
--- Redis says what became of an outcome. When the connection was lost before, it is written down once more.
+-- Redis has answered for an outcome. If the connection was lost before, the outcome is stored again.
 function ended(self, job, reply, err)
   if err and err.code == "TRANSPORT_LOST" then
     return
@@ -80,13 +80,13 @@ local function finish(self, job)
   self._outcomes:add(self._shared.keys:queue(job.operation), self._shared.keys:record(job.id), job)
 end
 
--- The outcome of a job as others read it.
+-- The outcome of a job in the form for readers.
 local function outcome_of(self, job, name, payload, max_message)
   local text, err = self._shared.presence:encode(name, payload, max_message)
   return text and self._shared.signature:seal(self._shared.keys:record(job.id), text), err
 end
 
---- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
+--- Ends a job with an event of its request. A job aborted because this process stops is left to other workers.
 ---@param job operations.RedisJob
 ---@param name string
 ---@param payload table
@@ -117,7 +117,7 @@ local function refuse(self, job, code, message)
   self:finish(job, "call.error", call_event.failure(job.id, errors.new(code, message)))
 end
 
--- An id that is no UTF-8 can be in no answer; the job gets another one. True when it had such.
+-- An id with invalid UTF-8 cannot be sent in an answer; the job gets another one. True if it was renamed.
 local function rename(self, job)
   local id = job.id
   if json.encode(id) then
@@ -132,19 +132,19 @@ end
 
 local function start(self, job)
   local payload = #job.text <= self._shared.max_message + signatures.most and json.decode(job.text)
-  -- Our own callers send these fields twice; they were read.
+  -- Our callers send these fields twice; they were read.
   if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
     payload = nil
   end
   if type(payload) ~= "table" then
-    return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object, or too long")
+    return refuse(self, job, "VALIDATION_ERROR", "the request is not a JSON object, or too long")
   end
   if not self._shared.signature:fits(self._shared.keys:queue(job.operation), job.text) then
-    return refuse(self, job, "ACCESS_DENIED", "the request is not signed by the secret that is shared here")
+    return refuse(self, job, "ACCESS_DENIED", "the request is not signed with the secret shared here")
   end
   job.started = true
   payload.requestId, payload.sig = job.id, nil
-  if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
+  if type(payload.ttl) == "number" then -- it waited by Redis' clock; its deadline is by the caller's
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
     payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
   elseif job.revived then
@@ -157,7 +157,7 @@ local function start(self, job)
   end
 end
 
--- Starts what waits while the receiver has room; how many more there is room for then.
+-- Starts waiting jobs while the receiver has room; returns how many more there is room for.
 function room(self, wake)
   local waiting, left = self._waiting, self._shared.receiver.room
   if not left then
@@ -184,10 +184,10 @@ local function bury(self, job)
     presence:channel(job.from), limits.redis_dead, attempts, job.id, job.from, job.text, job.operation })
 end
 
--- Reads the fields of an entry.
+-- Names of an entry's fields.
 local meanings = { i = "id", f = "from", p = "text" }
 
--- An entry that was read or taken over.
+-- Takes an entry that was read or taken over.
 function take(self, operation, entry, deliveries)
   local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
     deliveries = deliveries, started = nil, outcome = nil }
@@ -201,7 +201,7 @@ function take(self, operation, entry, deliveries)
     end
   end
   local known = self._jobs[job.id]
-  if known then -- we are at it still: now it is for this entry
+  if known then -- it still runs here: now under this entry
     known.entry = job.entry
     return known.outcome and finish(self, known)
   elseif deliveries > self._shared.attempts then
@@ -211,7 +211,7 @@ function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
--- Requests that wait for room here, for operations no longer served, go back to other workers.
+-- Returns requests that wait for room here, of operations no longer served, to other workers.
 local function release_waiting(self, offered)
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
@@ -235,18 +235,18 @@ function Worker:serve(offered)
   self._queues:serve(operations)
 end
 
---- Renews our leases, takes over what others let lie.
+--- Renews our leases, takes over requests whose lease has expired.
 function Worker:look_after()
   self._queues:look_after()
 end
 
---- How far Redis' clock is before ours.
+--- How far Redis' clock is ahead of ours.
 ---@param ahead number  ms
 function Worker:set_clock(ahead)
   self._ahead = ahead
 end
 
---- Called after a reconnect.
+--- Called after a reconnection.
 function Worker:resume()
   for _, job in pairs(self._jobs) do
     if job.outcome then
@@ -256,7 +256,7 @@ function Worker:resume()
   self._queues:resume()
 end
 
---- The text that signs its request, and an abort of it.
+--- The place for which its request and an abort of it are signed.
 ---@param id string
 ---@return string
 function Worker:place(id)
@@ -265,14 +265,14 @@ end
 
 --- Its request was taken back.
 ---@param id string
----@return boolean? begun  whoever works on it is to be told
+---@return boolean? begun  true: the running job must be aborted
 function Worker:drop(id)
   local job = self._jobs[id]
   self._jobs[id] = nil
   return job.started
 end
 
---- Ends it. What is not done is left to others.
+--- Ends it. Unfinished jobs are left to other workers.
 function Worker:close()
   self._outcomes:flush()
   for _, job in pairs(self._jobs) do

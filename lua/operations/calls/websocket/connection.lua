@@ -1,5 +1,5 @@
---- One WebSocket connection as a transport of the call protocol: an event is a text message of JSON. Both sides are the
---- same here; who opened it does not matter any more.
+--- One WebSocket connection as a transport of the call protocol: an event is a text message of JSON. Both sides behave
+--- the same after the handshake.
 local call_event = require("operations.calls.event")
 local codec = require("operations.websocket").codec
 local errors = require("operations.base.error")
@@ -15,10 +15,10 @@ local websocket_connection = {}
 local Connection = {}
 Connection.__index = Connection
 
--- Small, and needed for others to go on: never held back by a full queue.
+-- Small events that others wait for: sent even when the queue is full.
 local urgent = { ["call.credit"] = true, ["call.aborted"] = true, ["call.completed"] = true }
 
--- With a grace, what is queued is sent first, for so many ms at most.
+-- Ends it; with `grace`, queued bytes are sent first, for at most that many ms.
 local function lost(self, err, grace)
   if self._lost then
     return
@@ -44,7 +44,7 @@ local function lose(self, kind, message, grace)
   lost(self, errors.new("TRANSPORT_LOST", message, { kind = kind }), grace)
 end
 
--- Ends it with a close frame; what the other side makes of it is not waited for.
+-- Closes it with a close frame; does not wait for the other side's.
 local function close(self, code, reason, kind, grace)
   local bytes = self._codec:close(code, reason)
   if bytes then
@@ -58,7 +58,7 @@ local messages = {}
 function messages.text(self, text)
   local event, err = json.decode(text)
   if err then
-    return close(self, 1007, "a message is no JSON: " .. err.message, "protocol")
+    return close(self, 1007, "a message is not JSON: " .. err.message, "protocol")
   end
   self._receiver.event(event, self.peer)
 end
@@ -68,15 +68,15 @@ function messages.binary(self)
 end
 
 function messages.close(self, payload)
-  self._closing = "closed by the other side: " .. payload -- its code and its reason
+  self._closing = "closed by the other side: " .. payload -- code and reason of the close frame
 end
 
--- A ping was answered already; that anything comes is what counts.
+-- The codec has answered the ping; receiving anything is enough.
 function messages.ping() end
 
 messages.pong = messages.ping
 
--- Queues what does not wait for room.
+-- Queues bytes without waiting for room.
 local function queue(self, bytes)
   local sent, why = self._stream:offer(bytes)
   if sent then
@@ -89,7 +89,7 @@ end
 
 local take
 
--- A peer that asks on and on and reads no answers is itself read no further, until it has.
+-- A peer that sends requests without reading answers is not read until it has read them.
 local function await_reader(self)
   self:hold(self)
   task.detach(function()
@@ -131,13 +131,13 @@ function take(self)
   end)
 end
 
--- Asks whether the other side is there; it is not after two intervals without a byte.
+-- Tests the connection; it is lost after two intervals without a byte.
 local function watch(self)
   self._ping = scheduler.host().timer(self._interval, function()
     if self._silent >= 2 then
       return lose(self, "timeout", ("nothing came for %d ms"):format(2 * self._interval))
     end
-    if next(self._holders) == nil or self._holders[self] then -- what other holders wait for is no silence
+    if next(self._holders) == nil or self._holders[self] then -- silence while other holders stop reading does not count
       self._silent = self._silent + 1
     end
     local bytes = self._codec:ping()
@@ -148,7 +148,7 @@ local function watch(self)
   end)
 end
 
---- Makes a transport of a connection whose handshake is done.
+--- Makes a transport of a connection after the handshake.
 ---@param stream operations.Stream
 ---@param server boolean
 ---@param peer operations.Peer
@@ -163,8 +163,8 @@ function websocket_connection.new(stream, server, peer, options)
     _max_message = max_message,
     _interval = options.ping_interval or limits.ping_interval,
     _silent = 0,
-    _holders = {}, -- those for whom nothing is received
-    _owed = 0, -- bytes of answers that are queued beyond what there is room for
+    _holders = {}, -- reading stops while there are any
+    _owed = 0, -- bytes queued beyond the limit
   }, Connection)
 end
 
@@ -172,7 +172,7 @@ function Connection:open(receiver)
   self._receiver = receiver
 end
 
---- Begins to hand over what comes; first `rest`, which came behind the handshake.
+--- Begins to pass events on, starting with `rest`, which followed the handshake.
 ---@param rest string
 function Connection:start(rest)
   watch(self)
@@ -184,7 +184,7 @@ function Connection:start(rest)
   end
 end
 
---- Goes on over a stream whose handshake is done, instead of the one that it was made with.
+--- Continues on another stream, after its handshake.
 ---@param stream operations.Stream
 ---@param rest string
 function Connection:take_over(stream, rest)
@@ -195,7 +195,7 @@ function Connection:take_over(stream, rest)
   self:start(rest)
 end
 
---- Receives nothing more until each holder was released; TCP holds the other side back.
+--- Stops receiving until each holder was released; TCP holds the other side back.
 ---@param holder table
 function Connection:hold(holder)
   self._holders[holder] = true
@@ -214,7 +214,7 @@ function Connection:release(holder)
   if self._taking or self._resume then
     return
   end
-  self._resume = scheduler.host().timer(0, function() -- not in the task of a consumer: receivers cannot wait
+  self._resume = scheduler.host().timer(0, function() -- not in the consumer's task: receivers cannot wait
     self._resume = nil
     if next(self._holders) == nil and not self._lost then
       take(self)
@@ -226,7 +226,7 @@ function Connection:send(name, payload)
   if self._lost then
     return nil, self._lost
   end
-  -- One that is too long would have the other side end the connection, and all that is called over it.
+  -- The other side would close the connection, with all its calls, because of a message that is too long.
   local text, err = call_event.encode(call_event.new(name, payload), self._max_message)
   if not text then
     return nil, err
@@ -241,8 +241,8 @@ function Connection:send(name, payload)
   return self._stream:write(bytes)
 end
 
---- Ends it behind what is queued.
----@param grace? number  ms that this may take, default 2,000
+--- Closes it after the queued bytes.
+---@param grace? number  the longest time in ms, default 2,000
 function Connection:close(grace)
   if not self._lost then
     close(self, 1000, "closed", nil, grace)

@@ -1,5 +1,5 @@
---- How a WebSocket connection begins (RFC 6455, section 4), on both sides: what is collected, for how long, and the
---- texts of the handshake.
+--- The handshake of a WebSocket connection (RFC 6455, section 4) for both sides: reading it within a time, and its
+--- texts.
 local base64 = require("operations.base.base64")
 local codec = require("operations.websocket")
 local core = require("operations.core")
@@ -11,13 +11,13 @@ local scheduler = require("operations.task.scheduler")
 
 local handshake = {}
 
--- The call protocol, its version, its notation. A peer that names no subprotocol is served the same.
+-- The protocol, its version and encoding. A peer without a subprotocol is served the same.
 handshake.protocol = "ops.v1.json"
 
 --- Runs `fn` for at most `ms`.
 ---@param ms number
 ---@param fn fun(...): any, any
----@return any result  what it returns, or nil and TIMEOUT
+---@return any result  its result, or nil and TIMEOUT
 ---@return any err
 ---@return any detail
 function handshake.within(ms, fn, ...)
@@ -28,7 +28,7 @@ function handshake.within(ms, fn, ...)
   return result, err, detail
 end
 
---- Collects what comes until `read` makes something of it; then the stream is paused.
+--- Collects bytes until `read` returns something; then pauses the stream.
 ---@param stream operations.Stream
 ---@param read fun(bytes: string): any, any  nil: not enough yet
 ---@return any result
@@ -66,7 +66,7 @@ end
 
 local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
--- The proof that the other side read the key (Sec-WebSocket-Accept).
+-- The proof that the other side has read the key (Sec-WebSocket-Accept).
 local function proof(key)
   return base64.encode(codec.sha1(key .. GUID))
 end
@@ -75,7 +75,7 @@ local function failure(kind, message)
   return errors.new("TRANSPORT_LOST", message, { kind = kind })
 end
 
--- The error of an answer that opens no connection: nothing was called over it.
+-- The error of an answer that refuses the connection: nothing was called over it.
 local function refusal(status, headers, problem)
   local err = failure("handshake", problem)
   if status == "401" or status == "403" then
@@ -86,7 +86,7 @@ local function refusal(status, headers, problem)
   return err
 end
 
--- The head of an answer that may still be incomplete: its first line, fields by lower-case name, and what follows it.
+-- Parses the head of a possibly incomplete answer: its first line, fields by lower-case name, and the rest.
 local function read_head(bytes)
   local last = bytes:find("\r\n\r\n", 1, true)
   if (last or #bytes) > limits.headers then
@@ -110,7 +110,7 @@ local function read_head(bytes)
   return { first = first, headers = fields, rest = bytes:sub(last + 4) }
 end
 
--- Is `token` one of a comma-separated list?
+-- Is `token` in a comma-separated list?
 local function lists(value, token)
   for entry in (value or ""):gmatch("[^,]+") do
     if entry:match("^%s*(.-)%s*$"):lower() == token:lower() then
@@ -121,7 +121,7 @@ local function lists(value, token)
 end
 
 ---@class operations.WebSocketOpening
----@field host string  as the Host header says it
+---@field host string  for the Host header
 ---@field path string
 ---@field key string  16 random bytes, base64
 ---@field protocol string
@@ -147,7 +147,7 @@ function handshake.request(opening)
   return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
--- The error in the server's answer; nil: none.
+-- The error in the server's answer, or nil.
 local function flaw(opening, status, headers)
   if status ~= "101" then
     return ("the server answered %s"):format(status)
@@ -164,8 +164,8 @@ end
 
 --- Reads the server's answer.
 ---@param opening operations.WebSocketOpening
----@param bytes string  all that came so far
----@return string? rest  what follows the answer; nil: it is not complete, or failed
+---@param bytes string  all bytes so far
+---@return string? rest  the bytes after the answer; nil: incomplete or failed
 ---@return operations.Error? err  TRANSPORT_LOST, or ACCESS_DENIED for a status of 401 or 403
 function handshake.read_response(opening, bytes)
   local head, problem = read_head(bytes)
@@ -183,16 +183,16 @@ function handshake.read_response(opening, bytes)
   return head.rest
 end
 
----@class operations.WebSocketRequest  what `authorize` of a hub is asked about
----@field path string  and the query
+---@class operations.WebSocketRequest  the argument of a hub's `authorize`
+---@field path string  path and query
 ---@field headers table<string, string>  by lower-case name
 ---@field token? string  of "Authorization: Bearer"
 ---@field peer? { address: string?, port: integer?, tls: (boolean|operations.TlsPeer)? }
 
---- Is a request the opening of a connection that speaks `protocol`?
+--- Does a request open a connection that speaks `protocol`?
 ---@param request operations.ServerRequest
 ---@param protocol string
----@return integer? status  of the refusal; nil: it is
+---@return integer? status  of the refusal; nil: it does
 ---@return string? reason
 function handshake.flaw(request, protocol)
   local headers = request.headers
@@ -211,8 +211,7 @@ function handshake.flaw(request, protocol)
   end
 end
 
---- Reads a request from all that came so far, for `collect`: gives the request and what follows it, or the refusal of
---- what is none.
+--- A reader of requests for `collect`: returns the request and the bytes after it, or a refusal.
 ---@return fun(bytes: string): operations.ServerRequest?, operations.ServerResponse?, string?
 function handshake.reader()
   return function(bytes)
@@ -226,7 +225,7 @@ function handshake.reader()
   end
 end
 
---- The request that an authoriser gets.
+--- The request for `authorize`.
 ---@param request operations.ServerRequest
 ---@return operations.WebSocketRequest
 function handshake.opening(request)
@@ -235,7 +234,7 @@ function handshake.opening(request)
   return { path = request.target, headers = headers, token = token, peer = request.peer }
 end
 
---- The server's consent.
+--- The server's answer that opens the connection.
 ---@param request operations.ServerRequest
 ---@param protocol string
 ---@param upgrade fun(stream: operations.Stream, rest: string)
@@ -243,7 +242,7 @@ end
 function handshake.accept(request, protocol, upgrade)
   return { status = 101, upgrade = upgrade, headers = {
     Upgrade = "websocket", Connection = "Upgrade",
-    ["Sec-WebSocket-Protocol"] = request.headers["sec-websocket-protocol"] and protocol or nil, -- else none was offered
+    ["Sec-WebSocket-Protocol"] = request.headers["sec-websocket-protocol"] and protocol or nil, -- if offered
     ["Sec-WebSocket-Accept"] = proof(request.headers["sec-websocket-key"]),
   } }
 end
@@ -251,7 +250,7 @@ end
 --- The server's refusal.
 ---@param status integer
 ---@param reason string
----@param challenge? string  with status 401: what WWW-Authenticate says
+---@param challenge? string  with status 401: for WWW-Authenticate
 ---@return operations.ServerResponse
 function handshake.refuse(status, reason, challenge)
   return { status = status, body = reason, headers = {

@@ -1,4 +1,4 @@
---- The hub's side of WebSocket (RFC 6455): listens, and serves a registry to every spoke that may connect.
+--- The hub's side of WebSocket (RFC 6455): listens, and serves a registry to all authorized spokes.
 local argument = require("operations.base.argument")
 local call_handler = require("operations.calls.handler")
 local call_map = require("operations.calls.map")
@@ -20,20 +20,21 @@ local websocket_hub = {}
 
 ---@class operations.HubOptions
 ---@field host? string  numeric address, default "127.0.0.1"
----@field port? integer|false  default: any free one, see `hub.port`; false: it listens nowhere, see `serve_request`
----@field tls? operations.TlsOptions  spokes come by wss, with TLS 1.2 or newer
+---@field port? integer|false  default: any free one, see `hub.port`; false: does not listen, see `serve_request`
+---@field tls? operations.TlsOptions  spokes connect by wss, with TLS 1.2 or newer
 ---@field registry? operations.Registry  what spokes may call
----@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
----  nil refuses it. It may wait; anything that can be called. Default: everybody is nobody
+---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  the identity of a
+---  connection; nil refuses it. It may wait; any callable value. Default: no identity
 ---@field origins? string[]  of web pages that may connect; default: none
----@field on_connection? fun(call_map: operations.CallMap, peer: operations.Peer)  calls towards the spoke go through it
+---@field on_connection? fun(call_map: operations.CallMap, peer: operations.Peer)  called with each connection; the call
+---  map calls the spoke
 ---@field max_connections? integer  default 1,024
----@field max_requests? integer  of one spoke at once, default 1,024
+---@field max_requests? integer  requests of one spoke at once, default 1,024
 ---@field max_message? integer
 ---@field ping_interval? number
 ---@field handshake_timeout? number
----@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000;
----  subscriptions without end are lost then
+---@field drain? number  ms for running requests when nginx ends the worker (`serve_request`), default 5,000; endless
+---  subscriptions are lost then
 ---@field log? fun(level: string, message: string, details: any)
 
 local option_kinds = {
@@ -44,7 +45,7 @@ local option_kinds = {
 
 ---@class operations.Hub
 ---@field port? integer
----@field connections integer  open now, of this worker
+---@field connections integer  open connections of this worker
 local Hub = {}
 Hub.__index = Hub
 
@@ -59,7 +60,7 @@ local function call(name, fn, ...)
   end, ...)
 end
 
--- The identity that the authoriser returns.
+-- The identity returned by `authorize`.
 local function authorized(authorize, request)
   local ok, identity, reason = call("authorize", authorize, request)
   if ok and identity and type(identity) ~= "table" then
@@ -79,7 +80,7 @@ end
 -- The client's identity; nil, status and reason when it may not connect.
 local function identify(self, request)
   local authorize = self._options.authorize
-  local origin = request.headers.origin -- of a web page
+  local origin = request.headers.origin -- set by web pages
   if origin and not members.contains(self._options.origins, origin) then
     return nil, 403, "this origin may not connect"
   elseif not authorize then
@@ -88,7 +89,7 @@ local function identify(self, request)
   return authorized(authorize, request)
 end
 
--- Takes the place of the connection of a transport that has none yet.
+-- In place of a stream before the connection is open.
 local nowhere = { close = function() end, linger = function() end, pause = function() end }
 
 function nowhere.offer()
@@ -99,7 +100,7 @@ function nowhere.write()
   return nil, errors.new("TRANSPORT_LOST", "the connection is not open yet", { kind = "closed" })
 end
 
--- Looks after a stream until it is closed.
+-- Tracks a stream until it is closed.
 local function keep(self, stream)
   self._streams[stream] = true
   stream.on_closed = function()
@@ -110,7 +111,7 @@ local function keep(self, stream)
   end
 end
 
--- The call map of a spoke that may connect.
+-- The call map for an authorized spoke.
 local function make_map(self, peer)
   local options = self._options
   local transport = connection.new(nowhere, true, peer, options)
@@ -138,8 +139,8 @@ local function accept(self, request, peer)
   end)
 end
 
---- Answers the request that opens a connection: status 101 and a function that takes it over, or a refusal. A hub is
---- mounted on an HTTP server by it. May wait.
+--- Answers the request that opens a connection: status 101 and a function that takes it over, or a refusal. HTTP
+--- servers mount a hub by it. May wait.
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function Hub:handle(request)
@@ -195,7 +196,7 @@ function websocket_hub.listen(options)
   return listen(self, options)
 end
 
---- Reads certificates, keys and client_ca of the option `tls` again, for the spokes that come; see `listener:reload`.
+--- Reads certificates, keys and client_ca of the option `tls` again, for new connections; see `listener:reload`.
 ---@return true?
 ---@return operations.Error? err  VALIDATION_ERROR: names the file
 function Hub:reload()
@@ -205,14 +206,14 @@ function Hub:reload()
   return true
 end
 
--- Reads the one request of a connection, and answers it.
+-- Reads the one request of a connection and answers it.
 local function admit(self, stream)
   local timeout = self._options.handshake_timeout or limits.handshake_timeout
   local request, response, rest = handshake.within(timeout, handshake.collect, stream, handshake.reader())
   if request then
     response = self:handle(request)
   elseif not response.status then
-    return stream:close() -- it ended
+    return stream:close() -- it has ended
   end
   local upgrades, now = response.status == 101, scheduler.host().now()
   stream:offer((framing.bytes(response, now, not upgrades and "close" or nil)), true)
@@ -222,9 +223,9 @@ local function admit(self, stream)
   stream:linger(limits.close_grace)
 end
 
---- Serves the request that is being handled as a connection to the hub, inside of OpenResty, in a `content_by_lua` of a
---- location; returns when the connection has ended. One that may not connect is answered so. The authoriser runs in the
---- request: `ngx.var` and `ngx.ctx` are its own.
+--- Serves the running request as a connection to the hub, in OpenResty, in a `content_by_lua` of a location; returns
+--- when the connection has ended. Refused clients get an HTTP answer. `authorize` runs in the request and can use
+--- `ngx.var` and `ngx.ctx`.
 function Hub:serve_request()
   local host = scheduler.host()
   if host.on_exit and not self._leave then
@@ -242,7 +243,7 @@ function Hub:serve_request()
   end)
 end
 
--- Lets the requests under way end, sends their answers, and waits until the connections have ended.
+-- Lets running requests end, sends their answers, and waits until the connections have ended.
 local function drain(self, stop)
   local draining = {}
   for map, transport in pairs(self._maps) do
@@ -265,8 +266,8 @@ local function drain(self, stop)
   end)
 end
 
---- Accepts nobody more, lets the requests under way end (for `grace` ms at most) and closes all connections.
----@param grace? number  ms, default 0: at once
+--- Accepts no more connections, lets running requests end (for at most `grace` ms) and closes all connections.
+---@param grace? number  ms, default 0
 function Hub:close(grace)
   argument.optional(grace, "number", 1, "close")
   self._closed = true

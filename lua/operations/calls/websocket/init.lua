@@ -1,4 +1,5 @@
---- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
+--- The spoke's side of WebSocket (RFC 6455): connects to a hub, and again when the connection is lost. Calls go in both
+--- directions.
 local argument = require("operations.base.argument")
 local backoff = require("operations.base.backoff")
 local base64 = require("operations.base.base64")
@@ -17,16 +18,16 @@ local websocket = {}
 ---@class operations.WebSocketOptions : operations.StreamOptions
 ---@field token? string  sent as "Authorization: Bearer"
 ---@field max_message? integer  bytes, default 16 MiB
----@field ping_interval? number  ms, default 15,000; two without a byte end the connection
+---@field ping_interval? number  ms, default 15,000; the connection is lost after two without a byte
 ---@field handshake_timeout? number  ms, default 10,000
----@field reconnect? boolean|operations.WebSocketReconnect  connects again when it is lost
+---@field reconnect? boolean|operations.WebSocketReconnect  reconnects when the connection is lost
 
 ---@class operations.WebSocketReconnect
 ---@field delay? number  ms before the first attempt, default 100; doubles each time
 ---@field max_delay? number  ms, default 30,000
----@field jitter? number  how much longer chance may make a delay, default 0.25
+---@field jitter? number  random share added to a delay, default 0.25
 
--- Connects and shakes hands.
+-- Connects and performs the handshake.
 local function open(parsed, options)
   local secure = parsed.scheme == "wss"
   local port = tonumber(parsed.port) or secure and 443 or 80
@@ -68,7 +69,7 @@ local option_kinds = {
 local reconnect_defaults = { delay = 100, max_delay = 30000, jitter = 0.25 }
 local reconnect_kinds = { delay = "number", max_delay = "number", jitter = "number" }
 
--- Misuse is told of two levels up.
+-- Misuse raises two levels up.
 local function policy_of(given)
   if not given then
     return nil
@@ -98,7 +99,7 @@ local function adopt(self, stream, rest)
   mine:start(rest)
 end
 
--- Tries until it is connected again, or closed. One that is lost again at once is no better than none.
+-- Tries to connect until it succeeds or the spoke is closed. A connection lost at once counts as another failure.
 local function reconnect(self)
   local policy = self._reconnect
   local failures = core.now() - self._since < policy.max_delay and self._failures or 0
@@ -146,7 +147,7 @@ function Spoke:send(name, payload)
 end
 
 function Spoke:hold(holder)
-  self._connection:hold(holder) -- from which it receives just now
+  self._connection:hold(holder) -- the connection that is receiving now
 end
 
 function Spoke:release(holder)
@@ -160,7 +161,7 @@ function Spoke:close()
   if self._retrying then
     self._retrying:cancel()
   end
-  if self._stream then -- of no call map yet
+  if self._stream then -- not yet used by a call map
     self._stream:close()
     self._stream = nil
   end
@@ -169,7 +170,7 @@ function Spoke:close()
   end
 end
 
---- Connects to a hub; waits for it. The transport is for one call map.
+--- Connects to a hub and waits for the connection. The transport is for one call map.
 ---@param url string  "ws://" or "wss://"
 ---@param options? operations.WebSocketOptions
 ---@return operations.WebSocket?
