@@ -47,7 +47,7 @@ describe("a request", function()
       json.decode(result.out).body, 1, true)
     result = api:run([[echo 'return { namespace = "t", name = "a", handler = print }' >a.lua
       operations call t.a --lua a.lua --curl]])
-    assert.equal("operations: --curl: t.a is no operation of an HTTP API\n", result.err)
+    assert.equal("operations: --curl: t.a is not an operation of an HTTP API\n", result.err)
   end)
 
   it("has the variables of a remembered source in the command of curl", function()

@@ -150,7 +150,7 @@ describe("operations serve", function()
 
     local result = fails("--lua examples/definitions --host 0.0.0.0 --no-auth")
     assert.equal(2, result.code)
-    assert.matches("--no-auth: whoever reaches 0.0.0.0 could call everything; add --insecure if that is meant",
+    assert.matches("--no-auth: everyone who reaches 0.0.0.0 could call everything; add --insecure if that is intended",
       result.err, 1, true)
     served = local_definitions("--no-auth", "--host", "0.0.0.0", "--insecure")
     served.url = served.url:gsub("0%.0%.0%.0", "127.0.0.1")
@@ -190,7 +190,7 @@ describe("operations serve", function()
     assert.equal("rsa", subject(served.url))
     assert(os.execute("cp " .. certificates.path("localhost.key") .. " " .. key))
     served:signal("HUP")
-    local said = served:said("the ones of before stay")
+    local said = served:said("the old ones stay")
     assert.matches(("the key %s (for the certificate %s): it is not the key of the certificate"):format(key, cert),
       said, 1, true)
     assert.not_matches("unencrypted", said)
@@ -231,7 +231,7 @@ describe("operations serve", function()
       ["--tls-client-ca x"] = { 2, "--tls-client-ca: certificates of clients need --tls-cert and --tls-key" },
       [("--tls-cert %s --tls-key %s --tls-client-ca /nowhere.pem"):format(cert, certificates.path("localhost.key"))] =
         { 5, "client_ca /nowhere.pem: cannot be read" },
-      ["--no-auth --token env:X --tls-client-ca x"] = { 2, "a token, so --token has no effect" },
+      ["--no-auth --token env:X --tls-client-ca x"] = { 2, "is checked, so --token has no effect" },
       ["--tls-cert /nowhere.pem --tls-key x"] = { 5, "the certificate /nowhere.pem: cannot be read: No such file" },
       [("--tls-cert %s --tls-key %s"):format(cert, certificates.path("example.key"))] =
         { 5, ("example.key (for the certificate %s): it is not the key of the certificate"):format(cert) },
@@ -311,7 +311,7 @@ describe("operations serve", function()
       ["--host localhost.example"] = "--host: a numeric address expected",
       ["--trusted-proxy proxy.example"] = "--trusted-proxy: an address, a network such as 10.0.0.0/8 or",
       ["extra"] = 'no source "extra"; operations sources lists them',
-      ["--no-auth --scopes a"] = "--no-auth: nobody sends a token",
+      ["--no-auth --scopes a"] = "--no-auth: no token is checked",
       ["--issuer https://a.example"] = "--issuer and --audience belong together",
       ["--issuer https://a.example --audience b --token c"] = "--issuer: tokens and their scopes come from there",
       ["--issuer http://a.example --audience b"] = "--issuer: issuer: it is neither https nor on this machine",

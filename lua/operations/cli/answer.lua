@@ -1,4 +1,4 @@
---- How an answer is printed: the part that was asked for, in the format that was asked for, where it was asked for.
+--- Prints an answer: selects the requested part, formats it, and writes it to its destination.
 local blocks = require("operations.cli.blocks")
 local core = require("operations.core")
 local destination = require("operations.cli.destination")
@@ -34,8 +34,8 @@ local formats = { "json", "yaml", "table", "ndjson" }
 
 ---@class operations.cli.Answer
 ---@field options table<string, any>
----@field format? string             that the user asked for
----@field place? operations.cli.Destination  a file
+---@field format? string             chosen by the user
+---@field place? operations.cli.Destination  the file, if any
 ---@field _steps? operations.cli.Step[]
 ---@field _schema any                of the output
 local Answer = {}
@@ -50,7 +50,7 @@ local function check_format(name)
   return ("--format: expected json, yaml, table or ndjson, got %q%s"):format(name, suggestion.behind(name, formats))
 end
 
---- Reads the options; nothing is opened yet.
+--- Reads the options; opens nothing yet.
 ---@param options table<string, any>  of parsed arguments
 ---@return operations.cli.Answer?
 ---@return string? message
@@ -74,7 +74,7 @@ function answer.new(options)
     _raw_stdout = options.output == "-" }, Answer)
 end
 
---- Opens the file that the answer goes to, if it goes to one.
+--- Opens the file for the answer, if there is one.
 ---@param exchange? operations.cli.Exchange
 ---@return boolean? ok
 ---@return string? message
@@ -95,21 +95,21 @@ function Answer:open(exchange)
   return message == nil, message
 end
 
---- Does the answer go to a terminal?
+--- Is the answer shown on a terminal?
 ---@return boolean
 function Answer:is_for_people()
   local options = self.options
   return output.is_terminal() and not (options.output or options["remote-name"])
 end
 
---- Is the answer wanted as it comes, with nothing made of it?
+--- Is the answer printed unchanged?
 ---@return boolean
 function Answer:is_plain()
   local options = self.options
   return not (options.envelope or self._steps or self.format or options.cast)
 end
 
---- Where bytes go as they come.
+--- The destination of bytes that are printed as they arrive.
 ---@return operations.cli.Destination
 function Answer:stream()
   self.place = self.place or destination.stdout(self._raw_stdout)
@@ -139,7 +139,7 @@ local function print_text(self, text)
   end
 end
 
--- The names of an object's members, or of those of a list's items, in the order of the schema.
+-- The member names of an object or of a list's items, in the order of the schema.
 local function known_names(self)
   local tokens = {}
   for _, step in ipairs(self._steps or {}) do
@@ -181,7 +181,7 @@ function writers.ndjson(self, value)
   end
 end
 
---- Prints a value on one line of its own.
+--- Prints a value on its own line.
 ---@param value any
 function Answer:item(value)
   if self.options.raw and type(value) == "string" then
@@ -191,7 +191,7 @@ function Answer:item(value)
   end
 end
 
--- The one file that is to be saved of a tool's answer; or nil, or nil and what is wrong.
+-- The only file in a tool's answer, to be saved; or nil, or nil and an error message.
 local function file_of(list)
   local files = blocks.files(list)
   if #files > 1 then
@@ -200,7 +200,7 @@ local function file_of(list)
   return files[1]
 end
 
--- Content blocks for people, or the file that they hold. True: that was all; a message: what is wrong.
+-- Prints content blocks for people, or saves the file in them. Returns true when all is printed, or an error message.
 local function print_blocks(self, value)
   local list = not self.format and not self.options.envelope and blocks.of(value)
   if not list then
@@ -238,14 +238,14 @@ end
 ---@param value any
 ---@param source? string  of the envelope
 ---@param pretty? boolean  indent JSON; nil: on a terminal
----@return string? problem  it cannot be printed as was asked
+---@return string? problem  why it cannot be printed as requested
 function Answer:value(value, source, pretty)
   local message
   value, message = self:select(value)
   return message or self:print(value, source, pretty)
 end
 
---- Prints a value of which the part was selected already.
+--- Prints a value whose part is already selected.
 ---@param value any
 ---@param source? string
 ---@param pretty? boolean
@@ -261,7 +261,7 @@ function Answer:print(value, source, pretty)
   end
 end
 
---- Says what the columns of tables are.
+--- Sets the columns of tables.
 ---@param schema any  of the output
 function Answer:describe(schema)
   self._schema = schema

@@ -1,19 +1,19 @@
---- Reads command line arguments by a table of options, and prints that table as help.
+--- Parses command line arguments by a table of options, and prints that table as help.
 local suggestion = require("operations.cli.suggestion")
 
 local arguments = {}
 
 ---@class operations.cli.Option
 ---@field name string    as typed: "--openapi"
----@field short? string  the same in one letter: "-o"
----@field value? string  what follows, in capitals, for the help; nil for a switch
----@field optional? boolean  the value may be left out: "" then
----@field many? boolean  may be given more than once: a list
+---@field short? string  the short form: "-o"
+---@field value? string  name of its value in capitals, for the help; nil for a switch
+---@field optional? boolean  the value may be absent: it is then ""
+---@field many? boolean  may be repeated: the result is a list
 ---@field help string
 
 ---@class operations.cli.Arguments
 ---@field options table<string, any>       by name without dashes: true, a string, or a list of strings
----@field order { name: string, value: any }[]  the options as they came
+---@field order { name: string, value: any }[]  the options in the given order
 ---@field rest string[]                    words other than options
 
 local function find(options, name)
@@ -35,7 +35,7 @@ local function add(parsed, option, value)
   end
 end
 
---- Takes in the option at argv[i]; returns how many arguments it used, or nil, message.
+--- Reads the option at argv[i]; returns the number of arguments used, or nil and a message.
 local function take_option(parsed, options, argv, i)
   local name, value = argv[i]:match("^(%-%-[^=]+)=(.*)$")
   name = name or (argv[i] == "-h" and "--help") or argv[i]
@@ -58,12 +58,12 @@ local function take_option(parsed, options, argv, i)
   return value and 1 or 2
 end
 
---- Tells options from the rest. `--name value`, `--name=value`; `--` ends the options; `-` alone is none.
+--- Separates options from other words. `--name value`, `--name=value`; `--` ends the options; `-` alone is not one.
 ---@param argv string[]
 ---@param options operations.cli.Option[]
 ---@param first? integer  where to begin, default 1
 ---@return operations.cli.Arguments|nil parsed
----@return string|nil message  what is wrong
+---@return string|nil message  error message
 function arguments.parse(argv, options, first)
   local parsed = { options = {}, order = {}, rest = {} }
   local i, ended = first or 1, false
@@ -85,13 +85,13 @@ function arguments.parse(argv, options, first)
   return parsed
 end
 
---- The number that an option gives.
+--- The number in an option.
 ---@param parsed operations.cli.Arguments
 ---@param name string  without dashes
 ---@param default number?
 ---@param max? number
 ---@return number?
----@return string? message  what is wrong
+---@return string? message  error message
 function arguments.number(parsed, name, default, max)
   local text = parsed.options[name]
   if not text then

@@ -1,4 +1,4 @@
---- The content of an MCP tool's answer for people: text as text, images and other files named with their size.
+--- The content of an MCP tool's answer for people: text, and images and other files with name and size.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local sizes = require("operations.cli.sizes")
@@ -25,7 +25,7 @@ local function file_of(block)
   } or nil
 end
 
---- Is this a list of content blocks, or one of them?
+--- Is the value a list of content blocks, or one block?
 ---@param value any
 ---@return table[]?  the blocks
 function blocks.of(value)
@@ -62,9 +62,9 @@ local function text_of(block)
   end
 end
 
---- What a person reads.
+--- The text for people.
 ---@param list table[]
----@return string? text  nil: there is a block that can only be shown as JSON
+---@return string? text  nil: a block can only be shown as JSON
 function blocks.text(list)
   local parts = {}
   for i, block in ipairs(list) do

@@ -1,5 +1,5 @@
---- `operations mcp --nvim`: carries messages between stdin and stdout and the socket of an editor that is an MCP server
---- (`require("operations.nvim").serve()`). It reads none of them, and starts no editor.
+--- `operations mcp --nvim`: forwards messages between stdin/stdout and the socket of an editor that is an MCP server
+--- (`require("operations.nvim").serve()`). It does not read the messages and starts no editor.
 local address = require("operations.nvim.serve.address")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -9,9 +9,9 @@ local system = require("operations.system")
 local bridge = {}
 
 local SERVE = "call serve() of operations.nvim"
-local GRACE = 5 -- seconds that an editor has to answer a client that has ended
+local GRACE = 5 -- seconds for the editor to answer a client that has ended
 
--- The sockets at which an editor listens; those of killed editors are left to the next one that starts.
+-- The sockets of running editors; sockets of killed ones are ignored (the next editor removes them).
 local function live_sockets(directory)
   local found = {}
   for _, name in ipairs(system.list(directory) or {}) do
@@ -30,7 +30,7 @@ local function unavailable(message, ...)
   return nil, operations.error("UNAVAILABLE", message:format(...))
 end
 
--- The only editor that serves; several, or none, are an error.
+-- The only serving editor; none or several is an error.
 local function only_one(directory)
   local found = live_sockets(directory)
   if #found == 1 then
@@ -57,7 +57,7 @@ local function connect(given)
     err.message)
 end
 
--- Carries what comes from one stream to another, which holds the first one back; returns at the end of either.
+-- Forwards one stream to another, with backpressure; returns at the end of either.
 local function carry(from, to)
   while true do
     local bytes = operations.await(function(wake)
@@ -72,8 +72,8 @@ local function carry(from, to)
   end
 end
 
--- The end of the client ends our side of the socket, and soon all: an editor may be stopped. The end of the editor ends
--- all, too, behind what it has sent.
+-- When the client ends, our side of the socket ends, and after a while everything, since the editor may be suspended.
+-- When the editor ends, everything ends after its last output.
 local function run(stream, input, out)
   local receiving = operations.spawn(carry, stream, out)
   local sending = operations.spawn(function()

@@ -1,6 +1,6 @@
---- The cache of sources between calls, in $XDG_CACHE_HOME/operations/sources: a file for each, its user's only, that
---- is replaced as a whole. It begins with a line of JSON, `{ format, meta, sizes }`; behind it are segments, which are
---- read when they are asked for. Whatever is wrong with a file: it counts as absent.
+--- The cache of sources between calls, in $XDG_CACHE_HOME/operations/sources: one private file for each, always
+--- replaced as a whole. It begins with a line of JSON, `{ format, meta, sizes }`, followed by segments that are read on
+--- demand. An invalid file counts as absent.
 local core = require("operations.core")
 local directories = require("operations.cli.directories")
 local json = require("operations.base.json")
@@ -10,7 +10,7 @@ local system = require("operations.system")
 local cache = {}
 
 local FORMAT = 1
-local HEADER = 65536 -- bytes of a header line that are read
+local HEADER = 65536 -- the longest header line in bytes
 
 local function hexadecimal(bytes)
   return (bytes:gsub(".", function(byte)
@@ -30,10 +30,10 @@ local function path_of(key)
 end
 
 ---@class operations.cli.CacheEntry
----@field meta table  what `write` was given
----@field checked integer  seconds since the epoch: when the origin last said that this is current
+---@field meta table  the argument of `write`
+---@field checked integer  seconds since the epoch: the last time that the origin confirmed it
 ---@field _file file*
----@field _places table<string, { [1]: integer, [2]: integer }>  of segments: offset and size
+---@field _places table<string, { [1]: integer, [2]: integer }>  offset and size of each segment
 local Entry = {}
 Entry.__index = Entry
 
@@ -41,7 +41,7 @@ Entry.__index = Entry
 ---@param name string
 ---@param from? integer  of its bytes, from 1
 ---@param to? integer
----@return string? bytes  nil: there is no such segment, or the file was cut off
+---@return string? bytes  nil: the segment is unknown, or the file is truncated
 function Entry:read(name, from, to)
   local place = self._places[name]
   if not place then
@@ -58,7 +58,7 @@ local function seconds_of(path)
   return version and tonumber(version:match("^(%d+)"))
 end
 
---- What is kept under a key.
+--- Opens the entry of a key.
 ---@param key string
 ---@return operations.cli.CacheEntry?
 function cache.open(key)
@@ -83,7 +83,7 @@ function cache.open(key)
     _file = file, _places = places }, Entry)
 end
 
--- Takes out what was written longest ago until the rest is small enough.
+-- Removes the oldest files until the rest is small enough.
 local function trim(place, kept)
   local files, total = {}, 0
   for _, name in ipairs(system.list(place) or {}) do
@@ -105,7 +105,7 @@ local function trim(place, kept)
   end
 end
 
---- Keeps segments under a key. Where that fails, the next call finds nothing and does without.
+--- Stores segments under a key. If that fails, the next call works without them.
 ---@param key string
 ---@param meta table
 ---@param segments { name: string, bytes: string }[]
@@ -121,7 +121,7 @@ function cache.write(key, meta, segments)
   end
 end
 
---- Notes that what is kept is current.
+--- Records that the entry is current.
 ---@param key string
 function cache.check(key)
   local path = path_of(key)
@@ -130,7 +130,7 @@ function cache.check(key)
   end
 end
 
---- Forgets what is kept under a key.
+--- Removes the entry of a key.
 ---@param key string
 function cache.remove(key)
   local path = path_of(key)

@@ -1,13 +1,13 @@
---- The commands of the program: what each is for, and where it is.
+--- The commands of the program: their purpose and their modules.
 local members = require("operations.base.members")
 local source_options = require("operations.cli.source_options")
 
 local catalog = {}
 
--- Commands are loaded when they are called: starting is most of what a short call costs. The third: from a file that
--- has several.
+-- A command is loaded when it runs: most of a short call's time is starting. The third value is a file with several
+-- commands.
 catalog.commands = {
-  { "list", "what there is" },
+  { "list", "list operations" },
   { "describe", "what an operation takes, gives and needs" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
@@ -24,13 +24,13 @@ catalog.commands = {
   { "worker", "serve operations to other processes" },
 }
 
---- What every command takes.
+--- Options of every command.
 catalog.general = {
   { name = "--help", help = "show this" },
   { name = "--version", help = "print the version" },
 }
 
--- Asked by scripts, not by people.
+-- For scripts, not shown in help.
 local hidden = { { "complete", "", "completion" } }
 
 --- A command.

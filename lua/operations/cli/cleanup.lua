@@ -3,13 +3,13 @@ local cleanup = {}
 
 local pending = {}
 
---- Has something closed at the end.
+--- Registers an object to be closed at the end.
 ---@param thing { close: fun(self: table) }
 function cleanup.add(thing)
   pending[#pending + 1] = thing
 end
 
---- Closes what was added, the last first, once.
+--- Closes the registered objects once, the last one first.
 function cleanup.run()
   while #pending > 0 do
     table.remove(pending):close()

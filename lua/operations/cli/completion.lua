@@ -1,5 +1,5 @@
---- `operations completion`: the scripts that bash, zsh and fish load, and what they ask while somebody types. Answers
---- come from the cache: nothing is fetched or started for them.
+--- `operations completion`: the scripts for bash, zsh and fish, and the command that they run while the user types.
+--- Completions come from the cache: nothing is fetched or started.
 local arguments = require("operations.cli.arguments")
 local catalog = require("operations.cli.catalog")
 local compat = require("operations.base.compat")
@@ -10,8 +10,8 @@ local output = require("operations.cli.output")
 
 local completion = {}
 
--- Each asks `operations complete -- WORDS...`, the word under the cursor last, for lines of WORD<tab>DESCRIPTION.
--- Behind a word that ends with "=" comes a value, and no blank.
+-- Each script runs `operations complete -- WORDS...`, the word at the cursor last, and reads lines of
+-- WORD<tab>DESCRIPTION. A word that ends with "=" is followed by a value, without a blank.
 local scripts = {}
 
 scripts.bash = [[
@@ -105,7 +105,7 @@ function completion.completion.run(parsed)
   return output.codes.OK
 end
 
--- What may stand at a place. Each `offer(word, description)`.
+-- The completions for a place. Each calls `offer(word, description)`.
 
 local function each_entry(named, fn)
   for _, item in ipairs(named:entries()) do
@@ -151,7 +151,7 @@ local function offer_options(options, offer)
   end
 end
 
--- Commands whose words are an operation and its input, or names of sources.
+-- Commands that take an operation and its input, or names of sources.
 local takes_operation = { call = true, watch = true, describe = true }
 local takes_sources = { remove = true, serve = true, export = true, mcp = true, worker = true, login = true,
   logout = true }
@@ -162,7 +162,7 @@ local function offer_sources(named, offer)
   end
 end
 
--- The words behind the command that are no options, the one under the cursor last.
+-- The words after the command except options, the one at the cursor last.
 local function plain_words(words, options)
   local plain, skip = {}, false
   for i, word in ipairs(words) do
@@ -197,7 +197,7 @@ local function offer_words(command, words, named, offer)
   end
 end
 
--- Everything that may stand where the cursor is.
+-- Offers everything that fits at the cursor.
 local function offer_all(words, offer)
   if #words <= 1 then
     for _, command in ipairs(catalog.commands) do
@@ -208,7 +208,7 @@ local function offer_all(words, offer)
   end
   local command = words[1]
   local has_options = table.concat(words, " "):find(" %-") ~= nil
-  local options = has_options and catalog.options(command) or {} -- the command is loaded for that
+  local options = has_options and catalog.options(command) or {} -- needs the command's module
   local rest = { compat.unpack(words, 2) }
   local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
   local named = named_sources.read(parsed or { options = {}, order = {}, rest = {} }, true)
@@ -231,7 +231,7 @@ completion.complete = {
   options = {},
 }
 
-local MOST = 2000 -- that a shell is shown
+local MOST = 2000 -- the most completions for a shell
 
 ---@param parsed operations.cli.Arguments
 ---@return integer code

@@ -1,4 +1,4 @@
---- Asks before what cannot be undone: at a terminal, for operations that delete. A script is not asked.
+--- Asks for confirmation of operations that delete, at a terminal only.
 local output = require("operations.cli.output")
 local system = require("operations.system")
 
@@ -9,13 +9,13 @@ local STDIN, STDERR = 0, 2
 ---@type operations.cli.Option
 confirmation.option = { name = "--yes", short = "-y", help = "do not ask before something is deleted" }
 
--- Does the operation delete, as far as its method or its server's hints tell?
+-- Does the operation delete, by its method or its server's hints?
 local function is_destructive(spec)
   local meta = type(spec._meta) == "table" and spec._meta or {}
   return spec.type ~= "query" and (meta.method == "DELETE" or meta.destructive == true)
 end
 
---- Asks whether an operation is to be called.
+--- Asks whether to call an operation.
 ---@param spec operations.Spec
 ---@param options table<string, any>  of parsed arguments
 ---@return boolean

@@ -1,4 +1,4 @@
---- The options that say how servers are reached: certificates, proxies, repeated requests.
+--- The options for connections to servers: certificates, proxies, retries.
 local connection = {}
 
 ---@type operations.cli.Option[]
@@ -22,7 +22,8 @@ local function readable(option, field)
   end
 end
 
---- How each option, by its name without dashes, changes the options of requests; returns a message when it is wrong.
+--- For each option, by its name without dashes: changes the options of requests; returns a message for an invalid
+--- value.
 connection.setters = {
   ["ca-file"] = readable("ca-file", "ca_file"),
   cert = readable("cert", "cert_file"),

@@ -1,4 +1,4 @@
---- A request as a command of curl, for a shell.
+--- Writes a request as a curl command for a shell.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
@@ -12,7 +12,7 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- A secret that a variable of the environment has, where the shell is to put it in.
+-- The environment variable that contains a secret, for the shell to expand.
 local function variable_in(value, variables)
   for name, content in pairs(variables) do
     local from, to = value:find(content, 1, true)
@@ -76,9 +76,9 @@ end
 
 --- The command that sends a request.
 ---@param shown operations.cli.ShownRequest
----@param request table  that it shows
+---@param request table  the request to show
 ---@param body any  of the operation's input
----@param variables? table<string, string>  of the environment: secrets that the user named by them
+---@param variables? table<string, string>  secrets that the user gave by environment variables
 ---@return string
 function curl.command(shown, request, body, variables)
   local content_type = ""
@@ -97,7 +97,7 @@ function curl.command(shown, request, body, variables)
   return table.concat(words, " \\\n  ") .. "\n"
 end
 
--- Adds the variables that texts name, at any depth.
+-- Adds the variables named in texts, at any depth.
 local function add_variables(found, value)
   if type(value) == "table" then
     for _, item in pairs(value) do
@@ -111,7 +111,7 @@ local function add_variables(found, value)
   end
 end
 
---- What the environment has of secrets that options name by variables.
+--- The values of environment variables that options name for secrets.
 ---@param options table<string, any>  of parsed arguments
 ---@param references? table  members of a remembered source
 ---@return table<string, string>

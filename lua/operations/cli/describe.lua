@@ -1,4 +1,4 @@
---- `operations describe`: one operation, for people or for programs.
+--- `operations describe`: shows one operation, for people or for programs.
 local description = require("operations.offer.description")
 local identities = require("operations.cli.identity")
 local members = require("operations.base.members")

@@ -1,4 +1,5 @@
---- The destination of an answer's bytes: standard output, a terminal, or a file, which is written whole or not at all.
+--- The destination of an answer's bytes: standard output, a terminal, or a file, which is written completely or not at
+--- all.
 local cleanup = require("operations.cli.cleanup")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -11,20 +12,21 @@ local destination = {}
 local PROGRESS_EVERY = 100 -- ms
 
 ---@class operations.cli.Destination
----@field path? string       of the file, where it is one
----@field count integer      bytes that went there
----@field problem? string    what the user is told instead of the error that `write` raised
----@field raised? any        what it raised
----@field write fun(self: operations.cli.Destination, bytes: string)  raises where they cannot go
----@field finish fun(self: operations.cli.Destination): string?  the answer is whole; a message when it cannot be kept
+---@field path? string       of the file, if it is one
+---@field count integer      bytes written
+---@field problem? string    message for the user in place of the error that `write` raised
+---@field raised? any        the raised error
+---@field write fun(self: operations.cli.Destination, bytes: string)  raises when they cannot be written
+---@field finish fun(self: operations.cli.Destination): string?  the answer is complete; returns a message when it
+---  cannot be stored
 
--- What the user is to be told is kept beside what is raised: a handler's caller gets to see an error of its own.
+-- Keeps the message for the user apart from the raised error, which a handler's caller would see changed.
 local function refuse(self, message)
   self.problem = message
   error(message, 0)
 end
 
--- Standard output that is no terminal: the bytes as they came.
+-- Standard output that is not a terminal: unchanged bytes.
 
 local Pipe = {}
 Pipe.__index = Pipe
@@ -37,12 +39,12 @@ end
 function Pipe.finish()
 end
 
--- A terminal: text, without what steers it.
+-- A terminal: text without control sequences.
 
 local Terminal = {}
 Terminal.__index = Terminal
 
--- How many bytes at the end belong to a character whose rest is still to come.
+-- The number of bytes at the end that belong to an incomplete character.
 local function cut_off(text)
   for back = 1, math.min(3, #text) do
     local byte = text:byte(-back)
@@ -79,7 +81,7 @@ function Terminal:finish()
   end
 end
 
--- A file
+-- A file.
 
 local File = {}
 File.__index = File
@@ -88,7 +90,7 @@ local function random_name(prefix)
   return ("%s.%s.part"):format(prefix, core.random_id():sub(1, 8))
 end
 
--- A device, a pipe: nothing that another file could replace.
+-- Is it a device or a pipe, which must not be replaced by a file?
 local function is_special(path)
   return system.kind(path) == "other" or path:find("^/dev/") ~= nil or path:find("^/proc/") ~= nil
 end
@@ -103,7 +105,7 @@ local function open(self, draft, path)
   return self
 end
 
--- Takes the server's name for it; before anything is written, so that nothing is fetched for nothing.
+-- Determines the server's name for the file before anything is written, so that a failure costs no download.
 local function settle_name(self)
   local name, message = self.name()
   if not name then
@@ -156,7 +158,7 @@ function File:finish()
   end
 end
 
---- Ends what was not finished: nothing of it stays.
+--- Ends an unfinished file: removes it.
 function File:close()
   if self.file then
     self.file:close()
@@ -169,7 +171,7 @@ function File:close()
 end
 
 --- Standard output.
----@param is_raw? boolean  a terminal, too, gets the bytes as they come
+---@param is_raw? boolean  also writes unchanged bytes to a terminal
 ---@return operations.cli.Destination
 function destination.stdout(is_raw)
   if output.is_terminal() and not is_raw then
@@ -178,9 +180,9 @@ function destination.stdout(is_raw)
   return setmetatable({ count = 0 }, Pipe)
 end
 
---- A file; what was there stays until the answer is whole.
+--- A file; an existing one is kept until the answer is complete.
 ---@param path string
----@param total? fun(): integer?  how many bytes are to come, where that is known
+---@param total? fun(): integer?  total bytes, if known
 ---@return operations.cli.Destination?
 ---@return string? message
 function destination.file(path, total)
@@ -191,8 +193,8 @@ function destination.file(path, total)
   return open(self, is_special(path) and path or random_name(path), path)
 end
 
---- A file of the working directory, whose name is known once the answer begins. Another one of this name stays.
----@param name fun(): string?, string?  the name, or nil and why there is none
+--- A file in the working directory, named when the answer begins. An existing file of that name is kept.
+---@param name fun(): string?, string?  the name, or nil and the reason
 ---@param total? fun(): integer?
 ---@return operations.cli.Destination?
 ---@return string? message

@@ -3,7 +3,7 @@ local system = require("operations.system")
 
 local directories = {}
 
--- The variable counts when it holds an absolute path; the specification says that others are to be ignored.
+-- The variable counts if it holds an absolute path; the specification ignores others.
 local function place(variable, behind_home)
   local given, home = os.getenv(variable), os.getenv("HOME")
   if given and given:sub(1, 1) == "/" then
@@ -12,19 +12,19 @@ local function place(variable, behind_home)
   return home and home ~= "" and home .. behind_home .. "/operations" or nil
 end
 
---- What users write: remembered sources.
+--- Files written by users: remembered sources.
 ---@return string? path  nil: neither the variable nor HOME is set
 function directories.config()
   return place("XDG_CONFIG_HOME", "/.config")
 end
 
---- What can be made anew: documents.
+--- Files that can be made again: documents.
 ---@return string? path
 function directories.cache()
   return place("XDG_CACHE_HOME", "/.cache")
 end
 
---- What is to outlive a call and is no configuration: tokens, trusted files.
+--- Data that outlives a call and is not configuration: tokens, trusted files.
 ---@return string? path
 function directories.state()
   return place("XDG_STATE_HOME", "/.local/state")
@@ -49,7 +49,7 @@ function directories.current()
   return here
 end
 
---- A path that means the same elsewhere.
+--- An absolute form of a path.
 ---@param path string
 ---@param base? string  what it is relative to, default: the working directory
 ---@return string
@@ -60,7 +60,7 @@ function directories.absolute(path, base)
   return (base or directories.current()):gsub("/$", "") .. "/" .. path:gsub("^%./", "")
 end
 
---- The nearest file of this name in the working directory or above it.
+--- The nearest file with this name in the working directory or its parents.
 ---@param name string
 ---@return string? path
 function directories.above(name)

@@ -1,5 +1,5 @@
---- A document of JSON as text and where its parts are in it: path items and components. Of a large document a call
---- needs few of them; these are cut out and make a document of their own, in which each reference leads somewhere.
+--- A JSON document as text, with the positions of its parts: path items and components. A call needs few parts of a
+--- large document: they are cut out into a document of their own, in which every reference can be resolved.
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local property_order = require("operations.base.property_order")
@@ -7,7 +7,7 @@ local url = require("operations.base.url")
 
 local document_parts = {}
 
--- The position behind the value that begins at `at`, of a text that is known to be JSON.
+-- The position after the value at `at`, in a text that is known to be JSON.
 local function skip(text, at)
   local depth = 0
   repeat
@@ -31,7 +31,7 @@ local function skip(text, at)
   return at
 end
 
--- Each member of the object at `at`: its key, where the member begins, its value, and the end.
+-- Calls `fn` for each member of the object at `at`: its key, the start of the member, its value, the end.
 local function each_member(text, at, fn)
   at = text:match("^%s*{%s*()", at)
   while at and text:sub(at, at) == '"' do
@@ -43,10 +43,10 @@ local function each_member(text, at, fn)
   end
 end
 
--- Objects whose members are parts. Security schemes stay in the rest: no reference names those that a call needs.
+-- Objects whose members are parts. Security schemes are not: no reference names those that a call needs.
 local sections = { paths = true, definitions = true, parameters = true, responses = true }
 
--- References and names that can lead elsewhere than to a part of this document.
+-- Are there no references or names that point outside the parts of this document?
 local function is_closed(text)
   for _, keyword in ipairs({ "$id", "$anchor", "$dynamicRef", "$recursiveRef", "$self", "x-operation" }) do
     if text:find('"' .. keyword .. '"', 1, true) then
@@ -67,7 +67,7 @@ end
 
 --- Finds the parts of a document.
 ---@param text string  JSON
----@return operations.cli.DocumentParts?  nil: it has to be read as a whole
+---@return operations.cli.DocumentParts?  nil: it must be read completely
 function document_parts.find(text)
   if not is_closed(text) then
     return nil
@@ -96,7 +96,7 @@ function document_parts.find(text)
   return { rest = rest, parts = parts }
 end
 
--- The pointer of the part that a reference leads into.
+-- The pointer of the part that a reference points into.
 local function part_of(parts, reference)
   local decoded = url.decode(reference) or reference
   for _, pattern in ipairs({ "^#/components/[^/]+/[^/]+", "^#/[^/]+/[^/]+" }) do
@@ -109,7 +109,7 @@ end
 
 local MAPPING = '"mapping"%s*:%s*(%b{})'
 
--- Calls fn with each part that a text refers to: by reference, or by the name of a schema (`discriminator`).
+-- Calls `fn` with each part that a text refers to: by reference, or by the name of a schema (`discriminator`).
 local function each_reference(parts, text, fn)
   for reference in text:gmatch('"(#/[^"]+)"') do
     local pointer = part_of(parts, (reference:gsub("\\/", "/")))
@@ -131,7 +131,7 @@ local function object(members)
   return "{" .. table.concat(members, ",") .. "}"
 end
 
--- The text of a document made of the rest and of these parts.
+-- The text of a document with the rest and these parts.
 local function compose(read, found, texts)
   local members, groups, kinds = {}, {}, {}
   for i, place in ipairs(found.rest) do
@@ -160,7 +160,7 @@ local function compose(read, found, texts)
   return object(members)
 end
 
---- The text of a document that has one path item of the document, and all that it refers to.
+--- The text of a document with one path item and everything it refers to.
 ---@param read fun(from: integer, to: integer): string?  bytes of the document
 ---@param found operations.cli.DocumentParts
 ---@param path string  key of the path item
@@ -186,7 +186,7 @@ function document_parts.cut(read, found, path)
   return compose(read, found, texts)
 end
 
---- A value as JSON whose `properties` keep their order.
+--- Encodes a value as JSON, keeping the order of `properties`.
 ---@param value any
 ---@return string
 function document_parts.encode(value)

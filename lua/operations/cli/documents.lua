@@ -1,5 +1,5 @@
---- OpenAPI documents of sources, kept between calls: the text, where its parts are, and what there is in it. A file
---- counts until it changes; a URL is asked again after a day, with the entity tag of its last answer.
+--- Caches the OpenAPI documents of sources between calls: the text, the positions of its parts, and its operations. A
+--- file is current until it changes; a URL is checked again after a day, with the entity tag of its last answer.
 local cache = require("operations.cli.cache")
 local core = require("operations.core")
 local document = require("operations.openapi.document")
@@ -34,14 +34,14 @@ function documents.config(source)
   return given
 end
 
--- Fetching
+-- Fetching.
 
 local function status_error(place, reply)
   return errors.new("EXECUTION_ERROR", ("%s: answered %d instead of an OpenAPI document"):format(url.redact(place),
     reply.status), { kind = "status", location = url.redact(place) })
 end
 
--- The text of a document that is not the one with these validators; true when it is.
+-- The text of a document if its validators have changed; true if not.
 local function fetch(source, held)
   source_options.reveal_document_headers(source)
   local headers = members.merged({ Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" },
@@ -75,7 +75,7 @@ local function read_file(source)
   return text, { version = select(3, system.kind(source.place)), location = source.place }
 end
 
--- Keeping
+-- Caching.
 
 local function specs_of(definitions)
   local registry = registries.new({ log = function() end })
@@ -85,15 +85,15 @@ local function specs_of(definitions)
   return (registry:specs())
 end
 
--- Reads the whole document, and keeps it.
+-- Reads the complete document and caches it.
 local function take(source, text, meta)
-  source_options.reveal_document_headers(source) -- what its $refs lead to is fetched with them
+  source_options.reveal_document_headers(source) -- its $refs are fetched with the same headers
   local root, err = document.parse(text, meta.location)
   if not root then
     return nil, err
   end
   if not text:find("^\239?\187?\191?%s*{") then
-    text = document_parts.encode(root) -- YAML
+    text = document_parts.encode(root) -- it was YAML
   end
   local found = document_parts.find(text)
   local config = documents.config(source)
@@ -110,7 +110,7 @@ end
 
 local DAY = 86400 -- seconds
 
--- Is what is kept good without asking?
+-- Is the cached document current without a check?
 local function is_current(source, held)
   if not is_url(source.place) then
     return held.meta.version ~= nil and held.meta.version == select(3, system.kind(source.place))
@@ -118,11 +118,11 @@ local function is_current(source, held)
   return source.name ~= nil and core.now() / 1000 - held.checked < DAY
 end
 
---- What is kept of a source, after it was made current; else the whole document, which nothing can be kept of.
+--- The current cached entry of a source; else the complete document, when it cannot be cached.
 ---@param source operations.cli.Source
----@param options { refresh?: boolean, stale?: boolean }  stale: as it is, whatever has become of the original
+---@param options { refresh?: boolean, stale?: boolean }  stale: accepts an outdated entry
 ---@return operations.cli.CacheEntry? held
----@return table|operations.Error|nil loaded  { definitions, report }, or why there is neither
+---@return table|operations.Error|nil loaded  { definitions, report }, or the error
 function documents.open(source, options)
   local key = kept.key(source)
   local held = cache.open(key)
@@ -152,7 +152,7 @@ function documents.open(source, options)
   return cache.open(key), loaded
 end
 
--- The definitions of an entry, of a document that has no more than it needs.
+-- The definitions of an entry, from a document with only the required parts.
 local function cut(source, held, item)
   local found = json.decode(held:read("parts") or "null")
   local text = type(found) == "table" and document_parts.cut(function(from, to)
@@ -167,18 +167,18 @@ local function cut(source, held, item)
   local definitions = root and from_openapi.document(root, config)
   for _, definition in ipairs(definitions or {}) do
     if definition.type == item.type then
-      definition.name = item.id:sub(#definition.namespace + 2) -- a name may be taken, in the whole document
+      definition.name = item.id:sub(#definition.namespace + 2) -- another operation may have the name
       return { definition }
     end
   end
 end
 
---- The definition of one operation, or all of them.
+--- The definition of one operation, or all definitions.
 ---@param source operations.cli.Source
 ---@param held operations.cli.CacheEntry
 ---@param item? operations.cli.Entry
 ---@return operations.Definition[]? definitions
----@return operations.openapi.Problem[]|operations.Error|nil report  nil: it was told before
+---@return operations.openapi.Problem[]|operations.Error|nil report  nil: it was reported before
 function documents.definitions(source, held, item)
   local few = item and item.path and cut(source, held, item)
   if few then

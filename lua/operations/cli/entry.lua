@@ -1,5 +1,5 @@
---- An operation as the command line lists it, without its schemas: enough to show it, to find it by what people type,
---- and to complete its keys.
+--- An operation as the command line lists it, without schemas: enough to show it, to find it by what users type, and to
+--- complete its keys.
 local members = require("operations.base.members")
 local schema = require("operations.schema")
 local suggestion = require("operations.cli.suggestion")
@@ -20,7 +20,7 @@ local entry = {}
 ---@field signature string  "owner repo body{title}"
 ---@field keys? { name: string, required: boolean?, values: any[]? }[]
 
--- The schema that a local reference leads to.
+-- The target of a local reference.
 local function target_of(root, node)
   for _ = 1, 8 do
     local name = type(node) == "table" and type(node["$ref"]) == "string" and node["$ref"]:match("^#/%$defs/([^/]+)$")
@@ -89,12 +89,12 @@ function entry.of(spec, source)
   }
 end
 
--- Names are spelled with dots, slashes, dashes or underscores.
+-- Treats dots, slashes, dashes and underscores as equal.
 local function plain(text)
   return (text:lower():gsub("[^%w]+", "_"))
 end
 
--- "POST /repos/{owner}/{repo}/issues": parameters may be called otherwise.
+-- An endpoint like "POST /repos/{owner}/{repo}/issues", without parameter names.
 local function endpoint_of(text)
   local method, path = text:match("^(%a+)%s+(/%S*)$")
   return method and method:upper() .. " " .. path:gsub("{[^}]*}", "{}")
@@ -108,7 +108,7 @@ local function is_named(item, word, wanted)
     or item.id == word
 end
 
---- The operations that a word may mean: the one whose id it is, else all whose name, operationId or endpoint it is.
+--- The operations that a word may mean: the one with that id, else all with that name, operationId or endpoint.
 ---@param word string
 ---@param list operations.cli.Entry[]
 ---@return operations.cli.Entry[]
@@ -127,7 +127,7 @@ end
 
 local SHOWN = 5
 
---- Why a word means no operation, or several.
+--- The reason why a word means no operation, or several.
 ---@param word string
 ---@param found operations.cli.Entry[]
 ---@param list operations.cli.Entry[]

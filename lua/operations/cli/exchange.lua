@@ -1,4 +1,4 @@
---- The HTTP exchange of a call, as the HTTP client of its API sees it: shown on standard error, or kept and not sent.
+--- The HTTP exchange of a call, seen by the API's HTTP client: shown on standard error, or recorded and not sent.
 --- Credentials are never shown.
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -12,21 +12,21 @@ local url = require("operations.base.url")
 
 local exchange = {}
 
-local LONGEST = 65536 -- bytes of a body that is shown
+local LONGEST = 65536 -- bytes of a body that are shown
 local PROGRESS_EVERY = 100 -- ms
 
 ---@class operations.cli.Exchange
 ---@field client table       for `config.http`
 ---@field held? table        the request that was not sent
 ---@field head? { status: integer, headers: table, url: string }  of the last answer
----@field plain table<string, boolean>  names of configured headers that are no secret, filled in when sources are read
----@field armed boolean      from now on requests of the API are meant
+---@field plain table<string, boolean>  names of configured headers that are not secret, set when sources are read
+---@field armed boolean      requests from now on belong to the API
 ---@field _show boolean
 ---@field _hold boolean
 local Exchange = {}
 Exchange.__index = Exchange
 
--- Names of headers that hold credentials, whoever set them.
+-- Names of headers that hold credentials, regardless of where they were set.
 local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
 
 local function is_telling(name)
@@ -38,8 +38,8 @@ local function is_telling(name)
   return false
 end
 
--- Is this header one that no one may see? The document's own credentials are in `credentials`, and so are all headers
--- of the configuration (`plain` has those), of which most are no secret.
+-- Must this header's value be hidden? The document's own credentials are in `credentials`, and so are all configured
+-- headers; `plain` has those that are not secret.
 local function is_secret(name, credentials, plain)
   return is_telling(name) or credentials[name:lower()] and not plain[name:lower()] or false
 end
@@ -63,7 +63,7 @@ local function query_values(address, names)
   return values
 end
 
--- Everything of a request that must not be shown, wherever it appears.
+-- All texts of a request that must not be shown anywhere.
 local function secrets_of(request, plain)
   local list, credentials = {}, lower_set(request.credentials)
   for name, value in pairs(request.headers or {}) do
@@ -90,14 +90,14 @@ end
 ---@class operations.cli.ShownRequest
 ---@field method string
 ---@field url string
----@field headers { [1]: string, [2]: string, [3]: boolean }[]  name, value, was it a secret
+---@field headers { [1]: string, [2]: string, [3]: boolean }[]  name, value, is it secret?
 ---@field body? string
 ---@field size? integer  of the body
----@field streamed boolean  there is a body, which is not here
+---@field streamed boolean  the body is streamed and not recorded
 
---- What may be shown of a request.
+--- The visible form of a request.
 ---@param request table
----@param plain table<string, string>  headers that the user gave
+---@param plain table<string, string>  headers given by the user
 ---@return operations.cli.ShownRequest
 function exchange.shown(request, plain)
   plain = lower_set(plain)
@@ -119,7 +119,7 @@ local function is_text(body)
   return #body <= LONGEST and not body:find("[%z\1-\8\14-\31]") and json.encode(body) ~= nil
 end
 
--- The body as far as people can read it, or how long it is.
+-- The body as text, or its length.
 local function body_text(shown)
   if shown.body and is_text(shown.body) then
     return shown.body
@@ -158,7 +158,7 @@ local function head_text(head, list)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- Tells how much of a body was sent.
+-- Reports how much of a body was sent.
 local function counted(body, total)
   if type(body) ~= "table" then
     return body
@@ -176,7 +176,7 @@ local function counted(body, total)
   return copy
 end
 
--- What an authorization server is asked while nothing is to be sent: the token is not shown anyway.
+-- The answer of an authorization server when nothing may be sent: the token is not shown.
 local placeholder = '{"access_token":"not-asked-for","token_type":"bearer"}'
 
 local function send(self, method, request)
@@ -206,15 +206,14 @@ local function send(self, method, request)
   return answer, err
 end
 
---- How many bytes the body of the last answer has; nil when nobody knows.
+--- The size of the last answer's body in bytes; nil if unknown.
 ---@return integer?
 function Exchange:total()
   local headers = self.head and self.head.headers or {}
   return not headers["content-encoding"] and tonumber(headers["content-length"]) or nil
 end
 
---- The function that shows the messages that go to and come from MCP servers, one on each line; nil where they are not
---- to be shown.
+--- A function that shows the messages to and from MCP servers, one per line; nil if they are not shown.
 ---@return fun(way: "in"|"out", message: any)|nil
 function Exchange:listener()
   if not self._show then

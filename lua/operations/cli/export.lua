@@ -1,4 +1,4 @@
---- `operations export`: the OpenAPI document of what `operations serve` would serve.
+--- `operations export`: prints the OpenAPI document of what `operations serve` would serve.
 local exposures = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")

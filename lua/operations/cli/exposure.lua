@@ -1,5 +1,5 @@
---- The operations that a server of the command line offers: `--expose` opens imported ones, which are for the program
---- alone otherwise.
+--- The operations that a server of the command line offers: `--expose` also offers imported ones, which otherwise only
+--- the program can call.
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 
@@ -9,7 +9,7 @@ local exposure = {}
 exposure.option = { name = "--expose", value = "PATTERN", many = true,
   help = "serve imported operations too, by id: 'petstore.*'" }
 
--- Names of namespaces and operations that a message lists.
+-- The most names of namespaces and operations in a message.
 local SHOWN_NAMESPACES, SHOWN_OPERATIONS = 3, 20
 
 ---@class operations.cli.Exposure
@@ -29,13 +29,13 @@ function exposure.new(parsed)
   return setmetatable({ _patterns = patterns }, Exposure)
 end
 
---- Does any pattern open imported operations?
+--- Does any pattern expose imported operations?
 ---@return boolean
 function Exposure:any()
   return self._patterns[1] ~= nil
 end
 
---- Opens a definition that a pattern names, before it is registered.
+--- Exposes a definition that a pattern names, before it is registered.
 ---@param definition table
 function Exposure:open(definition)
   local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
@@ -47,7 +47,7 @@ function Exposure:open(definition)
   end
 end
 
---- Names and a number for the rest.
+--- The first names, and the number of the others.
 ---@param names string[]
 ---@param max integer
 ---@return string
@@ -56,7 +56,7 @@ local function some(names, max)
   return #names > max and ("%s and %d more"):format(shown, #names - max) or shown
 end
 
--- Patterns for what is hidden: its namespaces.
+-- Patterns for hidden operations, by namespace.
 local function proposals(hidden)
   local list, seen = {}, {}
   for _, spec in ipairs(hidden) do
@@ -68,7 +68,7 @@ local function proposals(hidden)
   return some(list, SHOWN_NAMESPACES) .. (#list == 1 and " serves more" or " serve more")
 end
 
--- What an identity lacks of what an operation requires.
+-- The rights that an operation requires and an identity lacks.
 local function lack(access, owned)
   local list = {}
   for _, scope in ipairs(access.requiredScopes or {}) do
@@ -94,9 +94,10 @@ local function tell_denied(denied, identity, advice)
     identity and "the token" or "everybody", advice, some(names, SHOWN_OPERATIONS))
 end
 
---- Tells what is served, how to serve the rest, and what callers cannot call.
+--- Reports what is served, how to serve the rest, and which operations callers cannot call.
 ---@param registry operations.Registry
----@param who? { identity: operations.Identity?, advice: string }  who calls, where that is known; what gives it more
+---@param who? { identity: operations.Identity?, advice: string }  the caller, if known; advice on how to give it more
+---  rights
 function Exposure:tell(registry, who)
   local all, hidden, denied = registry:specs({ schemas = false }), {}, {}
   for _, spec in ipairs(all) do

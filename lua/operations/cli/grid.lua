@@ -1,4 +1,4 @@
---- `--format table`: a list of objects in rows and columns, cut to the width of the terminal.
+--- `--format table`: a list of objects in rows and columns, limited to the width of the terminal.
 local cells = require("operations.offer.cells")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -7,7 +7,7 @@ local members = require("operations.base.members")
 local grid = {}
 
 local GAP = "  "
-local NARROWEST = 6 -- columns of the terminal that one of the table keeps, before others are left out
+local NARROWEST = 6 -- the narrowest table column before others are left out
 
 local function cell(value)
   if value == nil then
@@ -19,7 +19,7 @@ local function cell(value)
   return (value:gsub("%s+", " "))
 end
 
--- The names of all columns: those that are known first, in their order, then the others, sorted.
+-- The names of all columns: known ones first, in order, then the others, sorted.
 local function names_of(rows, known)
   local found, names = {}, {}
   for _, row in ipairs(rows) do
@@ -61,7 +61,7 @@ local function total(columns)
   return width
 end
 
--- Leaves out columns at the right that have no place, and narrows the widest of the rest.
+-- Leaves out columns at the right that do not fit, and narrows the widest of the others.
 local function fit(columns, width)
   local left_out = {}
   while #columns > 1 do
@@ -114,7 +114,7 @@ local function of_rows(rows, known, width)
   return table.concat(lines), left_out
 end
 
--- An object: a line for each of its members.
+-- An object: one line for each member.
 local function of_object(value, known, width)
   local rows, most = names_of({ value }, known), 0
   for _, name in ipairs(rows) do
@@ -137,12 +137,12 @@ local function are_objects(list)
   return list[1] ~= nil
 end
 
---- The text of a value as a table: a list of objects in rows, an object in lines, other lists an item a line.
+--- A value as a table: a list of objects in rows, an object in lines, other lists with one item per line.
 ---@param value any
----@param known? string[]  names of columns in the order that is wanted
----@param width? integer  columns of the terminal; nil: any
+---@param known? string[]  column names in order
+---@param width? integer  columns of the terminal; nil: unlimited
 ---@return string
----@return string[] left_out  columns for which there was no place
+---@return string[] left_out  columns that did not fit
 function grid.text(value, known, width)
   local kind = core.kind(value)
   if kind == "array" and are_objects(value) then

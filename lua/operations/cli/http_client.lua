@@ -1,13 +1,14 @@
---- An HTTP client that keeps to the options of `operations.cli.connection`, whoever uses it.
+--- An HTTP client with the options of `operations.cli.connection`.
 local http = require("operations.net.http")
 local members = require("operations.base.members")
 
 local http_client = {}
 
---- Makes one of another. Redirects to another origin are not shown a certificate of ours: the HTTP client sees to that.
+--- Makes a client from another. Redirects to another origin do not get our certificate: the HTTP client takes care of
+--- that.
 ---@param given table  options of requests, as the setters of `connection` filled them in
----@param inner? table  the client that sends; default: the library's
----@return table? client  `inner` where there are no options
+---@param inner? table  the client for sending; default: the library's
+---@return table? client  `inner` without options
 function http_client.of(given, inner)
   if next(given) == nil then
     return inner

@@ -1,4 +1,4 @@
---- The identity of the command line: `--scopes` and `--identity`, of commands that look at operations and call them.
+--- The identity for commands that list and call operations: `--scopes` and `--identity`.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local operations = require("operations")
@@ -11,10 +11,10 @@ identity.options = {
   { name = "--identity", value = "JSON", help = "act as {\"id\", \"scopes\", \"resources\"}" },
 }
 
---- The identity that the options give.
+--- The identity in the options.
 ---@param options table<string, any>  of parsed arguments
----@return operations.Identity? identity  nil: they give none
----@return string? message  what is wrong with them
+---@return operations.Identity? identity  nil: none given
+---@return string? message  error message
 function identity.read(options)
   local given
   if options.identity then

@@ -1,4 +1,4 @@
---- The command line program: finds the command, runs it, and turns what happened into an exit code.
+--- The command line program: finds and runs the command, and turns the outcome into an exit code.
 local arguments = require("operations.cli.arguments")
 local catalog = require("operations.cli.catalog")
 local cleanup = require("operations.cli.cleanup")
@@ -81,7 +81,7 @@ local function dispatch(argv)
   return run_command(name, command, argv)
 end
 
--- A second interrupt ends the program without waiting for the clean-up.
+-- A second interrupt ends the program without cleanup.
 local function clean_up(code)
   local ok, raised = pcall(cleanup.run)
   return ok and code or clean_up(output.fail(raised))
@@ -91,7 +91,7 @@ end
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; doc/command-line.md has the table
 function cli.main(argv)
-  system.survive_broken_pipes() -- `operations ... | head` is to clean up
+  system.survive_broken_pipes() -- `operations ... | head` must run the cleanup
   hosts.use("plain")
   local ok, result = pcall(dispatch, argv)
   local code = clean_up(ok and result or output.fail(result))

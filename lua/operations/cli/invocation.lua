@@ -1,5 +1,5 @@
---- `operations call`: one query or mutation. `operations watch`: the events of a subscription, one line of JSON each,
---- as they come.
+--- `operations call`: calls a query or mutation. `operations watch`: prints the events of a subscription, one line of
+--- JSON each, as they arrive.
 local answers = require("operations.cli.answer")
 local confirmation = require("operations.cli.confirmation")
 local identities = require("operations.cli.identity")
@@ -19,7 +19,7 @@ local shared_options = members.joined(answers.options, {
   { name = "--timeout", value = "SECONDS", help = "give up after so long" },
 }, identities.options)
 
--- Calls
+-- Calls.
 
 invocation.call = {
   usage = "operations call OPERATION [INPUT...] [OPTIONS]",
@@ -34,7 +34,7 @@ invocation.call = {
   notes = input.help,
 }
 
--- Does the result come in pieces, where it is no JSON?
+-- Can the result arrive in pieces, other than JSON?
 local function gives_bytes(asked)
   if asked.is_http then
     return true
@@ -57,7 +57,7 @@ local function sink_of(place)
   end
 end
 
--- Is there nothing left to print: it has gone to the sink, or there was nothing?
+-- Has everything been printed: sent to the sink, or empty?
 local function is_written(asked, envelope)
   local place = asked.answer.place
   return asked.answer:is_plain() and envelope.data == nil
@@ -70,7 +70,7 @@ local function run_call(asked)
     answer.streamed = answer.place or answer:stream()
     context.sink = sink_of(answer.streamed)
     if answer.place.path == nil and not answer.place.name then
-      answer.place = nil -- JSON goes to standard output by itself
+      answer.place = nil -- JSON is printed to standard output
     end
   end
   local envelope, err = asked.registry:execute(asked.id, asked.input, context)
@@ -120,7 +120,7 @@ function invocation.call.run(parsed)
   return run_call(asked)
 end
 
--- Subscriptions
+-- Subscriptions.
 
 invocation.watch = {
   usage = "operations watch OPERATION [INPUT...] [OPTIONS]",
@@ -129,7 +129,7 @@ invocation.watch = {
   notes = input.help,
 }
 
---- Prints events until there are no more, or `limit`; returns the exit code, that of the last one which is no success.
+--- Prints events until the end or `limit`; returns the exit code, that of the last unsuccessful event.
 local function follow(subscription, asked, limit)
   local count, code = 0, output.codes.OK
   while count < limit do
@@ -165,7 +165,7 @@ function invocation.watch.run(parsed)
   end
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
   local ok, result = pcall(follow, subscription, asked, text and tonumber(text) or math.huge)
-  subscription:close() -- whatever happened, the handler's cleanup runs
+  subscription:close() -- always runs the handler's cleanup
   if not ok then
     error(result, 0)
   end

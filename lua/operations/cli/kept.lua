@@ -1,4 +1,4 @@
---- The cached description of a source as it was last loaded: its operations, and their keys.
+--- The cached list of a source's operations and their keys, from its last load.
 local cache = require("operations.cli.cache")
 local entry = require("operations.cli.entry")
 local json = require("operations.base.json")
@@ -7,14 +7,14 @@ local members = require("operations.base.members")
 
 local kept = {}
 
---- What a source is kept under.
+--- The cache key of a source.
 ---@param source operations.cli.Source
 ---@return string
 function kept.key(source)
   return table.concat({ source.kind, source.place, source.config and source.config.namespace or "" }, "\n")
 end
 
---- Lists as lines of JSON, one an operation: entries, and apart from them their keys, which only completion needs.
+--- Lists as lines of JSON, one per operation: entries, and separately their keys, which only completion needs.
 local function segments_of(list)
   local lines, keys = {}, {}
   for i, item in ipairs(list) do
@@ -25,7 +25,7 @@ local function segments_of(list)
     { name = "keys", bytes = table.concat(keys, "\n") .. "\n" } }
 end
 
---- Keeps what there is in a source.
+--- Stores the operations of a source.
 ---@param source operations.cli.Source
 ---@param list operations.cli.Entry[]
 ---@param meta? table
@@ -35,7 +35,7 @@ function kept.write(source, list, meta, segments)
     members.joined(segments_of(list), segments or {}))
 end
 
---- The same, of the specs of its operations.
+--- Stores the operations of a source, given their specs.
 ---@param source operations.cli.Source
 ---@param specs operations.Spec[]
 ---@param meta? table
@@ -48,7 +48,7 @@ function kept.write_specs(source, specs, meta, segments)
   kept.write(source, list, meta, segments)
 end
 
---- The entries that are kept of a source.
+--- The cached entries of a source.
 ---@param source operations.cli.Source
 ---@return operations.cli.Entry[]?
 function kept.entries(source)
@@ -61,7 +61,7 @@ function kept.entries(source)
   return list
 end
 
---- The keys of the entry at a place of that list.
+--- The keys of the entry at a position in that list.
 ---@param source operations.cli.Source
 ---@param place integer
 ---@return table[]

@@ -1,4 +1,4 @@
---- Names that may have been meant by keys of an input that nobody knows.
+--- Suggests names for unknown keys of an input.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
@@ -25,7 +25,7 @@ local function hint(schema, pointer)
   return suggestion.behind(key, names)
 end
 
---- The error of an input, its issues about unknown keys with the keys that may have been meant.
+--- Adds suggestions to the issues about unknown keys in an input's error.
 ---@param err operations.Error
 ---@param schema any  of the input
 ---@return operations.Error
@@ -43,7 +43,7 @@ function key_hint.add(err, schema)
   return errors.new(err.code, message or err.message, issues)
 end
 
---- A key that the schema does not name, though it allows any, and that is near to one it names: likely a slip.
+--- A key that is not in the schema (which allows any) but similar to one that is: probably a typing error.
 ---@param value any   the input
 ---@param schema any
 ---@return string[] messages

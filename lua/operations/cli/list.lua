@@ -1,4 +1,4 @@
---- `operations list`: what there is.
+--- `operations list`: lists operations.
 local cells = require("operations.offer.cells")
 local entry = require("operations.cli.entry")
 local identities = require("operations.cli.identity")
@@ -50,9 +50,9 @@ local function title_of(item)
   return text
 end
 
--- For programs
+-- For programs.
 
-local WIDEST = 60 -- an id that is longer does not move the others' types
+local WIDEST = 60 -- longer ids do not move the types of others
 
 local function padded(text, width)
   return text .. (" "):rep(width - cells.width(text))
@@ -71,7 +71,7 @@ local function columns(items)
   return table.concat(rows)
 end
 
--- For people
+-- For people.
 
 local function grouped(items)
   local groups = {}
@@ -87,12 +87,12 @@ local function grouped(items)
   return groups
 end
 
--- What a call requires; of a subscription, that more than one event may come.
+-- The requirements of a call; "..." stands for the events of a subscription.
 local function signature_of(item)
   return item.type == "subscription" and (item.signature .. " ..."):gsub("^ ", "") or item.signature
 end
 
--- One line: the id, what it requires, its title; cut to the width, the title first.
+-- One line: id, requirements, title; shortened to the width, the title first.
 local function line_of(item, style, width)
   local signature = signature_of(item)
   local id = cells.cut(item.id, style.width - 2)
@@ -123,9 +123,9 @@ local function groups_text(items, style)
   return table.concat(parts)
 end
 
--- The command
+-- The command.
 
--- Entries, and the exit code; for programs specs.
+-- Entries and the exit code; for programs, specs.
 local function read(parsed, identity)
   if not parsed.options.json and not sources.are_given(parsed) and not identity then
     return sources.entries(parsed)

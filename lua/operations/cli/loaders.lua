@@ -1,5 +1,5 @@
---- Makes definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an error;
---- nil alone where what is wrong was told.
+--- Loads the definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an
+--- error; only nil when the error was already reported.
 local cleanup = require("operations.cli.cleanup")
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
@@ -11,7 +11,7 @@ local system = require("operations.system")
 
 local loaders = {}
 
---- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
+--- The log of handlers and the registry. Tracebacks are omitted: their failures are reported anyway.
 ---@param verbose? boolean
 ---@return fun(level: string, message: string)
 function loaders.logger(verbose)
@@ -45,7 +45,7 @@ local function report_of(source, definitions, report, verbose)
   return definitions, report
 end
 
--- One operation, or all, of what is kept.
+-- One operation, or all, from the cache.
 local function of_cache(documents, source, options)
   local held, loaded = documents.open(source, options)
   if not held then
@@ -60,8 +60,8 @@ local function of_cache(documents, source, options)
   return report_of(source, definitions, loaded and (loaded.report or report), options.verbose)
 end
 
---- What the document lacks is told and passed over; an option that is wrong raises in the adapter. Only documents of
---- remembered sources, and those of URLs, are kept. What reads documents is loaded when one is named.
+--- Reports unsupported parts of the document and skips them; a wrong option raises in the adapter. Only documents of
+--- remembered sources, and of URLs, are cached. The code for documents is loaded on first use.
 function load.openapi(source, options)
   local documents = require("operations.cli.documents")
   require("operations.cli.sign_in").prepare(source, options.is_rehearsal)
@@ -73,7 +73,7 @@ function load.openapi(source, options)
   return report_of(source, definitions, report, options.verbose)
 end
 
---- Problems of a directory's files are told and passed over; the one file that was asked for must be right.
+--- Reports problems in a directory's files and skips them; a single file must be valid.
 function load.lua(source)
   local is_directory = system.kind(source.place) == "directory"
   local definitions, problems = scanner[is_directory and "scan" or "load"](source.place)
@@ -89,7 +89,7 @@ function load.lua(source)
   return definitions
 end
 
--- What talks to MCP servers is loaded when one is named.
+-- The code for MCP servers is loaded on first use.
 function load.mcp(source, options)
   return require("operations.cli.mcp_sources").server(source, loaders.logger(options.verbose), options)
 end
@@ -98,7 +98,7 @@ load["mcp-config"] = function(source, options)
   return require("operations.cli.mcp_sources").file(source, loaders.logger(options.verbose), options)
 end
 
--- What other processes serve is known here by its spec, and called there. Registers what they offer.
+-- Registers the specs that other processes offer; calls go to those processes.
 local function import(registry, options, open, ...)
   local ok, transport, err = pcall(open, ...)
   if not (ok and transport) then
@@ -126,8 +126,8 @@ function load.websocket(source, options, registry)
     { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
---- The sources that an operation may be of: without the MCP servers that it is no tool of, as far as that is known
---- before they are started.
+--- The sources that may have an operation: leaves out MCP servers that cannot have it, as far as known before they
+--- start.
 ---@param list operations.cli.Source[]
 ---@param id? string
 ---@return operations.cli.Source[]
@@ -143,7 +143,7 @@ function loaders.narrow(list, id)
   return require("operations.cli.mcp_sources").narrow(list, #known == 1 and known[1].id or id)
 end
 
---- Makes what is kept of a source's document current.
+--- Updates the cached document of a source.
 ---@param source operations.cli.Source
 ---@param options table  refresh
 ---@return operations.cli.CacheEntry|boolean held  false: the document cannot be read
@@ -156,16 +156,15 @@ function loaders.refresh(source, options)
   return held or false, err
 end
 
---- The definitions of a source. Its secrets are read first; where other processes serve the operations, they are
---- registered already.
+--- The definitions of a source. Reads its secrets first. Operations of other processes are already registered.
 ---@param source operations.cli.Source
----@param options table  verbose, reliable, refresh, identity, and the `id` when one operation is enough
+---@param options table  verbose, reliable, refresh, identity, and the `id` if one operation is enough
 ---@param registry operations.Registry
 ---@return operations.Definition[]? definitions
 ---@return any err
 function loaders.load(source, options, registry)
   local ok, definitions, err = pcall(function()
-    if not (options.all and source.kind == "openapi") then -- to look at what there is needs no secrets
+    if not (options.all and source.kind == "openapi") then -- listing needs no secrets
       source_options.reveal(source)
     end
     return load[source.kind](source, options, registry)

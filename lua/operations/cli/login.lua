@@ -1,5 +1,5 @@
---- How a user logs in from a terminal: opens a URL in a browser, which comes back to this machine; where the browser is
---- on another one, its last address is pasted.
+--- Logs a user in from a terminal: opens a URL in a browser, which is redirected to this machine; if the browser is on
+--- another machine, the user pastes its last address.
 local directories = require("operations.cli.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
@@ -9,7 +9,7 @@ local task = require("operations.task")
 
 local login = {}
 
--- OPERATIONS_LOGIN is "paste", or the port to which the browser comes back.
+-- OPERATIONS_LOGIN is "paste", or the port for the browser's redirect.
 local PORT = 8976
 
 local STDIN, STDERR = 0, 2
@@ -33,7 +33,7 @@ local function paste(address)
   return answer
 end
 
--- In a shell on another machine the browser is not here.
+-- In a remote shell the browser is on another machine.
 local function browser()
   local wish = os.getenv("OPERATIONS_LOGIN") or (os.getenv("SSH_CONNECTION") and "paste")
   local here = oauth.browser(function(address)
@@ -45,9 +45,9 @@ local function browser()
   return here
 end
 
-local last -- login; there is one terminal, and one user
+local last -- the last login: there is one terminal and one user
 
---- How users of the command line log in to servers; their tokens are kept between calls.
+--- The options for logging in to servers from the command line; tokens are kept between calls.
 ---@return operations.oauth.AuthorizerOptions
 function login.options()
   local state, way = directories.state(), browser()

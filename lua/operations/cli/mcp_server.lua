@@ -1,4 +1,4 @@
---- `operations mcp`: operations as tools of an MCP server on stdin and stdout, for assistants that start it.
+--- `operations mcp`: serves operations as tools of an MCP server on stdin and stdout, for assistants that start it.
 local bridge = require("operations.cli.bridge")
 local identity = require("operations.cli.identity")
 local mcp_sources = require("operations.cli.mcp_sources")
@@ -27,8 +27,8 @@ mcp_server.mcp = {
   },
 }
 
--- Does a pattern, in which `*` stands for any characters, name a definition? By its id, its name, or what its document
--- or server calls it, "/" being as good as ".".
+-- Does a pattern (`*` matches any characters) match a definition? By its id, its name, or its name in the document or
+-- server; "/" equals ".".
 local function filter_of(patterns)
   local compiled = {}
   for i, text in ipairs(patterns or {}) do
@@ -62,7 +62,7 @@ function exposure.open(_, definition)
   end
 end
 
--- An editor, instead of sources.
+-- Bridges to an editor, instead of using sources.
 local function run_bridge(parsed)
   if #parsed.order > 1 or parsed.rest[1] then
     return output.usage("mcp: --nvim goes without other options")

@@ -1,4 +1,4 @@
---- The MCP servers that `--mcp` and `--mcp-config` name; they are started or called for as long as the command runs.
+--- The MCP servers of `--mcp` and `--mcp-config`; they run while the command runs.
 local base64 = require("operations.base.base64")
 local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")
@@ -12,7 +12,7 @@ local task = require("operations.task")
 
 local mcp_sources = {}
 
--- How long a server may take to end by itself, ms: somebody waits for the prompt.
+-- Time for a server to end by itself, ms: a person waits for the prompt.
 local STOP = { close = 1000, term = 1000 }
 
 local function authorization(auth)
@@ -23,7 +23,7 @@ local function authorization(auth)
   end
 end
 
--- The part of a configuration that all servers share.
+-- The part of the configuration that all servers share.
 local function common(log, options)
   return {
     log = log, stop = STOP, on_message = options.on_message,
@@ -37,7 +37,7 @@ local function common(log, options)
   }
 end
 
--- What the operations of the server are called.
+-- The namespace for the server's operations.
 local function name_of(source)
   local place, namespace = source.place, source.config.namespace
   if namespace or place:find("^https?://") then
@@ -84,8 +84,8 @@ function mcp_sources.server(source, log, options)
   return client.operations
 end
 
--- What a proxy adds to the configuration of a server: its tools are for the caller, as far as they are asked for, and
--- what it asks is for them. People may take long.
+-- Additions of a proxy to a server's configuration: its tools are for the caller, filtered as requested, and its
+-- questions go to the caller. People may need long.
 local function offered(config, include)
   config.questions, config.timeout = "caller", limits.server_max_timeout
   config.accessControl = { requiredScopes = {} }
@@ -98,8 +98,8 @@ end
 ---@class operations.cli.ProxyOptions
 ---@field log fun(level: string, message: string)
 ---@field verbose boolean
----@field include? fun(definition: table): boolean  which tools are taken
----@field on_client fun(client: operations.mcp.Client)  told of each server that is there
+---@field include? fun(definition: table): boolean  selects tools
+---@field on_client fun(client: operations.mcp.Client)  called with each connected server
 
 local function connect_behind(source, registry, options)
   local config, name = config_of(source, options.log, options)
@@ -121,12 +121,12 @@ local function connect_behind(source, registry, options)
   options.on_client(client)
 end
 
---- Connects to one server, or to those that a file lists, while the program goes on: their tools come to the registry
---- once they are there, and follow their lists. What fails is told.
+--- Connects to one server, or to those in a file, in the background: their tools are registered once they are known,
+--- and follow the servers' lists. Reports failures.
 ---@param source { kind: string, place: string, shown: string, config: table }
 ---@param registry operations.Registry
 ---@param options operations.cli.ProxyOptions
----@return boolean ok  false: the file cannot be read, which was told
+---@return boolean ok  false: the file cannot be read, which was reported
 function mcp_sources.behind(source, registry, options)
   if source.kind == "mcp" then
     task.detach(connect_behind, source, registry, options)
@@ -155,8 +155,8 @@ function mcp_sources.behind(source, registry, options)
   return true
 end
 
---- The operations of the servers that a file lists; what fails is told and passed over, unless all do.
----@param source { place: string, wanted?: string }  `wanted`: the namespace of the one server that is started
+--- The operations of the servers in a file; reports servers that fail and skips them, unless all fail.
+---@param source { place: string, wanted?: string }  `wanted`: the namespace of the only server to start
 ---@param log fun(level: string, message: string)
 ---@param options { verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
@@ -186,7 +186,7 @@ function mcp_sources.file(source, log, options)
   return servers.operations
 end
 
--- The namespaces that a source of MCP servers has, as far as they are known before a server is started.
+-- The namespaces of a source of MCP servers, as far as known before a server starts.
 local function namespaces_of(source)
   if source.kind == "mcp" then
     return { name_of(source) }
@@ -198,8 +198,8 @@ local function begins(id, namespace)
   return id:sub(1, #namespace) == namespace and id:find("^[./].", #namespace + 1) ~= nil
 end
 
---- Takes out of sources the MCP servers that an operation cannot be of: where the namespace of a server begins the id,
---- no other server is started. The longest one counts.
+--- Removes the MCP servers that cannot have an operation: if the namespace of a server begins the id, no other server
+--- is started. The longest one counts.
 ---@param list operations.cli.Source[]
 ---@param id string
 ---@return operations.cli.Source[]

@@ -1,4 +1,4 @@
---- Remembered sources as sources of a command: all of them, those that are named, or the one that an operation is of.
+--- Remembered sources of a command: all, the named ones, or the one with an operation.
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local members = require("operations.base.members")
@@ -9,7 +9,7 @@ local suggestion = require("operations.cli.suggestion")
 
 local named_sources = {}
 
--- Options of this call that come on top of what is remembered.
+-- Options of this call in addition to the remembered ones.
 local function given_options(order)
   local list, kinds = {}, members.set(source_options.kinds)
   for _, option in ipairs(order) do
@@ -30,9 +30,9 @@ end
 local Named = {}
 Named.__index = Named
 
---- Reads what is remembered.
+--- Reads the remembered sources.
 ---@param parsed operations.cli.Arguments
----@param is_quiet? boolean  nothing is told of files that are not trusted
+---@param is_quiet? boolean  does not report untrusted files
 ---@return operations.cli.NamedSources?
 ---@return string? message
 function named_sources.read(parsed, is_quiet)
@@ -56,14 +56,14 @@ function named_sources.read(parsed, is_quiet)
   }, Named)
 end
 
---- Why a name is none of a source.
+--- The reason why a name is not a source.
 ---@param name string
 ---@return string
 function Named:problem(name)
   return ("no source %q%s; operations sources lists them"):format(name, suggestion.behind(name, self.names))
 end
 
---- The source of this name.
+--- The source with this name.
 ---@param name string
 ---@return operations.cli.Source?
 ---@return string? message
@@ -100,7 +100,7 @@ local function prefix_of(self, word)
   return name and self._all[name] and name or nil
 end
 
---- The entries that are kept of all sources, each with its source's name.
+--- The cached entries of all sources, each with its source's name.
 ---@return operations.cli.Entry[]
 function Named:entries()
   local all = {}
@@ -114,11 +114,11 @@ function Named:entries()
   return all
 end
 
---- The source that an operation is of. Nothing is started or fetched to find out.
----@param word string  an id, or what else it is called by
+--- The source of an operation, found without starting or fetching anything.
+---@param word string  an id, or another name of it
 ---@return operations.cli.Source? source
----@return string? message  what is wrong; nil: no source has it
----@return string? code  of the error
+---@return string? message  error message; nil: no source has it
+---@return string? code  code of the error
 function Named:of(word)
   local name = prefix_of(self, word)
   if name then

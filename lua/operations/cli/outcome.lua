@@ -1,11 +1,11 @@
---- How a call ends: with data that is printed, or an error that is told, and the exit code of either.
+--- The end of a call: prints data or an error, and determines the exit code.
 local core = require("operations.core")
 local key_hint = require("operations.cli.key_hint")
 local output = require("operations.cli.output")
 
 local outcome = {}
 
--- A failure leaves no file.
+-- A failed call leaves no file.
 local function discard(answer)
   if answer.place and answer.place.close then
     answer.place:close()
@@ -13,7 +13,7 @@ local function discard(answer)
   end
 end
 
---- Reports an error; the answer that it is goes to standard output with --envelope.
+--- Reports an error; with --envelope, its HTTP answer goes to standard output.
 ---@param asked operations.cli.Request
 ---@param err operations.Error
 ---@return integer code
@@ -30,11 +30,11 @@ function outcome.failed(asked, err)
   return output.fail(key_hint.add(err, asked.spec.inputSchema))
 end
 
---- Prints the data of an envelope, or all of it, as the options say. That of a tool which failed (MCP: `isError`) is an
---- answer too, but told to the shell.
+--- Prints the data of an envelope, or all of it, by the options. The answer of a failed MCP tool (`isError`) is printed
+--- too, but changes the exit code.
 ---@param asked operations.cli.Request
 ---@param envelope operations.Envelope
----@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
+---@param pretty boolean|nil  default without an option; nil: pretty on a terminal
 ---@return integer code
 function outcome.print(asked, envelope, pretty)
   local answer, has_failed = asked.answer, envelope.meta.isError == true
@@ -58,10 +58,10 @@ function outcome.print(asked, envelope, pretty)
   return output.codes.OK
 end
 
---- Ends what was written.
+--- Finishes the output.
 ---@param asked operations.cli.Request
 ---@param code integer
----@return integer code  of what went wrong at last, else `code`
+---@return integer code  of the last failure, else `code`
 function outcome.finish(asked, code)
   local place = asked.answer.place
   if place and code == output.codes.OK then

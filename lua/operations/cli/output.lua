@@ -17,15 +17,15 @@ output.codes = {
   TIMEOUT = 6,
   ABORTED = 7,
   EXECUTION_ERROR = 8,
-  OPERATION_CODE = 9, -- a code of the operation's own errorSchemas
-  HTTP_CLIENT_ERROR = 10, -- status 400 to 499
-  HTTP_SERVER_ERROR = 11, -- any other status that is an error
+  OPERATION_CODE = 9, -- a code from the operation's errorSchemas
+  HTTP_CLIENT_ERROR = 10, -- HTTP status 400 to 499
+  HTTP_SERVER_ERROR = 11, -- any other HTTP error status
   SOURCE = 12, -- a source could not be loaded
-  UNREACHABLE = 13, -- no connection: refused, unknown host, no trust in a certificate
+  UNREACHABLE = 13, -- no connection: refused, unknown host, untrusted certificate
   INTERRUPTED = 130,
 }
 
---- Raised when stdout is closed: the reader has had enough, which is no failure.
+--- Raised when stdout is closed: the reader has finished, which is not a failure.
 output.closed = setmetatable({}, { __tostring = function() return "stdout is closed" end })
 
 local function write(text)
@@ -38,13 +38,13 @@ local function write(text)
   end
 end
 
--- What others wrote may not steer the terminal: its commands are left out, other control characters become "?".
+-- Removes terminal control sequences from foreign text; other control characters become "?".
 local function plain(text)
   text = text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""):gsub("[%z\1-\8\11-\31\127]", "?")
   return (text:gsub("\194[\128-\159]", "?"))
 end
 
--- The same for JSON, where these characters are in strings only: there they can be written otherwise.
+-- The same for JSON, where these characters only occur in strings and can be escaped.
 local function plain_json(text)
   return (text:gsub("\127", "\\u007f"):gsub("\194([\128-\159])", function(byte)
     return ("\\u%04x"):format(byte:byte())
@@ -53,7 +53,7 @@ end
 
 local progress_shown = false
 
---- Shows what is going on, when a person watches; the next thing on stderr wipes it.
+--- Shows progress when a person watches; the next output on stderr erases it.
 ---@param text string
 function output.progress(text)
   if system.is_terminal(STDERR) then
@@ -63,7 +63,7 @@ function output.progress(text)
   end
 end
 
---- Takes the progress line away.
+--- Erases the progress line.
 function output.settle()
   if progress_shown then
     io.stderr:write("\r\27[K")
@@ -79,7 +79,7 @@ function output.text(text, as_is)
   write(as_is and not system.is_terminal(STDOUT) and text or plain(text))
 end
 
---- Prints bytes as they are.
+--- Prints bytes unchanged.
 ---@param bytes string
 function output.bytes(bytes)
   output.settle()
@@ -92,20 +92,20 @@ function output.is_terminal()
   return system.is_terminal(STDOUT)
 end
 
---- The columns of the terminal that standard output is.
----@return integer?  nil: it is none, so that lines may be of any length
+--- The width of the terminal that standard output is.
+---@return integer?  nil: not a terminal, lines may have any length
 function output.width()
   return system.is_terminal(STDOUT) and (system.terminal_width(STDOUT) or 80) or nil
 end
 
---- Prints the text of JSON: to a terminal without what could steer it.
+--- Prints JSON text; on a terminal, without control sequences.
 ---@param text string
 function output.json(text)
   output.settle()
   write(system.is_terminal(STDOUT) and plain_json(text) or text)
 end
 
---- A value as JSON; raises the error object of one that is no JSON.
+--- A value as JSON; raises the error object when it is not JSON.
 ---@param value any
 ---@param pretty? boolean
 ---@return string
@@ -114,7 +114,7 @@ function output.encode(value, pretty)
   return text or error(err, 0)
 end
 
---- Prints a text that has colours of ours, `ESC [ N m`; other commands to the terminal are left out.
+--- Prints a text with our colours, `ESC [ N m`; removes other control sequences.
 ---@param text string
 function output.styled(text)
   output.settle()
@@ -125,9 +125,9 @@ function output.styled(text)
   write((table.concat(parts):gsub("\27%[0m$", "")))
 end
 
---- Prints a value as JSON; raises the error object of one that is no JSON.
+--- Prints a value as JSON; raises the error object when it is not JSON.
 ---@param value any
----@param pretty boolean|nil  nil: when stdout is a terminal
+---@param pretty boolean|nil  nil: if stdout is a terminal
 function output.data(value, pretty)
   if pretty == nil then
     pretty = system.is_terminal(STDOUT)
@@ -142,7 +142,7 @@ function output.tell(text)
   io.stderr:write(plain(text))
 end
 
---- Asks a question whose answer is typed behind it.
+--- Asks a question; the answer is typed after it.
 ---@param text string
 function output.prompt(text)
   io.stderr:write("operations: ", plain(text))
@@ -155,7 +155,7 @@ function output.complain(format, ...)
   io.stderr:write("operations: ", plain(format:format(...)), "\n")
 end
 
---- Tells why a file gives no definition.
+--- Reports why a file gives no definition.
 ---@param problem operations.ScanProblem
 function output.problem(problem)
   local said = problem.message:sub(1, #problem.path) == problem.path
@@ -169,7 +169,7 @@ function output.record(entry)
   io.stderr:write(plain_json(assert(json.encode(entry, { sort_keys = true }))), "\n")
 end
 
---- Says what is wrong with the command line.
+--- Reports an error in the command line.
 ---@param format string
 ---@return integer code
 function output.usage(format, ...)
@@ -193,7 +193,7 @@ local function http_body(details)
   return type(body) == "string" and body or json.encode(body, { sort_keys = true })
 end
 
---- The first line about an error; a message that only repeats the first of the issues below it is left out.
+--- The first line about an error; leaves out a message that repeats the first issue.
 local function headline(err, issues)
   local first = issues and issues[1]
   local subject = first and (first.path == "" and "input" or first.path)
@@ -203,7 +203,7 @@ local function headline(err, issues)
   return tostring(err)
 end
 
---- Prints an error object: its code and message, then its issues or the body of the HTTP answer.
+--- Prints an error object: code and message, then its issues or the body of the HTTP answer.
 ---@param err operations.Error
 function output.failure(err)
   local details = type(err) == "table" and err.details
@@ -226,7 +226,7 @@ function output.failure(err)
   end
 end
 
---- Says that a tool failed: with its first text, when it has one.
+--- Reports that a tool failed, with its first text if it has one.
 ---@param content any[]  of its answer
 function output.tool_failure(content)
   local said = ""
@@ -241,7 +241,7 @@ end
 
 local unreachable = { dns = true, connect = true, tls = true }
 
---- Does an error say that there is no connection to a server?
+--- Does an error mean that there is no connection to a server?
 ---@param err any
 ---@return boolean
 function output.is_unreachable(err)
@@ -266,7 +266,7 @@ function output.exit_code(err)
   return known and known ~= output.codes.OK and known or output.codes.OPERATION_CODE
 end
 
---- Reports what ended a command.
+--- Reports the error that ended a command.
 ---@param err any
 ---@return integer code  for the shell
 function output.fail(err)

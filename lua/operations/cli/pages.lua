@@ -1,4 +1,4 @@
---- `operations call --all`: every page of a list.
+--- `operations call --all`: prints every page of a list.
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local outcome = require("operations.cli.outcome")
@@ -6,7 +6,7 @@ local output = require("operations.cli.output")
 
 local pages = {}
 
--- Hands the items of a page to `take` until it wants no more; returns what is wrong.
+-- Passes the items of a page to `take` until it returns false; returns the problem, if any.
 local function take_page(asked, envelope, take)
   local whole = envelope.data
   if asked.answer.options.envelope then
@@ -23,7 +23,7 @@ local function take_page(asked, envelope, take)
   end
 end
 
--- Takes pages until there are no more, or enough; returns the error of one that cannot be had, or the exit code of
+-- Takes pages until the end, or enough items; returns the error of a page that cannot be fetched, or the exit code of
 -- another failure.
 local function take_pages(asked, every, most, take)
   local count, got = 0, 0
@@ -45,8 +45,8 @@ local function take_pages(asked, every, most, take)
   end
 end
 
---- Prints the items of all pages of a list as one. Where a page cannot be had, those before it are printed all the
---- same, but not to a file, of which no part stays.
+--- Prints the items of all pages as one list. If a page cannot be fetched, the previous ones are printed anyway, except
+--- to a file, which is removed.
 ---@param asked operations.cli.Request
 ---@param most number  items
 ---@return integer code

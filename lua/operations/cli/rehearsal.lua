@@ -1,4 +1,4 @@
---- `operations call --dry-run` and `--curl`: what would be sent is shown, and nothing is sent.
+--- `operations call --dry-run` and `--curl`: show the request without sending it.
 local curl = require("operations.cli.curl")
 local errors = require("operations.base.error")
 local exchange = require("operations.cli.exchange")
@@ -22,7 +22,7 @@ local function print_held(asked, options)
   return output.codes.OK
 end
 
--- What goes elsewhere than to an HTTP API, or nowhere.
+-- Shows the input of an operation that sends no HTTP request.
 local function show_input(asked, options)
   local fits, issues = true, nil
   if asked.schema then
@@ -40,8 +40,8 @@ local function show_input(asked, options)
   return output.codes.OK
 end
 
---- Shows what a call would send: a request to an HTTP API, as text or as a command of curl, or to an MCP server; of
---- other operations, the input.
+--- Shows what a call would send: a request to an HTTP API, as text or as a curl command, or a message to an MCP server;
+--- for other operations, the input.
 ---@param asked operations.cli.Request
 ---@param options table<string, any>  dry-run, curl, pretty
 ---@return integer code
@@ -50,7 +50,7 @@ function rehearsal.run(asked, options)
     local _, err = asked.registry:execute(asked.id, asked.input, asked.context)
     return asked.exchange.held and print_held(asked, options) or outcome.failed(asked, err)
   elseif options.curl then
-    return output.usage("--curl: %s is no operation of an HTTP API", asked.id)
+    return output.usage("--curl: %s is not an operation of an HTTP API", asked.id)
   end
   return show_input(asked, options)
 end

@@ -1,10 +1,10 @@
---- Sources that have a name: those of the user's file, $XDG_CONFIG_HOME/operations/config.json, and those of the
---- project's file `.operations.json`, which count once the user trusts that file.
+--- Named sources: those in the user's file, $XDG_CONFIG_HOME/operations/config.json, and those in the project's file
+--- `.operations.json`, which count once the user trusts that file.
 ---
 ---   { "sources": { "github": { "openapi": "https://...", "bearer": "env:TOKEN", "profiles": { "work": {} } } } }
 ---
 --- The members of a source are options of the command line; a switch is `true`, headers may be a list. Secrets are
---- named, never held: env:NAME, file:PATH, cmd:COMMAND.
+--- referred to, never stored: env:NAME, file:PATH, cmd:COMMAND.
 local core = require("operations.core")
 local directories = require("operations.cli.directories")
 local json = require("operations.base.json")
@@ -23,7 +23,7 @@ local secrets = members.set({ "bearer", "basic", "api-key", "client-secret" })
 local kinds = members.set(source_options.kinds)
 local is_header = members.set({ "header", "document-header" })
 
--- Options that are about one call, not about a source.
+-- Options that belong to one call, not to a source.
 local passing = members.set({ "profile", "refresh", "verbose" })
 
 local options = {}
@@ -35,7 +35,7 @@ for _, option in ipairs(source_options.list) do
   end
 end
 
--- Reading
+-- Reading.
 
 local function read_file(path)
   local file, message = io.open(path, "rb")
@@ -47,7 +47,7 @@ local function read_file(path)
   return text or "", nil
 end
 
--- A header whose name says that it holds a credential.
+-- A header whose name shows that it contains a credential.
 local function is_secret_header(value)
   local name, content = value:match("^([^:]*):%s*(.*)$")
   name = (name or ""):lower()
@@ -64,7 +64,7 @@ local function has_password(text)
   return parsed ~= nil and parsed ~= false
 end
 
---- Why a member may not be remembered, if so: it would keep a secret in a file.
+--- The reason why a member must not be remembered, or nil: it would store a secret in a file.
 ---@param name string
 ---@param value any
 ---@return string?
@@ -103,7 +103,7 @@ local function member_problem(name, value)
   return remembered.secret_problem(name, value)
 end
 
--- What is wrong with the members of a source or profile: where, and what.
+-- The error in the members of a source or profile: path and message.
 local function entry_problem(entry, path, is_profile)
   if type(entry) ~= "table" or core.kind(entry) == "array" then
     return path, "expected an object"
@@ -133,7 +133,7 @@ local function entry_problem(entry, path, is_profile)
   end
 end
 
---- The content of a file of sources.
+--- Parses a file of sources.
 ---@param text string
 ---@param path string
 ---@return table? content
@@ -157,7 +157,7 @@ local function parse(text, path)
   return content
 end
 
---- May a source be called this?
+--- Is it a valid name of a source?
 ---@param name string
 ---@return boolean
 function remembered.is_name(name)
@@ -169,7 +169,7 @@ local function user_file()
   return directory and directory .. "/config.json"
 end
 
--- Trust
+-- Trust.
 
 local function trust_file()
   local directory = directories.state()
@@ -195,7 +195,7 @@ function remembered.project_file()
   return directories.above(PROJECT)
 end
 
---- Trusts a file as it is now, or no longer.
+--- Trusts a file in its current state, or revokes that.
 ---@param path string  absolute
 ---@param is_trusted boolean
 ---@return string? text  of the file
@@ -219,12 +219,12 @@ function remembered.trust(path, is_trusted)
   return ok and text, problem
 end
 
--- All sources
+-- All sources.
 
 ---@class operations.cli.RememberedSource
 ---@field name string
 ---@field entry table<string, any>
----@field file string  that has it
+---@field file string  that contains it
 ---@field base string  directory that its paths are relative to
 
 local function collect(all, content, file)
@@ -236,12 +236,12 @@ end
 ---@class operations.cli.Remembered
 ---@field by_name table<string, operations.cli.RememberedSource>
 ---@field names string[]  sorted
----@field untrusted? string  the project's file, where it does not count
+---@field untrusted? string  the project's file, if it is not trusted
 ---@field has_changed? boolean  it was trusted before
 
---- Reads what is remembered. A project's source comes before the user's of the same name.
+--- Reads the remembered sources. A project's source overrides the user's with the same name.
 ---@return operations.cli.Remembered?
----@return string? message  a file is broken
+---@return string? message  error in a file
 function remembered.read()
   local all, found = {}, { by_name = nil }
   local file = user_file()
@@ -277,7 +277,7 @@ local function with_paths(name, value, base)
   return is_path and directories.absolute(value, base) or value
 end
 
---- The options that a remembered source stands for.
+--- The options of a remembered source.
 ---@param source operations.cli.RememberedSource
 ---@param profile? string
 ---@return { name: string, value: any }[]? order

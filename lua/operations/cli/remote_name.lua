@@ -1,9 +1,9 @@
---- The name that a server gives a file: from `Content-Disposition` (RFC 6266), else the end of the URL. Never a path.
+--- The file name given by a server: from `Content-Disposition` (RFC 6266), else the end of the URL. Never a path.
 local url = require("operations.base.url")
 
 local remote_name = {}
 
--- The last part of a path, of this system's or another's; nil where that is no proper name.
+-- The last part of a path of any system; nil if it is not a proper name.
 local function last_part(text)
   local name = text:gsub("[%z\1-\31\127]", ""):match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
   return name ~= "" and name ~= "." and name ~= ".." and name:sub(1, 1) ~= "." and name or nil
@@ -25,10 +25,10 @@ local function plain(field)
   return rest:match("^[^;%s]+")
 end
 
---- The name of the file that an answer is.
+--- The file name for an answer.
 ---@param field? string  its header Content-Disposition
----@param address? string  where it came from
----@return string? name  nil: there is none that is safe to use
+---@param address? string  the URL of the answer
+---@return string? name  nil: there is no safe name
 function remote_name.of(field, address)
   local given = field and (extended(";" .. field) or plain(";" .. field))
   local name = given and last_part(given)

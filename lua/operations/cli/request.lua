@@ -32,7 +32,7 @@ local STDIN = 0
 ---@field answer operations.cli.Answer
 ---@field exchange operations.cli.Exchange
 
---- The context that the options ask for, or nil, message.
+--- The context from the options, or nil and a message.
 local function context_of(options)
   local context = {}
   if options.timeout then
@@ -50,7 +50,7 @@ local function context_of(options)
   return context
 end
 
--- Tells of an answer that differs from its schema in one line, unless more is wanted.
+-- Reports an answer that differs from its schema in one line, unless more is requested.
 local function warner(options)
   return function(warning)
     local issues = warning.issues or {}
@@ -65,7 +65,7 @@ local function warner(options)
   end
 end
 
--- Redirected standard input is the body where one is taken and none was given.
+-- Redirected standard input is the body if the operation takes one and none was given.
 local function add_stdin(asked)
   if asked.input.body ~= nil or system.is_terminal(STDIN) then
     return nil
@@ -77,7 +77,7 @@ local function add_stdin(asked)
   return message
 end
 
--- Makes the input of the items; returns what is wrong.
+-- Makes the input from the items; returns an error message.
 local function read_input(asked, items)
   local schema = asked.spec.inputSchema
   local _, known = schema_place.names(schema, {})
@@ -93,7 +93,7 @@ local function read_input(asked, items)
   end
   local message = has_body and core.kind(value) == "object" and add_stdin(asked) or nil
   for _, near in ipairs(not message and not asked.is_http and key_hint.near(value, schema) or {}) do
-    if asked.schema:check(value) then -- what it refuses is told with all else that is wrong
+    if asked.schema:check(value) then -- its issues are reported with all others
       output.complain("warning: %s", near)
     end
   end
@@ -102,7 +102,7 @@ end
 
 local function load(asked, parsed)
   local kinds, is_rehearsal = {}, parsed.options["dry-run"] or parsed.options.curl
-  task.deadline(asked.context.deadline) -- it counts for sources too
+  task.deadline(asked.context.deadline) -- it also limits loading the sources
   local registry, code = sources.registry(parsed, {
     id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
@@ -124,10 +124,10 @@ local function load(asked, parsed)
   return code
 end
 
---- Reads everything that a call needs, or says what is wrong.
+--- Reads everything that a call needs, or reports the error.
 ---@param parsed operations.cli.Arguments
 ---@return operations.cli.Request?
----@return integer? code  the exit code when something is wrong
+---@return integer? code  the exit code of an error
 function request.read(parsed)
   local id = table.remove(parsed.rest, 1)
   if not id then

@@ -1,5 +1,4 @@
---- A call to copy: the words of the command line that an operation takes, with the examples of its schemas, or what is
---- to be put there.
+--- An example call: the command line words of an operation, with the examples of its schemas, or placeholders.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -31,12 +30,12 @@ local function example_of(node)
   return examples[1]
 end
 
--- Words as the shell takes them.
+-- Quotes words for the shell.
 local function quoted(text)
   return text:find("^[%w_./:@%%+,=-]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- What stands for a value that nothing is known of.
+-- The placeholder for an unknown value.
 local function placeholder(name, node)
   if node.type == "integer" or node.type == "number" then
     return tostring(type(node.minimum) == "number" and node.minimum or 1)
@@ -62,7 +61,7 @@ local function add_required(words, root, node, prefix, depth, but)
   end
 end
 
--- The word of one key, or of what is required within it.
+-- Adds the word for one key, or for its required parts.
 function add(words, root, node, name, depth)
   local target = target_of(root, node)
   local value = example_of(target)
@@ -85,7 +84,7 @@ function add(words, root, node, name, depth)
   end
 end
 
---- The words behind the id.
+--- The words after the id.
 ---@param input any  inputSchema
 ---@return string[]
 function sample.words(input)
@@ -105,7 +104,7 @@ function sample.words(input)
   return words
 end
 
---- A command to copy.
+--- A command that can be copied.
 ---@param spec operations.Spec
 ---@return string
 function sample.command(spec)

@@ -1,5 +1,4 @@
---- Secrets that a word names without showing them: other users of the machine see the words of the command line, and
---- files of configuration are copied.
+--- Secrets given by reference: other users can see the words of the command line, and configuration files are copied.
 local secret = {}
 
 secret.help = "env:NAME, file:PATH, cmd:COMMAND or TOKEN itself"
@@ -33,7 +32,7 @@ function readers.cmd(command)
   return first_line(pipe), ("`%s` printed nothing"):format(command)
 end
 
---- Does a word say where a secret is, instead of being one?
+--- Is a word a reference to a secret, not the secret itself?
 ---@param word string
 ---@return boolean
 function secret.is_reference(word)
@@ -41,10 +40,10 @@ function secret.is_reference(word)
   return kind ~= nil and readers[kind] ~= nil
 end
 
---- The text that a word names, or the word itself.
+--- The text that a word refers to, or the word itself.
 ---@param word string
 ---@return string? text
----@return string? message  why there is none
+---@return string? message  error message
 function secret.text(word)
   local kind, rest = word:match("^(%l+):(.*)$")
   if not readers[kind] then
@@ -57,16 +56,16 @@ function secret.text(word)
   return value
 end
 
---- Reads the token that a word of the command line names.
+--- Reads the token that a word refers to.
 ---@param word string
 ---@return string? value
----@return string? message  why there is none
+---@return string? message  error message
 function secret.read(word)
   local value, message = secret.text(word)
   if not value then
     return nil, message
   elseif not value:find("^[!-~]+$") then
-    return nil, "a token of printable characters without blanks expected"
+    return nil, "expected a token of printable characters without blanks"
   end
   return value
 end

@@ -1,4 +1,4 @@
---- `--select`: the part of an answer that is printed. A JSON Pointer (`/items/0/name`), or a path (`items[0].name`,
+--- `--select`: selects the part of an answer to print: by a JSON Pointer (`/items/0/name`), or a path (`items[0].name`,
 --- `items[].name` for the names of all items).
 local core = require("operations.core")
 local json_pointer = require("operations.base.json_pointer")
@@ -18,7 +18,7 @@ local function of_pointer(text)
   return steps
 end
 
--- What stands in brackets: "0", "" or "*" (all), or a name in double quotes.
+-- The text in brackets: "0", "" or "*" (all), or a name in double quotes.
 local function bracketed(text)
   if text == "" or text == "*" then
     return true
@@ -112,10 +112,10 @@ local function take(steps, at, value)
   return take(steps, at + 1, found)
 end
 
---- The part that the steps lead to. Behind `[]`, an item that has no such part gives null.
+--- The part at the steps. After `[]`, an item without the part gives null.
 ---@param steps operations.cli.Step[]
 ---@param value any
----@return any  nil when it is not there
+---@return any  nil when it is absent
 ---@return string? message
 function selection.get(steps, value)
   return take(steps, 1, value)

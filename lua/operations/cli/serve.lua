@@ -1,4 +1,4 @@
---- `operations serve`: operations as an HTTP API, until it is interrupted.
+--- `operations serve`: serves operations as an HTTP API until it is interrupted.
 local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
 local exposures = require("operations.cli.exposure")
@@ -45,7 +45,7 @@ local serve = {
   },
 }
 
-local POLL = 0.5 -- seconds between two looks at watched directories, or for HUP
+local POLL = 0.5 -- seconds between checks of watched directories and of HUP
 
 ---@class operations.cli.ServeOptions
 ---@field host string
@@ -53,16 +53,16 @@ local POLL = 0.5 -- seconds between two looks at watched directories, or for HUP
 ---@field max_requests? integer
 ---@field max_body? integer
 ---@field grace number  seconds
----@field token? string  nil: everybody may call
----@field docs? true  there is a page
+---@field token? string  nil: no token is required
+---@field docs? true  serve the page
 ---@field tls? operations.TlsOptions
 ---@field scheme "http"|"https"
----@field own_token? boolean  it was made here, so that it has to be shown
----@field identity? operations.Identity  of the token's holder
----@field authorize? function|operations.oauth.ResourceServer  callers have tokens of an authorization server, or their
----  certificates say who they are
+---@field own_token? boolean  generated, so it must be shown
+---@field identity? operations.Identity  of callers with the token
+---@field authorize? function|operations.oauth.ResourceServer  callers have tokens of an authorization server, or are
+---  identified by their certificates
 
--- Fills numbers in; returns a message when one is wrong.
+-- Reads the numeric options; returns a message for an invalid one.
 local function read_numbers(parsed, options)
   local ranges = { { "port", 8080, 65535 }, { "grace", 5 }, { "max-requests" }, { "max-body" } }
   for _, range in ipairs(ranges) do
@@ -89,7 +89,7 @@ local function scopes_of(text)
   return scopes
 end
 
--- Fills in whose tokens callers have; returns a message when that makes no sense.
+-- Reads the options for an authorization server; returns a message for an invalid combination.
 local function read_issuer(given, options)
   if given.token or given.scopes or given["no-auth"] then
     return "--issuer: tokens and their scopes come from there; --token, --scopes and --no-auth have no effect"
@@ -102,7 +102,7 @@ local function read_issuer(given, options)
   return not ok and ("--issuer: %s"):format((tostring(made):gsub("^.-%((.*)%)$", "%1"))) or nil
 end
 
--- Callers are those whom their certificates name. Nobody comes in without one.
+-- Identifies callers by their certificates. A certificate is required.
 local function by_certificate(scopes)
   return function(request)
     local shown = type(request.peer.tls) == "table" and request.peer.tls or {}
@@ -110,7 +110,7 @@ local function by_certificate(scopes)
   end
 end
 
--- Fills in who may call; returns a message when that makes no sense.
+-- Reads the options for access; returns a message for an invalid combination.
 local function read_access(parsed, options)
   local given = parsed.options
   if given.issuer or given.audience or given.jwks then
@@ -120,10 +120,10 @@ local function read_access(parsed, options)
     return nil
   elseif given["no-auth"] then
     if given.token or given.scopes then
-      return given["tls-client-ca"] and "--no-auth: nobody sends a token, so --token has no effect"
-        or "--no-auth: nobody sends a token, so --token and --scopes have no effect"
+      return given["tls-client-ca"] and "--no-auth: no token is checked, so --token has no effect"
+        or "--no-auth: no token is checked, so --token and --scopes have no effect"
     elseif not given.insecure and not is_loopback(options.host) then
-      return ("--no-auth: whoever reaches %s could call everything; add --insecure if that is meant"):format(
+      return ("--no-auth: everyone who reaches %s could call everything; add --insecure if that is intended"):format(
         options.host)
     end
     return nil
@@ -138,7 +138,7 @@ local function read_access(parsed, options)
   return message
 end
 
--- What is wrong with the addresses of proxies and the origins of pages.
+-- The error in the addresses of proxies and the origins of pages.
 local function read_others(parsed)
   for _, text in ipairs(parsed.options["allow-origin"] or {}) do
     if text ~= "*" and not url.is_origin(text) then
@@ -152,7 +152,7 @@ local function read_others(parsed)
   end
 end
 
--- Fills in the files for TLS; returns a message when one is missing.
+-- Reads the files for TLS; returns a message when one is missing.
 local function read_tls(parsed, options)
   local cert, key = parsed.options["tls-cert"], parsed.options["tls-key"]
   options.scheme = cert and "https" or "http"
@@ -166,7 +166,7 @@ local function read_tls(parsed, options)
   end
 end
 
--- Reads the options, or says what is wrong.
+-- Reads the options, or reports an error.
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
   local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs }
@@ -181,12 +181,12 @@ local function read(parsed)
   return not message and options or nil, message
 end
 
--- The function that authenticates callers; nil: none.
+-- The function that authenticates callers, or nil.
 local function authorizer(options)
   return options.authorize or options.token and operations.oauth.static_tokens({ [options.token] = options.identity })
 end
 
--- A watched directory is a source of its own, also when --lua names it.
+-- A watched directory is a separate source, also when --lua names it.
 local function is_watched(parsed)
   local identities = {}
   for i, directory in ipairs(parsed.options.watch or {}) do
@@ -197,7 +197,7 @@ local function is_watched(parsed)
   end
 end
 
--- The registry, and the directories that are watched for it; nil and the exit code.
+-- The registry and its watched directories; or nil and the exit code.
 local function collect(parsed, exposure)
   local directories, list = parsed.options.watch or {}, {}
   local registry, code = sources.registry(parsed,
@@ -216,7 +216,7 @@ local function collect(parsed, exposure)
   return registry, list
 end
 
--- Says where the server is, and how it is called.
+-- Prints the server's address and how to call it.
 local function announce(options, listener, prefix)
   local host = options.host:find(":", 1, true) and "[" .. options.host .. "]" or options.host
   local url_of_server = ("%s://%s:%d%s"):format(options.scheme, host, listener.port, prefix or "")
@@ -224,7 +224,7 @@ local function announce(options, listener, prefix)
   if options.own_token then
     output.text(("Authorization: Bearer %s\n"):format(options.token))
   end
-  if options.docs then -- the page takes the token and erases it from the address
+  if options.docs then -- the page takes the token and removes it from the address
     output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.token or ""))
   end
   if (options.token or options.authorize) and not options.tls and not is_loopback(options.host) then
@@ -242,20 +242,20 @@ local function follow(directories)
   end
 end
 
--- Renewed certificates are taken at HUP; what is wrong with them is told, and those of before stay.
+-- Reloads certificates at HUP; reports errors and keeps the old ones.
 local function reload_at_hangup(listener, seen)
   while true do
     operations.sleep(POLL)
     local count = system.hangups()
     if count ~= seen then
       local ok, err = listener:reload()
-      output.complain("%s", ok and "certificates were read again" or err.message .. "; the ones of before stay")
+      output.complain("%s", ok and "certificates were read again" or err.message .. "; the old ones stay")
       seen = count
     end
   end
 end
 
--- Lets running requests end; a second interrupt ends them at once.
+-- Lets running requests end; a second interrupt stops them at once.
 local function drain(server, grace)
   output.complain("ending%s", server.running == 0 and ""
     or (": what runs (%d) has %g s to end; Ctrl-C again ends at once"):format(server.running, grace))
@@ -266,7 +266,7 @@ local function drain(server, grace)
   end
 end
 
--- Serves until something ends it.
+-- Serves until it is interrupted.
 local function run(server, directories, grace)
   if directories[1] then
     task.detach(follow, directories)
@@ -281,7 +281,7 @@ local function run(server, directories, grace)
   end
 end
 
--- Paths that cannot be.
+-- Reports invalid paths.
 local function refuse(flaws)
   for _, flaw in ipairs(flaws) do
     output.complain("%s", flaw.message)

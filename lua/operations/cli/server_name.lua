@@ -1,10 +1,9 @@
---- Names for MCP servers that nobody gave one: what their package or host is called, without the words that say that it
---- is a server.
+--- Names for unnamed MCP servers: from their package or host, without words that only say that it is a server.
 local url = require("operations.base.url")
 
 local server_name = {}
 
--- Programs that run others: what counts is the first argument that is no option.
+-- Programs that run others: the first argument that is not an option counts.
 local runners = {
   env = true, npx = true, bunx = true, uvx = true, pipx = true, pnpx = true, node = true, bun = true, deno = true,
   tsx = true, uv = true, run = true, lua = true, luajit = true, python = true, perl = true, ruby = true, sh = true,
@@ -15,12 +14,12 @@ local function clean(text)
   return text ~= "" and text or "mcp"
 end
 
--- Parts of a path that say where a program is kept, not what it is.
+-- Parts of a path that say where a program is stored, not what it is.
 local places = {
   index = true, main = true, cli = true, server = true, dist = true, build = true, src = true, bin = true,
 }
 
--- "@scope/server-files@1.2" is "files", "/opt/files_mcp.lua" and "files-mcp/dist/index.js" too.
+-- "@scope/server-files@1.2", "/opt/files_mcp.lua" and "files-mcp/dist/index.js" all give "files".
 local function core_of(text)
   local named, last
   for part in text:gsub("(.)@[^@/]*$", "%1"):gmatch("[^/]+") do
@@ -50,7 +49,7 @@ function server_name.of_command(words)
   return core_of(named)
 end
 
---- The name of a server at a URL: the part of its host in front of the last one.
+--- The name of a server at a URL: the second-to-last part of its host.
 ---@param text string
 ---@return string
 function server_name.of_url(text)
@@ -61,7 +60,7 @@ function server_name.of_url(text)
   return clean(host:match("([^.]+)%.[^.]+$") or host)
 end
 
---- Splits a command line as a shell would, but expands nothing.
+--- Splits a command line as a shell does, without expansion.
 ---@param line string
 ---@return string[]? words  nil when a quote is open
 function server_name.words(line)

@@ -1,5 +1,5 @@
---- OAuth for the APIs of OpenAPI documents: tokens of users who logged in (`operations login`), which are kept between
---- calls and renewed, and of programs (client credentials), which the adapter asks for.
+--- OAuth for APIs of OpenAPI documents: tokens of users who logged in (`operations login`), which are kept between
+--- calls and renewed, and tokens of programs (client credentials), which the adapter requests.
 local directories = require("operations.cli.directories")
 local errors = require("operations.base.error")
 local http_client = require("operations.cli.http_client")
@@ -17,12 +17,12 @@ local function key_of(source)
   return ("source %s %s"):format(source.name, source.place)
 end
 
----@class operations.cli.SignIn  what is kept of a login
+---@class operations.cli.SignIn  the stored data of a login
 ---@field token operations.oauth.Token
 ---@field token_endpoint string
 ---@field client_id string
 
---- What is kept of the last login to a source.
+--- The stored data of the last login to a source.
 ---@param source operations.cli.Source
 ---@return operations.cli.SignIn?
 function sign_in.held(source)
@@ -31,7 +31,7 @@ function sign_in.held(source)
   return type(held) == "table" and type(held.token) == "table" and held or nil
 end
 
---- Keeps a login, or forgets it.
+--- Stores or removes a login.
 ---@param source operations.cli.Source
 ---@param held? operations.cli.SignIn
 function sign_in.keep(source, held)
@@ -46,7 +46,7 @@ local function expired(source, reason)
     reason and " and was not renewed (" .. reason .. ")" or "", source.name), { kind = "oauth" })
 end
 
--- A token that is good now; or nil and an error.
+-- A valid token; or nil and an error.
 local function current(source, held, secret)
   if tokens.is_fresh(held.token) then
     return held.token.access_token
@@ -67,7 +67,7 @@ end
 
 --- Gives a source the credentials of its login, or of its OAuth client.
 ---@param source operations.cli.Source
----@param is_rehearsal? boolean  nothing is to be sent, so that a token is not renewed
+---@param is_rehearsal? boolean  nothing must be sent, so the token is not renewed
 function sign_in.prepare(source, is_rehearsal)
   local given, held = source.config.oauth, sign_in.held(source)
   if source.config.auth then

@@ -16,7 +16,7 @@ local url = require("operations.base.url")
 
 local sign_in_commands = {}
 
--- The flow of a document that sends users to a browser.
+-- The flow in a document that sends users to a browser.
 local function flow_of(source)
   local held, err = documents.open(source, {})
   if not held then
@@ -61,7 +61,7 @@ local function log_in(source)
   return true
 end
 
--- The one source that is named; nil and the exit code.
+-- The named source; or nil and the exit code.
 local function source_of(command, parsed)
   local named, message = named_sources.read(parsed)
   if not named then
@@ -97,7 +97,7 @@ function sign_in_commands.login.run(parsed)
   if source.kind == "mcp" and source.place:find("^https?://") then
     done, err = loaders.load(source, { verbose = parsed.options.verbose }, operations.registry())
   elseif source.kind ~= "openapi" then
-    return output.usage("login: %s is a source of kind %s, which nobody logs in to", source.name, source.kind)
+    return output.usage("login: %s is a source of kind %s, which has no login", source.name, source.kind)
   elseif not source.config.oauth.client_id then
     return output.usage("login: %s needs the id that its API gave to your client: --client-id ID", source.name)
   else

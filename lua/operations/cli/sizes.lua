@@ -17,7 +17,7 @@ function sizes.text(count)
   return ("%.1f %s"):format(value, units[unit])
 end
 
---- How far a transfer is, and how fast it was.
+--- The progress and the rate of a transfer.
 ---@param count integer  bytes so far
 ---@param total? integer
 ---@param elapsed number  ms

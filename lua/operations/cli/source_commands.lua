@@ -1,4 +1,4 @@
---- `operations add`, `remove`, `sources`, `trust`: the sources that have a name.
+--- `operations add`, `remove`, `sources`, `trust`: manage named sources.
 local cache = require("operations.cli.cache")
 local directories = require("operations.cli.directories")
 local kept = require("operations.cli.kept")
@@ -14,7 +14,7 @@ local system = require("operations.system")
 
 local source_commands = {}
 
--- Adding
+-- Adding.
 
 source_commands.add = {
   usage = "operations add NAME [FILE|URL] [OPTIONS]",
@@ -27,7 +27,7 @@ source_commands.add = {
   },
 }
 
--- The kind of a source that is given without an option.
+-- The kind of a source given without an option.
 local function kind_of(place)
   if place:find("^rediss?://") or place:find("^redis%+") then
     return "redis"
@@ -41,7 +41,7 @@ end
 
 local path_options = members.set({ "openapi", "lua", "mcp-config", "ca-file", "cert", "key" })
 
--- The members that options stand for; or nil and a message.
+-- The members for options; or nil and a message.
 local function entry_of(order)
   local entry = {}
   for _, option in ipairs(order) do
@@ -100,7 +100,7 @@ local function add_profile(name, profile, entry, all)
   return code
 end
 
--- Loads the source as it will be remembered; the number of its operations, or nil and the exit code.
+-- Loads the source as it will be remembered; returns the number of its operations, or nil and the exit code.
 local function try(parsed, name, entry)
   local order = remembered.order({ name = name, entry = entry, base = "/" })
   local list, message = source_options.plan(order)
@@ -113,7 +113,7 @@ local function try(parsed, name, entry)
   return registry and #registry:specs({ schemas = false }), code
 end
 
--- What is wrong with the words of the command.
+-- The error in the words of the command.
 local function problem_of(parsed)
   local name = parsed.rest[1]
   if not name or #parsed.rest > 2 then
@@ -165,7 +165,7 @@ function source_commands.add.run(parsed)
   return code
 end
 
--- Removing
+-- Removing.
 
 source_commands.remove = {
   usage = "operations remove NAME...",
@@ -200,7 +200,7 @@ function source_commands.remove.run(parsed)
   end)
 end
 
--- Listing
+-- Listing.
 
 source_commands.sources = {
   usage = "operations sources [OPTIONS]",
@@ -265,7 +265,7 @@ function source_commands.sources.run(parsed)
   return output.codes.OK
 end
 
--- Trusting
+-- Trusting.
 
 source_commands.trust = {
   usage = "operations trust [FILE] [OPTIONS]",

@@ -1,5 +1,5 @@
---- The options that name sources and say how they are reached: on the command line, and as members of a remembered
---- source, which are called as the options are.
+--- The options for sources and their connections: on the command line, and as members of a remembered source, with the
+--- same names.
 local connection = require("operations.cli.connection")
 local members = require("operations.base.members")
 local secret = require("operations.cli.secret")
@@ -42,12 +42,12 @@ SECRET or VALUE may be env:NAME, file:PATH or cmd:COMMAND, which keeps it out of
 the list of processes.
 ]]
 
---- What names a source.
+--- Options that name a source.
 source_options.kinds = { "openapi", "lua", "mcp", "mcp-config", "redis", "websocket" }
 
 local is_kind = members.set(source_options.kinds)
 
--- The secret that a word names, read when a request needs it, and once.
+-- The secret that a word refers to, read once, when a request needs it.
 local function later(option, word)
   local value
   return function()
@@ -62,7 +62,7 @@ local function later(option, word)
   end
 end
 
--- USER:PASSWORD, of which either the password or all is named elsewhere.
+-- USER:PASSWORD, where the password or the whole may be a reference.
 local function basic(word)
   local username, password
   return function()
@@ -92,7 +92,7 @@ local function set_header(headers, option, value)
   headers[name] = content
 end
 
--- How each option changes the configuration of a source; returns a message when it is wrong.
+-- Changes the configuration of a source for each option; returns a message for an invalid value.
 local setters = {
   namespace = function(config, value) config.namespace = value end,
   ["base-url"] = function(config, value)
@@ -127,7 +127,7 @@ for name, setter in pairs(connection.setters) do
   end
 end
 
--- What messages call a place: passwords and tokens travel in URLs and command lines.
+-- The place as shown in messages, without passwords and tokens in URLs and command lines.
 local function shown(kind, place)
   if place:find("^%a[%w+.-]*://") then
     return place:find("^https?:") and url.redact(place) or url.redact_any(place)
@@ -150,15 +150,15 @@ end
 ---@class operations.cli.Source
 ---@field kind string  one of `kinds`
 ---@field place string
----@field shown string  the place as messages may tell it
----@field config table  of an adapter, without what only a call needs
----@field name? string  a remembered source's
----@field call? table  what a call adds to the configuration of the adapter
+---@field shown string  the place for messages, without secrets
+---@field config table  of the adapter, without the parts that only a call needs
+---@field name? string  of a remembered source
+---@field call? table  additions to the adapter's configuration for a call
 
---- The sources that options name, in their order.
+--- The sources in the options, in order.
 ---@param order { name: string, value: any }[]
 ---@return operations.cli.Source[]? list
----@return string? message  what is wrong
+---@return string? message  error message
 function source_options.plan(order)
   local general, list = nothing(), {}
   local current = general
@@ -176,7 +176,7 @@ function source_options.plan(order)
     end
   end
   local token = os.getenv("OPERATIONS_BEARER")
-  if token and #list == 1 and not list[1].config.auth then -- of several it is not known which one it is for
+  if token and #list == 1 and not list[1].config.auth then -- with several, it would be unclear which one it is for
     list[1].config.auth = { type = "bearer", token = token }
   end
   return list
@@ -202,13 +202,13 @@ local function reveal_headers(headers, option)
   end
 end
 
---- Puts the secrets into the headers of a source's document. Raises a message when one is missing.
+--- Sets the headers of a source's document, with their secrets. Raises a message when one is missing.
 ---@param source operations.cli.Source
 function source_options.reveal_document_headers(source)
   reveal_headers(source.config.document_headers, "document-header")
 end
 
---- Puts the secrets into a source that is about to be called. Raises a message when one is missing.
+--- Sets the secrets of a source before a call. Raises a message when one is missing.
 ---@param source operations.cli.Source
 function source_options.reveal(source)
   local config = source.config

@@ -1,4 +1,4 @@
---- Fills a registry from what the command line names: sources by their options, or remembered ones by their names.
+--- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local loaders = require("operations.cli.loaders")
@@ -22,7 +22,7 @@ local function tell(source, err)
   return output.is_unreachable(err) and output.codes.UNREACHABLE or output.codes.SOURCE
 end
 
--- Which source gave an id that another one gives too.
+-- Reports an id that two sources have.
 local function tell_twice(source, id, owners, reason)
   if owners[id] then
     output.complain("%s: %s is also an operation of %s: give one of them another --namespace", source.shown, id,
@@ -34,14 +34,15 @@ local function tell_twice(source, id, owners, reason)
   return output.codes.SOURCE
 end
 
--- Takes in the operations of one source; the exit code when that fails. `given` is what `sources.registry` makes.
+-- Registers the operations of one source; returns the exit code of a failure. `given` is the table made by
+-- `sources.registry`.
 local function register(registry, source, given, owners)
   local exposure = given.exposure
   if given.behind and (source.kind == "mcp" or source.kind == "mcp-config") then
     return not given.behind(source, registry) and output.codes.SOURCE or nil
   end
   if exposure and exposure:any() and source.kind == "openapi" then
-    source.config.files = false -- callers elsewhere may not name files of this machine
+    source.config.files = false -- remote callers must not name files of this machine
   end
   for name, value in pairs(given.plain_headers and source.config.headers or {}) do
     given.plain_headers[name] = not secret.is_reference(value) or nil
@@ -79,7 +80,7 @@ local function warn(warning)
   output.issues(warning.issues or {})
 end
 
--- What is not a document is known from when it was last seen.
+-- Caches the operations of sources other than documents.
 local function remember(registry, list)
   local source = list[1]
   if #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
@@ -88,26 +89,27 @@ local function remember(registry, list)
 end
 
 ---@class operations.cli.SourceOptions
----@field but? fun(option: { name: string, value: any }): boolean?  true: it means something else to the command
----@field exposure? operations.cli.Exposure  of a command that serves others
----@field include? fun(definition: table): boolean  which operations are taken
----@field behind? fun(source: table, registry: operations.Registry): boolean  takes MCP servers, whose tools come later
+---@field but? fun(option: { name: string, value: any }): boolean?  true: the option means something else to the command
+---@field exposure? operations.cli.Exposure  of a command that serves other callers
+---@field include? fun(definition: table): boolean  selects operations
+---@field behind? fun(source: table, registry: operations.Registry): boolean  takes over MCP servers, whose tools are
+---  registered later
 ---@field all? boolean  the command only looks at what there is: without sources on the command line all remembered
 ---  ones are loaded, and no secrets of documents are asked for
----@field none? boolean  no source is all right
----@field identity? operations.Identity  who asks other processes what they serve
----@field id? string  the one operation that the command is about: only its remembered source is loaded
+---@field none? boolean  no source is required
+---@field identity? operations.Identity  the identity for listing the operations of other processes
+---@field id? string  the command's only operation: just its remembered source is loaded
 ---@field names? string[]  of remembered sources
 ---@field normalize? "cast"|"off"  of results; default "cast"
----@field on_warning? fun(warning: table)  told of results that do not fit
+---@field on_warning? fun(warning: table)  called for results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
----@field plain_headers? table<string, boolean>  filled with the names of headers whose values are no secrets
+---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
 ---@field references? table[]  filled with the members of the remembered sources, which may name variables
----@field on_message? fun(way: "in"|"out", message: any)  told of the messages of MCP servers
+---@field on_message? fun(way: "in"|"out", message: any)  called for the messages of MCP servers
 ---@field max_body? integer  bytes of an answer's JSON
----@field decode_text? boolean  false: answers stay in the charset they came in
+---@field decode_text? boolean  false: answers keep their charset
 ---@field http? table  the HTTP client of APIs
----@field is_rehearsal? boolean  nothing is to be sent to them
+---@field is_rehearsal? boolean  nothing must be sent to the APIs
 
 local function planned(parsed, options)
   local order = {}
@@ -122,7 +124,7 @@ local function nothing()
     .. "--lua FILE|DIR, --mcp COMMAND|URL or another source")
 end
 
--- The remembered sources that the command is about; nil and the exit code.
+-- The remembered sources for the command; or nil and the exit code.
 local function remembered_of(parsed, options, is_needed)
   local named, message = named_sources.read(parsed)
   if not named then
@@ -152,11 +154,11 @@ local function remembered_of(parsed, options, is_needed)
   return list
 end
 
---- Makes a registry of these sources, or says why not.
+--- Makes a registry of these sources, or reports the error.
 ---@param list operations.cli.Source[]
 ---@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh
 ---@return operations.Registry|nil registry
----@return integer|nil code  the exit code when there is none
+---@return integer|nil code  the exit code of an error
 function sources.of(list, given)
   local owners, registry = {}, operations.registry({
     on_warning = given.on_warning or warn, normalize = given.normalize, log = sources.logger(given.verbose),
@@ -173,11 +175,11 @@ function sources.of(list, given)
   return registry
 end
 
---- Makes a registry of everything the command line names, or says why not.
+--- Makes a registry of everything on the command line, or reports the error.
 ---@param parsed operations.cli.Arguments
 ---@param options? operations.cli.SourceOptions
 ---@return operations.Registry|nil registry
----@return integer|nil code  the exit code when there is none
+---@return integer|nil code  the exit code of an error
 function sources.registry(parsed, options)
   options = options or {}
   local list, message = planned(parsed, options)
@@ -198,7 +200,7 @@ function sources.registry(parsed, options)
     reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
 end
 
--- The entries of a remembered source: what is kept, where that is current; nil and the exit code.
+-- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
     local held, err = loaders.refresh(source, given)
@@ -215,7 +217,7 @@ local function entries_of(source, given)
   return known or registry and kept.entries(source), code
 end
 
---- What there is in all remembered sources. A source that fails costs the others nothing.
+--- The entries of all remembered sources. A source that fails does not affect the others.
 ---@param parsed operations.cli.Arguments
 ---@return operations.cli.Entry[]? list
 ---@return integer code  the exit code: of the last source that failed, else 0
@@ -248,11 +250,11 @@ function sources.are_given(parsed)
   return false
 end
 
---- The spec of the operation that a word means; when there is none, what may have been meant is told.
+--- The spec of the operation that a word means; without one, reports suggestions.
 ---@param registry operations.Registry
----@param word string  its id, a name that no other one has, or METHOD /path
+---@param word string  its id, a unique name, or METHOD /path
 ---@return operations.Spec|nil spec
----@return integer|nil code  the exit code when there is none
+---@return integer|nil code  the exit code of an error
 function sources.find(registry, word)
   local spec, err = registry:get_spec(word)
   if spec then

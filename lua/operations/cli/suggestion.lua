@@ -1,15 +1,16 @@
 --- Suggests the closest known id or word for one that does not exist.
 local suggestion = {}
 
-local MOST = 3 -- suggestions
-local MOST_EDITS = 2 -- and one for three letters, so that short names are not near to all others
+local MOST = 3 -- the most suggestions
+local MOST_EDITS = 2 -- one for three letters, so that short names are not similar to all others
 
--- How people spell a name differs in case and in what stands between its words.
+-- Ignores case and word separators.
 local function plain(text)
   return (text:lower():gsub("[^%w]", ""))
 end
 
---- How many letters are to be put in, taken out or replaced to make `b` of `a`; more than MOST_EDITS when too many.
+--- The number of letters to insert, delete or replace to turn `a` into `b`; more than MOST_EDITS when there are too
+--- many.
 local function edits(a, b)
   local most = math.min(MOST_EDITS, math.floor(#a / 3))
   if math.abs(#a - #b) > most then
@@ -35,10 +36,10 @@ local function edits(a, b)
   return row[#b] <= most and row[#b] or MOST_EDITS + 1
 end
 
---- The word that is nearest to `text`, in brackets behind it; "" when none is near.
+--- The most similar word in parentheses, to be appended to a message; "" when none is similar.
 ---@param text string
 ---@param words any[]
----@param key? any  of the word in each of them; nil: they are the words
+---@param key? any  the key of the word in each item; nil: the items are words
 ---@return string
 function suggestion.behind(text, words, key)
   local best, least = nil, MOST_EDITS + 1
@@ -52,7 +53,8 @@ function suggestion.behind(text, words, key)
   return best and (" (did you mean %s?)"):format(best) or ""
 end
 
---- The ids among specs that are nearest to `id`: the same name elsewhere or written otherwise, or a letter or two off.
+--- The ids that are most similar to `id`: the same name in another namespace or spelling, or one or two letters
+--- different.
 ---@param id string
 ---@param specs operations.Spec[]
 ---@return string[] ids  at most three, the nearest first

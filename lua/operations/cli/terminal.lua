@@ -1,10 +1,10 @@
---- How texts for people are shown: as wide as their terminal, in colours where these are wanted.
+--- The style of texts for people: the width of their terminal, and colours if wanted.
 local system = require("operations.system")
 
 local terminal = {}
 
 local STDOUT = 1
-local WIDTH = 80 -- of files and pipes
+local WIDTH = 80 -- columns for files and pipes
 
 ---@type operations.cli.Option
 terminal.option = { name = "--color", value = "WHEN", help = "auto, always or never (auto: at a terminal)" }
@@ -18,10 +18,10 @@ local codes = { bold = "1", dim = "2", green = "32", yellow = "33" }
 local Style = {}
 Style.__index = Style
 
---- How texts are to be shown.
+--- The style from the options.
 ---@param options table<string, any>  of parsed arguments
 ---@return operations.cli.Style?
----@return string? message  what is wrong with --color
+---@return string? message  error in --color
 function terminal.style(options)
   local wish, is_terminal = options.color or "auto", system.is_terminal(STDOUT)
   if wish ~= "auto" and wish ~= "always" and wish ~= "never" then
@@ -35,7 +35,7 @@ function terminal.style(options)
   }, Style)
 end
 
---- A text in a colour, or as it is.
+--- A text in a colour, or unchanged.
 ---@param name "bold"|"dim"|"green"|"yellow"
 ---@param text string
 ---@return string

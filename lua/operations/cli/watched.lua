@@ -1,5 +1,5 @@
---- A directory of definitions that are taken over again when their files change. What is broken is told, and what was
---- there before stays.
+--- A directory of definitions that are loaded again when their files change. Errors are reported, and the previous
+--- definitions stay.
 local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
@@ -8,14 +8,14 @@ local watched = {}
 
 ---@class operations.cli.WatchedFile
 ---@field version string
----@field ids table<string, boolean>  of the operations that it gave
+---@field ids table<string, boolean>  of its operations
 
 ---@class operations.cli.Watched
 ---@field _directory string
 ---@field _registry operations.Registry
 ---@field _prepare fun(definition: table)
 ---@field _files table<string, operations.cli.WatchedFile>
----@field _unreadable? boolean  and that has been told
+---@field _unreadable? boolean  it cannot be read, which was reported
 local Watched = {}
 Watched.__index = Watched
 
@@ -46,7 +46,7 @@ local function names(ids)
   return table.concat(list, ", ")
 end
 
--- Loads a file; what it does not give any more is taken out, unless something of it is broken.
+-- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
 local function take_file(self, path, file)
   local definitions, problems = scanner.load(path)
   local whole, ids = #problems == 0, {}
@@ -85,11 +85,11 @@ local function check_file(self, path, first)
   elseif whole then
     output.complain("%s: serving %s", path, names(file.ids))
   elseif next(file.ids) then
-    output.complain("%s: %s stays as it was where it is broken", path, names(file.ids))
+    output.complain("%s: the invalid part of %s keeps its previous version", path, names(file.ids))
   end
 end
 
--- Takes out what came from files that are gone.
+-- Removes the operations of deleted files.
 local function forget_files(self, paths)
   local there = {}
   for _, path in ipairs(paths) do
@@ -99,12 +99,12 @@ local function forget_files(self, paths)
     if not there[path] then
       self._files[path] = nil
       forget(self, file.ids)
-      output.complain("%s: is gone; not serving %s any more", path, names(file.ids))
+      output.complain("%s: the file is gone; %s is no longer served", path, names(file.ids))
     end
   end
 end
 
---- Takes over what has changed.
+--- Loads the changes.
 ---@return operations.Error? err  the directory cannot be read
 function Watched:check()
   local paths, problems = scanner.files(self._directory)
@@ -122,7 +122,7 @@ function Watched:check()
       output.problem(problem)
     end
   end
-  forget_files(self, paths) -- first: a file may have another name now
+  forget_files(self, paths) -- first: a file may have been renamed
   for _, path in ipairs(paths) do
     check_file(self, path, first)
   end
@@ -131,8 +131,8 @@ end
 --- Registers the definitions of a directory.
 ---@param directory string
 ---@param registry operations.Registry
----@param prepare fun(definition: table)  called with each before it is registered
----@return operations.cli.Watched?  nil: the directory cannot be read, which has been told
+---@param prepare fun(definition: table)  called with each definition before it is registered
+---@return operations.cli.Watched?  nil: the directory cannot be read, which was reported
 function watched.new(directory, registry, prepare)
   local self = setmetatable({ _directory = directory, _registry = registry, _prepare = prepare, _files = nil,
     _unreadable = nil }, Watched)

@@ -18,7 +18,7 @@ local worker = {
   },
 }
 
--- Serves until something ends it; then lets what runs end.
+-- Serves until it is interrupted; then lets running requests end.
 local function serve(map, registry, max_requests, grace)
   local handler = operations.call_handler(registry, map, { max_requests = max_requests })
   local ok, raised = pcall(operations.sleep, math.huge)
@@ -26,7 +26,7 @@ local function serve(map, registry, max_requests, grace)
     handler:drain(grace * 1000)
   end
   map:close()
-  operations.sleep(0.05) -- the last answers are on their way
+  operations.sleep(0.05) -- for the last answers to leave
   if not ok then
     error(raised, 0)
   end

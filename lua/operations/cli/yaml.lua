@@ -5,7 +5,7 @@ local members = require("operations.base.members")
 
 local yaml = {}
 
--- Texts that readers of YAML 1.1 or 1.2 take for something else.
+-- Texts that readers of YAML 1.1 or 1.2 would take for other values.
 local words = members.set({ "null", "true", "false", "yes", "no", "on", "off", "y", "n" })
 
 local function is_plain(text)
@@ -22,7 +22,7 @@ local function quoted(text)
   end))
 end
 
--- A text of several lines, as it is, where nothing about it would be lost.
+-- Can a text of several lines be written as a block without loss?
 local function is_block(text)
   return text:find("\n", 1, true) and not text:find("[%z\1-\8\11-\31\127]") and not text:find("^%s")
     and not text:find("[ \t]\n") and not text:find("[ \t]$")
@@ -51,7 +51,7 @@ end
 
 local add
 
--- A member of an object or list: on the same line where it is a scalar or empty.
+-- A member of an object or list: on the same line if it is a scalar or empty.
 local function add_member(lines, head, value, indent)
   local kind = core.kind(value)
   if (kind == "object" or kind == "array") and next(value) ~= nil then
@@ -79,7 +79,7 @@ function add(lines, value, indent)
   end
 end
 
---- The text of a value; raises the error object of one that is no JSON.
+--- The YAML text of a value; raises the error object when it is not JSON.
 ---@param value any
 ---@return string
 function yaml.encode(value)

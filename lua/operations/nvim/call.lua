@@ -1,5 +1,5 @@
---- `:Operations call` and `watch`: a call in a window of its own. The window says how far it is; closing it, or Ctrl-C
---- in it, calls it off.
+--- `:Operations call` and `watch`: a call in its own window. The window shows its progress; closing it, or Ctrl-C in
+--- it, cancels the call.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local fields = require("operations.offer.fields")
@@ -14,7 +14,7 @@ local view = require("operations.nvim.view")
 
 local call = {}
 
-local LONG = 20000 -- lines of a result that the editor would colour too slowly
+local LONG = 20000 -- lines of a result that the editor could not colour in time
 
 local function block_text(block)
   if block.type == "text" then
@@ -27,7 +27,7 @@ local function block_text(block)
     or ("[%s %s]"):format(block.type, resource.uri or resource.name or "")
 end
 
--- What the content of a tool's result says to a person; nil: its data is to be shown.
+-- The text of a tool result's content for people; nil: show its data instead.
 local function content_text(envelope)
   local meta = envelope.meta
   if meta.source == "mcp" and meta.structuredContent == nil and type(meta.content) == "table" then
@@ -45,7 +45,7 @@ local function breathe()
   task.sleep(0)
 end
 
--- The members of a table in the order that JSON has them in, and what is around them; nil: it is no such table.
+-- The members of a table in JSON's order, and its brackets; nil if it is not such a table.
 local function members_of(value)
   if type(value) ~= "table" or next(value) == nil then
     return nil
@@ -60,7 +60,7 @@ local function members_of(value)
   return keys, "{", "}"
 end
 
--- Adds the lines of a value: one member after the other down to a depth, so that the editor goes on in between.
+-- Adds the lines of a value, one member after the other down to a depth, so that the editor runs in between.
 local function add_json(lines, value, before, behind, indent, depth)
   local list, opening, closing = members_of(value)
   if depth == 0 or not list then
@@ -117,7 +117,7 @@ local function refuse(message)
   error(errors.new("VALIDATION_ERROR", message))
 end
 
--- Does the argument ask for standard input: "-", "@-", "key=@-" or "key:=@-"?
+-- Does the argument name standard input: "-", "@-", "key=@-" or "key:=@-"?
 local function wants_stdin(argument)
   return argument == "-" or argument == "@-" or argument:find("^[^=]+=@%-$") ~= nil
 end
@@ -127,7 +127,7 @@ local function takes_body(sources, id, schema)
   return sources:is_http(id) and known.body ~= nil
 end
 
--- The input that was written behind the id; nil: the user called the questions off.
+-- The input given after the id; nil: the user cancelled the form.
 local function read(sources, given, spec)
   local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
   for _, argument in ipairs(arguments) do
@@ -165,7 +165,7 @@ local function find(sources, id)
   return spec
 end
 
--- Opens the window of a call and runs `work(window)` in a task that ends with it.
+-- Opens the window of a call and runs `work(window)` in a task that ends with the window.
 local function in_window(id, work)
   local running
   local window = view.open(id .. ": starting, <C-c> cancels", function()
@@ -217,7 +217,7 @@ function call.run(sources, given)
   end)
 end
 
--- A line for each event.
+-- Adds a line for each event.
 function call.follow(sources, given, spec, window)
   local id, count = given.id, 0
   local value = read(sources, given, spec)

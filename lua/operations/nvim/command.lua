@@ -15,7 +15,7 @@ local function starts_with(text, beginning)
   return text:sub(1, #beginning) == beginning
 end
 
--- The lines of a list: of each operation its id and the first line about it.
+-- The lines of a list: for each operation its id and the first line of its description.
 local function list_lines(sources, pattern)
   local rows, width, lines = {}, 0, {}
   for _, spec in ipairs((sources.registry:specs({ schemas = false }))) do
@@ -32,7 +32,7 @@ local function list_lines(sources, pattern)
   return #lines > 0 and lines or { "no operations" }
 end
 
--- A view that is drawn again when something has changed.
+-- A view that is redrawn when something has changed.
 local function live(title, follow, draw)
   local stop, is_due
   local window = view.open(title, function()
@@ -155,7 +155,7 @@ local subcommands = {
 }
 local names = { "list", "describe", "call", "watch", "servers", "log" }
 
--- Words as Vim's commands have them: a backslash keeps a blank.
+-- Splits words as Vim's commands do: a backslash escapes a blank.
 local function words_of(text)
   local words = {}
   for word in text:gsub("\\ ", "\1"):gmatch("%S+") do
@@ -164,7 +164,7 @@ local function words_of(text)
   return words
 end
 
---- Runs `:Operations text`. What is wrong is shown.
+--- Runs `:Operations text`. Shows errors.
 ---@param sources operations.nvim.Sources
 ---@param text string
 function command.run(sources, text)
@@ -217,7 +217,7 @@ local function values_of(key, schema)
   return list
 end
 
--- `key=`, and behind that what an enum has.
+-- `key=`, followed by the values of an enum.
 local function inputs(sources, id, lead)
   local spec = sources.registry:get_spec(id)
   local schema = spec and spec.inputSchema
@@ -236,10 +236,10 @@ local function inputs(sources, id, lead)
   return list
 end
 
---- What may stand where the cursor is, of `:Operations line`.
+--- The completions at the cursor of `:Operations line`.
 ---@param sources operations.nvim.Sources
----@param lead string  what is written of the word
----@param line string  all up to the cursor
+---@param lead string  the beginning of the word
+---@param line string  the line up to the cursor
 ---@return string[]
 function command.complete(sources, lead, line)
   local words = vim.split(line:gsub("^.-Operations!?%s+", ""), "%s+")

@@ -1,5 +1,5 @@
---- Questions to the user, one after the other, by `vim.ui`: the properties of a schema, for calls and for servers that
---- ask (elicitation). A question waits until no other one and no prompt is open, and for Normal mode.
+--- Asks the user questions one after the other by `vim.ui`: the properties of a schema, for calls and for servers that
+--- ask (elicitation). A question waits until no other question or prompt is open, and for Normal mode.
 local json = require("operations.base.json")
 local log = require("operations.nvim.log")
 local marked = require("operations.base.marked")
@@ -12,9 +12,9 @@ local form = {}
 
 local is_asking = false
 
-local CHECK = 0.1 -- s between two looks whether a question may be shown
+local CHECK = 0.1 -- s between checks whether a question may be shown
 
--- Would a prompt take the keys that the user types for something else?
+-- Would a prompt intercept the keys that the user types?
 local function is_typing()
   local mode = vim.api.nvim_get_mode()
   return is_asking or mode.blocking or mode.mode ~= "n"
@@ -39,7 +39,7 @@ local function alone(title, fn)
   return results[2], results[3]
 end
 
--- What the user chose or wrote; nil: nothing.
+-- The user's choice or text; nil: none.
 local function ask(show, subject, options)
   return task.await(function(wake)
     local ok = pcall(show, subject, options, wake)
@@ -78,7 +78,7 @@ local function prompt_of(name, schema, is_required)
   return text .. (is_required and ": " or ", optional: ")
 end
 
--- Text of a value: values other than strings are written as JSON.
+-- Reads a text as a value: values other than strings are written as JSON.
 local function read(text, schema)
   if schema.type ~= "string" and schema.type ~= nil or schema.type == nil and text:find("^[%[{]") then
     local value = json.decode(text)
@@ -98,7 +98,7 @@ local function problem_of(schema, value)
   return not ok and issues[1].message or nil
 end
 
--- The value of one property; nil: left out; false as second: the user called all off.
+-- The value of a property; nil: left out; false as second result: the user cancelled the form.
 local function answer(name, schema, is_required)
   local prompt, default = prompt_of(name, schema, is_required), schema.default
   local choices = choices_of(schema)
@@ -142,17 +142,17 @@ local function fill(schema, all)
 end
 
 --- Asks for the properties of an object. Waits for the user.
----@param title string  who asks
+---@param title string  name of the asking server or operation
 ---@param schema table
----@param all? boolean  those that are not required, too
----@return table? values  nil: the user called it off
+---@param all? boolean  also asks for optional properties
+---@return table? values  nil: the user cancelled the form
 function form.ask(title, schema, all)
   return alone(title, function()
     return fill(schema, all)
   end)
 end
 
---- Answers a server that asks by a form.
+--- Answers a server's form.
 ---@param params { message: string, requestedSchema: table }
 ---@param context { client: operations.mcp.Client }
 ---@return { action: string, content?: table }
@@ -168,7 +168,7 @@ function form.elicit(params, context)
   end)
 end
 
---- Answers a server that asks the user to go to a page.
+--- Answers a server that asks the user to visit a page.
 ---@param params { message: string, url: string }
 ---@param context { client: operations.mcp.Client }
 ---@return { action: string }

@@ -7,7 +7,7 @@ local vim = rawget(_G, "vim")
 
 local health = {}
 
--- Before 0.8 it is a module.
+-- A module before Neovim 0.8.
 local report = vim and (vim.health or select(2, pcall(require, "health"))) or {}
 local start, ok = report.start or report.report_start, report.ok or report.report_ok
 local warn, fail = report.warn or report.report_warn, report.error or report.report_error
@@ -37,7 +37,7 @@ local function check_editor()
   end
 end
 
--- C modules: whether they must be there, and what is missing without them.
+-- C modules: whether they are required, and the consequence of a missing one.
 local modules = {
   { "core", true }, { "reactor", true }, { "system", true }, { "http_server", true },
   { "transfer", true, "HTTP and MCP servers at a URL need libcurl" },
@@ -62,7 +62,7 @@ local function check_module(name, is_needed, without)
   end
 end
 
--- The directory of the plugin, when it was built there.
+-- The directory of the plugin, if it was built there.
 local function plugin_directory()
   local path = debug.getinfo(1, "S").source:match("^@(.*)/lua/operations/nvim/health%.lua$")
   return path and vim.loop.fs_stat(path .. "/src/needs.sh") and path or nil
@@ -134,7 +134,7 @@ local function check_commands(servers)
   end
 end
 
--- Write access to the file decides which programs are started; it may hold secrets.
+-- Users with write access to the file decide which programs are started; it may contain secrets.
 local function check_file(path)
   local stat = vim.loop.fs_stat(path)
   if not stat then
@@ -170,7 +170,7 @@ local function check_directory()
   if not stat then
     warn("XDG_RUNTIME_DIR is not set or not there: sockets go to a directory of Neovim's own")
   elseif stat.uid ~= vim.loop.getuid() or stat.mode % 64 ~= 0 then
-    warn(directory .. ": belongs to another user, or others may look into it", { "chmod 700 " .. directory })
+    warn(directory .. ": belongs to another user, or others can read it", { "chmod 700 " .. directory })
   else
     ok(directory .. ": for this user only")
   end

@@ -1,5 +1,5 @@
---- The plugin for Neovim: `require("operations.nvim")`. What it is made of is loaded when first used, so that
---- the editor starts fast.
+--- The plugin for Neovim: `require("operations.nvim")`. Its parts are loaded on first use, so that the editor starts
+--- fast.
 local argument = require("operations.base.argument")
 
 local vim = rawget(_G, "vim")
@@ -8,12 +8,12 @@ local vim = rawget(_G, "vim")
 local nvim = {}
 
 ---@class operations.nvim.Options
----@field servers? string|table  a file of the form of mcp.json, looked for in the current directory, then beside
+---@field servers? string|table  a file in the form of mcp.json, searched in the current directory, then beside
 ---  init.lua; or a table of that form
 ---@field apis? table<string, table>  OpenAPI documents, by the namespace of their operations: `file`, `url` or
 ---  `document`, and the options of `from_openapi`
----@field mcp? operations.mcp.Config  for all servers
----@field registry? operations.Registry  that gets the operations; default: a new one
+---@field mcp? operations.mcp.Config  configuration for all servers
+---@field registry? operations.Registry  for the operations; default: a new one
 
 local sources ---@type operations.nvim.Sources?
 local host ---@type operations.Host  of this copy of the library
@@ -25,8 +25,8 @@ local function need_editor(name)
 end
 
 --- A copy of data for functions of Neovim (`vim.json.encode`, `vim.fn`, `vim.mpack`, `vim.rpcnotify`): null is
---- `vim.NIL`, empty objects are `vim.empty_dict()`, wide integers their digits, tables have no marks. An empty table
---- without a mark is a list, as it is for Neovim. What Neovim gives needs no conversion.
+--- `vim.NIL`, empty objects are `vim.empty_dict()`, wide integers are strings of digits, tables have no marks. An
+--- unmarked empty table is a list, as in Neovim. Data from Neovim needs no conversion.
 ---@param value any
 ---@return any
 function nvim.to_vim(value)
@@ -34,8 +34,8 @@ function nvim.to_vim(value)
   return require("operations.nvim.value").to_vim(value)
 end
 
---- A copy of what functions of Neovim gave (`vim.fn`, `vim.json.decode`, `vim.mpack`), as JSON of ours: `vim.NIL` is
---- `operations.null`, lists and dictionaries have their marks, so that `[]` and `{}` stay what they are.
+--- A copy of data from functions of Neovim (`vim.fn`, `vim.json.decode`, `vim.mpack`) as our JSON values: `vim.NIL` is
+--- `operations.null`, lists and dictionaries are marked, so that `[]` and `{}` stay distinct.
 ---@param value any
 ---@return any
 function nvim.from_vim(value)
@@ -43,8 +43,8 @@ function nvim.from_vim(value)
   return require("operations.nvim.value").from_vim(value)
 end
 
---- Ends the servers that setup() named; the next `:Operations` says that there are none. Called when the plugin is
---- loaded again.
+--- Ends the servers named in setup(); until the next setup(), `:Operations` reports that there are none. Called when
+--- the plugin is loaded again.
 function nvim.close()
   local former = sources
   sources = nil
@@ -53,8 +53,8 @@ function nvim.close()
   end
 end
 
--- The library is loaded again: this copy ends with its last server. Compiled traces that others began hold its
--- functions, so they go too; what is still used is compiled again.
+-- The library is loaded again: this copy ends with its last server. Compiled traces of other code refer to its
+-- functions, so all traces are flushed; used ones are compiled again.
 local function retire()
   local former, jit = sources, rawget(_G, "jit")
   sources = nil
@@ -66,7 +66,7 @@ local function retire()
   end
 end
 
---- What setup() named as servers.
+--- The servers named in setup().
 ---@return string? path  of their file
 ---@return table<string, table>? servers  their entries
 ---@return operations.Error? err  the file cannot be read
@@ -76,7 +76,7 @@ function nvim.configured()
   end
 end
 
--- Managers of plugins call it before they load the plugin again.
+-- Plugin managers call it before they reload the plugin.
 function nvim.deactivate()
   retire()
 end
@@ -96,14 +96,14 @@ local function make_command()
   })
 end
 
---- Makes the command `:Operations` and says which servers and APIs there are. They are started when they are first
---- needed. A second call replaces what the first one named.
+--- Makes the command `:Operations` and sets its servers and APIs, which start on first use. A second call replaces
+--- those of the first.
 ---@param options? operations.nvim.Options
 function nvim.setup(options)
   need_editor("setup")
   argument.optional(options, "table", 1, "setup")
   local made = require("operations.nvim.sources").new(options or {})
-  -- Another copy of this module may be what ran before: it is told, too.
+  -- Also notifies another copy of this module that ran before.
   vim.api.nvim_exec_autocmds("User", { pattern = "OperationsSetup", modeline = false })
   sources, host = made, require("operations.hosts").current()
   local group = vim.api.nvim_create_augroup("operations", {})
@@ -122,8 +122,8 @@ function nvim.setup(options)
   end)
 end
 
---- The registry with all that setup() named, which it starts if that was not done yet. Servers that are still on their
---- way put their operations into it when they are there.
+--- The registry with everything named in setup(), which is started now if necessary. Servers that are still starting
+--- register their operations later.
 ---@return operations.Registry
 function nvim.registry()
   need_editor("registry")
@@ -144,7 +144,7 @@ end
 
 --- Offers operations of a plugin to the clients of the editor.
 ---@param definitions operations.Definition|operations.Definition[]
----@return fun()? withdraw  offers them no more
+---@return fun()? withdraw  removes them
 ---@return operations.Error? err
 function nvim.offer(definitions)
   return require("operations.nvim.serve").offer(definitions)

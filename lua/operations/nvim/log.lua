@@ -1,5 +1,6 @@
---- The plugin's log: the last lines are kept for `:Operations log`; of warnings and errors, the first line is shown by
---- `vim.notify`, cut to the width of the screen, so that nobody has to press Enter. Of many at once a few are shown.
+--- The plugin's log: keeps the last lines for `:Operations log`; shows the first line of warnings and errors by
+--- `vim.notify`, cut to the width of the screen, so that no key press is required. Of many at once, only a few are
+--- shown.
 local limits = require("operations.base.limits")
 
 local vim = rawget(_G, "vim")
@@ -8,9 +9,9 @@ local log = {}
 
 local levels = { warn = "WARN", error = "ERROR" }
 
-local entries, first, count = {}, 1, 0 -- a queue: from `first` on
+local entries, first, count = {}, 1, 0 -- a queue that begins at `first`
 local listeners = {}
-local shown, unshown, is_waiting = 0, 0, false -- notifications of this second
+local shown, unshown, is_waiting = 0, 0, false -- notifications in the current second
 
 local function notify(level, text)
   local width = math.max(vim.o.columns - 15, 20)
@@ -29,7 +30,7 @@ local function second_over()
   end
 end
 
--- Where `vim.api` may be called.
+-- Shows a message; called where `vim.api` may be called.
 local function show(level, message)
   if not is_waiting then
     is_waiting = true
@@ -52,7 +53,7 @@ local function add(entry)
   end
 end
 
---- Adds to the log; warnings and errors are shown, too.
+--- Adds a message to the log; also shows warnings and errors.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function log.write(level, message)
@@ -82,7 +83,7 @@ function log.lines()
   return lines
 end
 
---- Has a function called when something was added, perhaps in a fast context.
+--- Calls a function when a message was added, perhaps in a fast context.
 ---@param fn fun()
 ---@return fun() stop
 function log.follow(fn)

@@ -1,5 +1,5 @@
---- The sources that setup() names: MCP servers and OpenAPI documents, started at first use in the background, in one
---- registry. One that fails is told of and costs the others nothing.
+--- The sources named in setup(): MCP servers and OpenAPI documents, started on first use in the background, in one
+--- registry. A failing source is reported and does not affect the others.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local form = require("operations.nvim.form")
@@ -17,8 +17,8 @@ local sources = {}
 ---@field registry operations.Registry
 ---@field servers? operations.mcp.Servers
 ---@field problem? operations.Error  mcp.json could not be read
----@field _loading table<string, boolean>  documents that are on their way
----@field _of_apis table<string, boolean>  ids of operations of documents
+---@field _loading table<string, boolean>  documents being loaded
+---@field _of_apis table<string, boolean>  ids of operations from documents
 local Sources = {}
 Sources.__index = Sources
 
@@ -31,7 +31,7 @@ local function tell(self)
   end
 end
 
--- A path as users write it: in the current directory, else beside their init.lua.
+-- Resolves a path as users write it: in the current directory, else beside their init.lua.
 local function find(path)
   path = vim.fn.expand(path)
   local beside = vim.fn.stdpath("config") .. "/" .. path
@@ -111,7 +111,7 @@ local function load_api(self, namespace, entry)
   tell(self)
 end
 
---- Starts what is not started yet; returns at once.
+--- Starts the sources that are not started yet; does not wait.
 function Sources:begin()
   if self._begun then
     return
@@ -124,7 +124,7 @@ function Sources:begin()
   load_servers(self)
 end
 
---- What is on its way, in words.
+--- The sources that are starting, as text.
 ---@return string[]
 function Sources:pending()
   local names = {}
@@ -140,7 +140,7 @@ function Sources:pending()
   return names
 end
 
---- Starts what is not started yet and waits until an operation is there, or nothing more will come.
+--- Starts the sources that are not started yet and waits until the operation is registered, or no more will come.
 ---@param id string
 ---@return operations.Spec?
 function Sources:spec(id)
@@ -160,7 +160,7 @@ function Sources:is_http(id)
   return self._of_apis[id] == true
 end
 
---- Has a function called when something has come, gone or failed. It must not wait.
+--- Calls a function when operations were added or removed, or a source failed. It must not wait.
 ---@param fn fun()
 ---@return fun() stop
 function Sources:follow(fn)
@@ -175,7 +175,7 @@ function Sources:follow(fn)
   end
 end
 
---- Reads the file of the servers again: closes those that run, and starts those that are in the file now.
+--- Reads the file of servers again: closes the running ones, and starts those that are in the file now.
 function Sources:reload()
   local former = self.servers
   self.servers = nil
@@ -186,7 +186,7 @@ function Sources:reload()
   tell(self)
 end
 
---- The file of the servers and its entries, as they are now.
+--- The file of the servers and its current entries.
 ---@return string? path
 ---@return table<string, table>? servers
 ---@return operations.Error? err
@@ -201,7 +201,7 @@ function Sources:configured()
   return path, value.mcpServers or value.servers or {}, err
 end
 
---- Ends all; may be called where nothing may wait.
+--- Ends all sources; may be called where waiting is impossible.
 ---@param ended? fun()  called when all servers have ended
 function Sources:close(ended)
   self._closed = true

@@ -1,4 +1,4 @@
---- Data for Neovim's own functions, and data of theirs.
+--- Converts data to and from Neovim's own functions.
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 
@@ -33,8 +33,8 @@ function convert(value, ancestors)
 end
 
 --- A copy of data for functions of Neovim (`vim.json.encode`, `vim.fn`, `vim.mpack`, `vim.rpcnotify`): null is
---- `vim.NIL`, empty objects are `vim.empty_dict()`, wide integers their digits, tables have no marks. An empty table
---- without a mark is a list, as it is for Neovim. What Neovim gives needs no conversion.
+--- `vim.NIL`, empty objects are `vim.empty_dict()`, wide integers are strings of digits, tables have no marks. An
+--- unmarked empty table is a list, as in Neovim. Data from Neovim needs no conversion.
 ---@param value any
 ---@return any
 function value_of.to_vim(value)
@@ -43,7 +43,7 @@ end
 
 local take
 
--- Floats, dictionaries whose keys are no text, and the like are tables of a special form for Neovim.
+-- Neovim represents floats, dictionaries with binary keys, and the like by special tables.
 local function take_members(value, ancestors)
   if ancestors[value] then
     error("operations.nvim.from_vim: a table contains itself", 0)
@@ -69,8 +69,8 @@ function take(value, ancestors)
   return value
 end
 
---- A copy of what functions of Neovim gave (`vim.fn`, `vim.json.decode`, `vim.mpack`), as JSON of ours: `vim.NIL` is
---- null, lists and dictionaries have their marks, so that `[]` and `{}` stay what they are.
+--- A copy of data from functions of Neovim (`vim.fn`, `vim.json.decode`, `vim.mpack`) as our JSON values: `vim.NIL` is
+--- null, lists and dictionaries are marked, so that `[]` and `{}` stay distinct.
 ---@param value any
 ---@return any
 function value_of.from_vim(value)

@@ -1,5 +1,5 @@
---- Floating windows: a buffer of lines with a title. What is added in many pieces is drawn at most 20 times a second;
---- of a view that follows something, the last lines are kept.
+--- Floating windows: a buffer of lines with a title. Frequent additions are drawn at most 20 times a second; a view
+--- that follows a stream keeps the last lines.
 local limits = require("operations.base.limits")
 
 local vim = rawget(_G, "vim")
@@ -15,10 +15,10 @@ local view = {}
 local View = {}
 View.__index = View
 
-local PAUSE = 50 -- ms between two times that lines are drawn
-local PIECE = 2000 -- lines that go into the buffer in one go
+local PAUSE = 50 -- ms between two updates of the buffer
+local PIECE = 2000 -- lines set in one step
 
--- Titles are a part of the border from 0.9 on; before, they are the first line.
+-- Since Neovim 0.9 the title is in the border; before, it is the first line.
 local has_titles
 
 local function size()
@@ -30,7 +30,7 @@ local function size()
   }
 end
 
--- What others wrote may have line ends and NULs: a line of a buffer has none.
+-- Splits foreign text into lines without line ends and NULs.
 local function split(text)
   local lines, at = {}, 1
   repeat
@@ -54,13 +54,13 @@ local function is_at_end(self)
     and vim.api.nvim_win_get_cursor(self._window)[1] >= vim.api.nvim_buf_line_count(self._buffer)
 end
 
---- Is its buffer there?
+--- Does its buffer exist?
 ---@return boolean
 function View:is_open()
   return vim.api.nvim_buf_is_valid(self._buffer)
 end
 
---- Says what it is about, and how far that is.
+--- Sets the title, such as the progress.
 ---@param text string
 function View:title(text)
   text = split(text)[1]
@@ -79,9 +79,9 @@ function View:title(text)
   end
 end
 
---- Replaces its lines; of many only some, the others are for `rest` to take.
+--- Replaces the lines; with `rest`, in several steps.
 ---@param lines string[]
----@param rest? fun()  lets the editor go on in between; without it, all at once
+---@param rest? fun()  lets the editor run between steps; without it, one step
 function View:set(lines, rest)
   self._pending = {}
   local at = 1
@@ -117,7 +117,7 @@ local function draw(self)
   end
 end
 
---- Adds lines behind those that are there, soon. The last ones are kept.
+--- Appends lines a little later. Keeps the last ones.
 ---@param text string
 function View:append(text)
   for _, line in ipairs(split(text)) do
@@ -134,7 +134,7 @@ function View:append(text)
   end
 end
 
---- How its text is coloured. What the user's own plugins for such files fail with is no matter of ours.
+--- Sets the filetype. Ignores errors of the user's plugins for it.
 ---@param name string
 function View:filetype(name)
   if self:is_open() then
@@ -144,7 +144,7 @@ function View:filetype(name)
   end
 end
 
---- Has a function called with the line under the cursor when a key is pressed in it.
+--- Calls a function with the line at the cursor when a key is pressed in the view.
 ---@param key string
 ---@param fn fun(line: string)
 function View:on_key(key, fn)
@@ -160,9 +160,9 @@ function View:close()
   end
 end
 
---- Opens a view and goes there; `q` closes it.
+--- Opens a view and moves the cursor there; `q` closes it.
 ---@param title string
----@param on_close? fun()  called once when its buffer is gone, by whomever
+---@param on_close? fun()  called once when its buffer is deleted in any way
 ---@return operations.nvim.View
 function view.open(title, on_close)
   has_titles = vim.fn.has("nvim-0.9") == 1

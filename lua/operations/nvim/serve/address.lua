@@ -1,5 +1,5 @@
---- The socket of an editor that is an MCP server: the editor that serves and the bridge that looks for it follow
---- the same rule, so neither has to ask the other. Nothing of Neovim is needed here.
+--- The socket of an editor that is an MCP server: the serving editor and the bridge compute it by the same rule,
+--- without communicating. Needs nothing of Neovim.
 local core = require("operations.core")
 
 local address = {}
@@ -11,7 +11,7 @@ local function absolute(path)
   return path and path:sub(1, 1) == "/" and path or nil
 end
 
---- The directory of all sockets of a user's editors: in `$XDG_RUNTIME_DIR`, else in the user's cache.
+--- The directory for the sockets of a user's editors: in `$XDG_RUNTIME_DIR`, else in the user's cache.
 ---@param getenv? fun(name: string): string?  default: os.getenv
 ---@return string? path
 ---@return string? message
@@ -25,7 +25,8 @@ function address.directory(getenv)
   return nil, "there is no directory for sockets: neither XDG_RUNTIME_DIR nor HOME is an absolute path"
 end
 
---- The socket of the editor that has an address, as `v:servername` and `$NVIM` give it. That of a socket is itself.
+--- The socket of the editor with an address as in `v:servername` and `$NVIM`. The address may also be the socket
+--- itself.
 ---@param directory string
 ---@param of string
 ---@return string path
@@ -36,7 +37,7 @@ function address.path(directory, of)
   return directory .. "/" .. ("%02x"):rep(8):format(core.sha256(of):byte(1, 8)) .. ENDING
 end
 
---- Is this the name of a socket's file?
+--- Is this the name of a socket file?
 ---@param name string
 ---@return boolean
 function address.is_socket(name)

@@ -53,7 +53,7 @@ function buffers.find(given)
   return failure("NOT_FOUND", "there is no buffer %s", text.shown(tostring(given), NAME))
 end
 
--- One with lines.
+-- A loaded buffer.
 local function find_loaded(given)
   local buffer, err = buffers.find(given)
   if buffer and not api.nvim_buf_is_loaded(buffer) then
@@ -62,7 +62,7 @@ local function find_loaded(given)
   return buffer, err
 end
 
---- What is said of a buffer.
+--- The description of a buffer.
 ---@param buffer integer
 ---@return table
 function buffers.describe(buffer)
@@ -89,12 +89,12 @@ local function list(input)
   return { buffers = found, more = more }
 end
 
--- Where a line begins; one behind the last is where the text ends.
+-- The offset of a line; for one after the last, the end of the text.
 local function offset_of(buffer, line)
   return api.nvim_buf_get_offset(buffer, line - 1)
 end
 
--- The last line so that this and those from `from` on are not too many bytes; `from - 1` when that one is.
+-- The last line so that the lines from `from` to it fit; `from - 1` when the first one does not.
 local function last_that_fits(buffer, from, to)
   local start, low, high = offset_of(buffer, from), from - 1, to
   while low < high do
@@ -108,7 +108,7 @@ local function last_that_fits(buffer, from, to)
   return low
 end
 
--- Lines as Neovim gives them: a NUL in one is a newline.
+-- Joins lines as Neovim returns them: a NUL in a line is a newline.
 local function joined(lines)
   for i, line in ipairs(lines) do
     lines[i] = line:gsub("\n", "\0")
@@ -130,7 +130,7 @@ local function part_of_line(buffer, line, byte)
   return bytes
 end
 
--- The bytes from a place on, as far as they go into one answer; the last line of them, and where the next begin.
+-- The bytes from a place on that fit into one answer; their last line, and where the next ones begin.
 local function piece(buffer, from, byte, to)
   local last = byte == 1 and last_that_fits(buffer, from, to) or from - 1
   if last >= from then
@@ -144,7 +144,7 @@ local function piece(buffer, from, byte, to)
   return bytes, from, from < to and { from = from + 1 } or nil
 end
 
---- The lines of a buffer, as many as go into one answer.
+--- The lines of a buffer, as many as fit into one answer.
 ---@param input { buffer?: integer|string, from?: integer, to?: integer, byte?: integer }
 ---@return table? answer
 ---@return operations.Error? err
@@ -190,8 +190,8 @@ local function edit(input)
     modified = vim.bo[buffer].modified }
 end
 
--- Buffers whose files were changed by somebody else: `:write` would ask, and the editor stand still. `:checktime` tells
--- of a change once, so that is kept until the buffer is read or written by its user.
+-- Buffers whose files were changed by another program: `:write` would ask, and block the editor. `:checktime` reports a
+-- change only once, so it is remembered until the user reads or writes the buffer.
 local overtaken = {}
 
 local function is_overtaken(buffer)

@@ -1,4 +1,4 @@
---- The editor as operations: where it is, its windows, what is selected; files that it opens, commands that it runs.
+--- The editor as operations: its state, windows and selection; opening files, running commands.
 local buffers = require("operations.nvim.serve.buffers")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -10,7 +10,7 @@ local editor = {}
 
 local NAME = 4096 -- bytes
 
--- Lines from 1, columns in bytes from 1.
+-- Lines and columns in bytes, counted from 1.
 local function cursor_of(window)
   local position = api.nvim_win_get_cursor(window)
   return { line = position[1], column = position[2] + 1 }
@@ -41,7 +41,7 @@ local function windows()
   return { windows = list }
 end
 
--- The marks of the last selection, or the ends of the one that is being made; as { line, column, line, column, kind }.
+-- The marks of the last selection, or the ends of the current one, as { line, column, line, column, kind }.
 local function ends_of_selection()
   local mode = api.nvim_get_mode().mode
   local kind = mode:match("^[vV\22]")
@@ -73,7 +73,7 @@ local function selection()
     text = text.shown(whole, limits.nvim_text), truncated = #whole > limits.nvim_text }
 end
 
--- A swap file would have the editor ask: it is opened to be read then.
+-- With a swap file the editor would ask: the file is then opened read-only.
 local function load(path)
   local group = api.nvim_create_augroup("operations_serve_open", { clear = true })
   api.nvim_create_autocmd("SwapExists", { group = group, callback = function()
@@ -113,7 +113,7 @@ local function open(input)
     cursor = cursor_of(0) }
 end
 
--- With what it prints; `nvim_exec` has another name in newer versions.
+-- Returns the output; `nvim_exec` has another name in newer versions.
 local function execute(command)
   if api.nvim_exec2 then
     return api.nvim_exec2(command, { output = true }).output or ""

@@ -22,7 +22,7 @@ local function describe(found)
     code = found.code ~= nil and text.shown(tostring(found.code), MESSAGE) or nil }
 end
 
---- The diagnostics of a buffer, or of all.
+--- The diagnostics of a buffer, or of all buffers.
 ---@param input { buffer?: integer|string, severity?: string }
 ---@return table? answer
 ---@return operations.Error? err

@@ -1,5 +1,5 @@
---- The running editor as an MCP server at a Unix socket, for assistants: what it has open, what plugins offer, and,
---- where its user names them in `allow`, changes that the user is asked about.
+--- The running editor as an MCP server at a Unix socket, for assistants: its state, operations of plugins, and, if the
+--- user lists them in `allow`, mutations for which the user is asked.
 ---
 --- | files                                          | what they are about                                  |
 --- |------------------------------------------------|------------------------------------------------------|
@@ -30,15 +30,15 @@ local api = vim.api
 local serve = {}
 
 ---@class operations.nvim.ServeOptions
----@field allow? string[]  ids of mutations that clients may ask for: "buffers.edit", "git.*"; others are not offered
----@field confirm? "float"|"select"|operations.Confirm  how the user is asked about each call of one; default: by
----  `vim.ui.select` where a plugin has replaced it, else in a window in the corner
----@field approvals? operations.Approvals  what need not be asked again; default: as long as the editor runs
----@field filter? operations.Filter|fun(spec: operations.Spec): boolean  what is offered at all
----@field path? string  of the socket; default: where the bridge looks for it
+---@field allow? string[]  ids of mutations that clients may request: "buffers.edit", "git.*"; others are not offered
+---@field confirm? "float"|"select"|operations.Confirm  how the user is asked about each of these calls; default: by
+---  `vim.ui.select` if a plugin has replaced it, else in a window in the corner
+---@field approvals? operations.Approvals  approved calls; default: a memory that lasts until the editor ends
+---@field filter? operations.Filter|fun(spec: operations.Spec): boolean  operations that are offered
+---@field path? string  of the socket; default: where the bridge searches it
 ---@field name? string  of the server, default "nvim"
 ---@field instructions? string  for the model
----@field timeout? integer  ms of a call, the user's answer included; default 600,000
+---@field timeout? integer  ms of a call, including the user's answer; default 600,000
 ---@field max_connections? integer  clients at once, default 64
 ---@field max_requests? integer  calls of a client at once, default 64
 ---@field log? fun(level: string, message: string, details: any)  default: `vim.notify` of warnings and errors
@@ -50,7 +50,7 @@ local option_kinds = { allow = "table", confirm = "string or function", approval
 local GROUP, STOP = "operations_serve", "OperationsServeStop"
 local REQUESTS = 64
 
-local own = {} -- our operations, in the order in which they are listed
+local own = {} -- our operations, in the order of the list
 for _, part in ipairs({ editor, buffers, findings, symbols, search }) do
   own = members.joined(own, part.definitions)
 end
@@ -63,12 +63,12 @@ local running ---@type operations.nvim.Served?
 
 ---@class operations.nvim.Served
 ---@field path string  of the socket
----@field server operations.McpServer  for resources and prompts of one's own
+---@field server operations.McpServer  for additional resources and prompts
 ---@field registry operations.Registry
 local Served = {}
 Served.__index = Served
 
--- "git.*" -> a pattern
+-- Converts "git.*" to a pattern.
 local function patterns_of(list)
   local patterns = {}
   for i, item in ipairs(list or {}) do
@@ -127,7 +127,7 @@ local function confirm_of(given, memory)
   end
 end
 
--- Ends what serves here, also when its module was loaded anew since: the event is all that both know.
+-- Stops a server that runs here, even if its module was loaded again since: both know the event.
 local function stop_others()
   api.nvim_exec_autocmds("User", { pattern = STOP, modeline = false })
 end
@@ -157,11 +157,11 @@ local function make(options)
   return self
 end
 
---- Serves the editor to MCP clients, until it is closed or the editor ends. What served before is closed: a plugin's
+--- Serves the editor to MCP clients until it is closed or the editor ends. A previous server is closed: a plugin's
 --- setup may run again.
 ---@param options? operations.nvim.ServeOptions
 ---@return operations.nvim.Served?
----@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED: there is no place for the socket
+---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED: the socket cannot be created
 function serve.start(options)
   if vim.in_fast_event() then
     error("serve cannot be called in a fast context such as a callback of vim.loop: use vim.schedule", 3)
@@ -196,7 +196,7 @@ function serve.start(options)
   return self
 end
 
---- Ends the server: what runs is cancelled, clients see the end of their connections.
+--- Ends the server: running calls are cancelled, the connections of clients end.
 function Served:close()
   if self._closed then
     return
@@ -212,10 +212,10 @@ function Served:close()
 end
 
 --- Offers operations of a plugin to the clients of the editor, now or once it serves. Queries are offered at once,
---- mutations where the user's `allow` names them. What is offered again, as by a plugin that was loaded anew, takes the
---- place of the one before.
+--- mutations if the user lists them in `allow`. Offering an operation again, as a reloaded plugin does, replaces the
+--- previous one.
 ---@param definitions operations.Definition|operations.Definition[]
----@return fun()? withdraw  offers them no more
+---@return fun()? withdraw  removes them
 ---@return operations.Error? err  VALIDATION_ERROR; nothing was offered
 function serve.offer(definitions)
   return offers.add(definitions, reserved)

@@ -1,4 +1,4 @@
---- The operations that plugins offer to clients of the editor; plugins may add them before it serves any.
+--- The operations that plugins offer to clients of the editor; plugins may add them before the editor serves.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -6,15 +6,15 @@ local registries = require("operations.registry")
 
 local offers = {}
 
-local list = {} -- definitions as they were given, in the order in which they came
-local listener -- { add = function(definition), remove = function(id) }, while the editor serves
+local list = {} -- the given definitions, in order
+local listener -- { add = function(definition), remove = function(id) } while the editor serves
 
 local function id_of(definition)
   return definition.namespace .. "." .. definition.name
 end
 
---- Has somebody told what comes and goes; of what is there already at once.
----@param told? { add: fun(definition: operations.Definition), remove: fun(id: string) }  nil: nobody
+--- Sets the listener for added and removed operations; it is called at once for existing ones.
+---@param told? { add: fun(definition: operations.Definition), remove: fun(id: string) }  nil: no listener
 function offers.follow(told)
   listener = told
   for _, definition in ipairs(told and list or {}) do
@@ -42,7 +42,7 @@ local function withdraw_id(id)
   end
 end
 
--- The first of them that is no operation, or has an id twice or that is the editor's own; nil: none.
+-- The first invalid definition: not an operation, or an id that is a duplicate or the editor's own; or nil.
 local function flaw_of(definitions, reserved)
   local trial = registries.new()
   for _, definition in ipairs(definitions) do

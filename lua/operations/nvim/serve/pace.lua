@@ -1,4 +1,4 @@
---- Lets the editor draw and read keys while something long is worked on.
+--- Lets the editor draw and read keys during long work.
 local core = require("operations.core")
 local task = require("operations.task")
 
@@ -6,8 +6,8 @@ local pace = {}
 
 local TURN = 5 -- ms
 
---- Makes a function that a task calls often: it waits one turn of the editor where the last is long ago.
----@return fun(): boolean  true: it waited, and the editor may have changed
+--- Makes a function for a task to call often: it waits for one turn of the editor if the last one is long ago.
+---@return fun(): boolean  true: it waited, so the editor may have changed
 function pace.new()
   local since = core.now()
   return function()

@@ -1,4 +1,4 @@
---- The place of the editor's socket: a directory of the user's own. Sockets that killed editors left there are removed.
+--- The directory for the editor's socket, private to the user. Removes sockets that killed editors left there.
 local address = require("operations.nvim.serve.address")
 local errors = require("operations.base.error")
 
@@ -6,7 +6,7 @@ local uv = vim.uv or vim.loop
 
 local place = {}
 
--- A directory of our own that others cannot enter, or why there is none.
+-- A private directory, or the reason why there is none.
 local function private_directory()
   local directory, message = address.directory()
   if not directory then
@@ -15,14 +15,14 @@ local function private_directory()
   pcall(vim.fn.mkdir, directory, "p", tonumber("700", 8))
   local found = uv.fs_lstat(directory)
   if not found or found.type ~= "directory" then
-    return nil, directory .. " is not there and cannot be made"
+    return nil, directory .. " does not exist and cannot be created"
   elseif found.uid ~= uv.getuid() or found.mode % 64 ~= 0 then
     return nil, directory .. " has to belong to its user alone (mode 0700)"
   end
   return directory
 end
 
--- Removes a socket's file when nobody listens there: its editor was killed.
+-- Removes a socket's file when no process listens there: its editor was killed.
 local function remove_stale(path)
   local before, pipe = uv.fs_lstat(path), uv.new_pipe(false)
   if not before or before.type ~= "socket" then
@@ -48,7 +48,7 @@ local function remove_stale_ones(directory)
   end
 end
 
---- Where this editor listens, unless it is told.
+--- The default socket of this editor.
 ---@return string? path
 ---@return operations.Error? err  ACCESS_DENIED
 function place.path()

@@ -1,5 +1,5 @@
---- Asks the user whether a call may run. One question is shown at a time; the editor goes on, and so does what the user
---- types: a question never takes the keys.
+--- Asks the user whether a call may run. One question is shown at a time; the editor and the user's typing continue: a
+--- question never takes the focus.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -10,12 +10,12 @@ local api = vim.api
 
 local question = {}
 
-local SHOWN = 64 * 1024 -- bytes of arguments
-local PROMPT = 400 -- of them where there is one line
+local SHOWN = 64 * 1024 -- bytes of arguments that are shown
+local PROMPT = 400 -- the same in one line
 local COMMAND = "OperationsAnswer"
-local LOOK = 1000 -- ms that one is shown, where it took the place of another, before it can be answered
+local LOOK = 1000 -- ms for which a question that replaced another cannot be answered
 
--- The answers, the one that changes nothing first.
+-- The answers; the one that changes nothing first.
 local choices = {
   { word = "no", label = "No" },
   { word = "once", label = "Yes, once" },
@@ -23,17 +23,17 @@ local choices = {
   { word = "always", label = "Yes, always" },
 }
 
-local waiting = {} -- who asks next
-local shown -- the question that is asked now: { answer = function(word), since }
-local vanished = false -- the one before was taken away, maybe while its user typed an answer
+local waiting = {} -- questions that wait
+local shown -- the current question: { answer = function(word), since }
+local vanished = false -- the previous question was withdrawn, maybe while its user typed an answer
 
--- The client's name, as it gives it.
+-- The client's name, as the client gives it.
 local function client_of(call)
   local name = type(call.client) == "table" and call.client.name
   return type(name) == "string" and text.shown(name:gsub("%c", " "), 60) or "a client"
 end
 
--- What is asked, as lines.
+-- The question as lines.
 local function lines_of(call)
   local arguments = json.encode(call.input or {}, { indent = 2, sort_keys = true }) or "(no JSON)"
   local lines = { ("%s wants to call %s"):format(client_of(call), call.operationId) }
@@ -58,7 +58,7 @@ local function open_window(lines)
   return buffer, window
 end
 
--- In the window, the user chooses by keys; closing it means no.
+-- Keys in the window choose an answer; closing it means no.
 local function set_keys(buffer, first, answer)
   local function map(key, fn)
     vim.keymap.set("n", key, fn, { buffer = buffer, nowait = true })
@@ -77,8 +77,8 @@ local function set_keys(buffer, first, answer)
   end })
 end
 
---- Shows a question in a window in the corner, which does not take the keys: it is answered by `:OperationsAnswer`, or
---- in the window.
+--- Shows a question in a window in the corner without moving the cursor there; it is answered by `:OperationsAnswer`,
+--- or in the window.
 ---@param call operations.nvim.Question
 ---@param answer fun(word: string, reason?: string)
 ---@return fun() close
@@ -103,7 +103,7 @@ end
 --- Shows a question by `vim.ui.select`.
 ---@param call operations.nvim.Question
 ---@param answer fun(word: string, reason?: string)
----@return fun() close  such a menu cannot be closed: what is chosen later counts no more
+---@return fun() close  such a menu cannot be closed: a later choice is ignored
 function question.select(call, answer)
   local lines = lines_of(call)
   local arguments = table.concat(lines, " ", 2):gsub("%s+", " ")
@@ -117,12 +117,12 @@ function question.select(call, answer)
   return function() end
 end
 
--- Neovim's own `vim.ui.select` waits for a key and stops the loop; that of a plugin does not.
+-- Neovim's own `vim.ui.select` waits for a key and blocks the loop; that of a plugin does not.
 local function is_replaced()
   return not debug.getinfo(vim.ui.select, "S").source:find("%f[%w]vim/ui%.lua$")
 end
 
--- Waits until nobody else's question is shown.
+-- Waits until no other question is shown.
 local function wait_for_turn(turn)
   table.insert(waiting, turn)
   if waiting[1] == turn then
@@ -168,11 +168,11 @@ local function show(call, style)
   return word, reason
 end
 
---- What is asked about.
+--- The call to ask about.
 ---@class operations.nvim.Question : operations.ApprovalCall
 ---@field client? table  its `clientInfo`
 
---- Asks, and waits for the answer; as `confirm` of `operations.approvals`.
+--- Asks, and waits for the answer; for `confirm` of `operations.approvals`.
 ---@param call operations.nvim.Question
 ---@param memory operations.Approvals
 ---@param style? "float"|"select"  default: "select" where a plugin has replaced `vim.ui.select`
@@ -185,7 +185,7 @@ function question.ask(call, memory, style)
   end
   local ok, raised = pcall(function()
     wait_for_turn(turn)
-    if not memory:allows(call) then -- the question before may have been about the same
+    if not memory:allows(call) then -- the previous answer may have approved the same call
       local word, reason = show(call, style)
       approved = word ~= "no"
       scope = approved and word or reason or "the user said no"
@@ -222,7 +222,7 @@ local function words(start)
   return list
 end
 
---- Has the command that answers questions, or has it no more.
+--- Creates or removes the command that answers questions.
 ---@param wanted boolean
 function question.command(wanted)
   if wanted then

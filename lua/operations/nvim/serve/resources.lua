@@ -1,4 +1,4 @@
---- The resources of the editor that clients can read, and the notifications of their changes.
+--- The resources of the editor that clients can read, and notifications of their changes.
 local buffers = require("operations.nvim.serve.buffers")
 local findings = require("operations.nvim.serve.findings")
 local marks = require("operations.base.marked")
@@ -8,17 +8,17 @@ local api = vim.api
 
 local resources = {}
 
-local PAUSE = 0.2 -- seconds: changes within it are told of once
+local PAUSE = 0.2 -- seconds; changes within this time are reported once
 
 local function raise(value, err)
   return value ~= nil and value or error(err, 0)
 end
 
--- The beginning of a buffer; `_meta.next` says where the rest is, for buffers_read.
+-- The beginning of a buffer; `_meta.next` is the position of the rest, for buffers_read.
 local function read_buffer(input)
   local read = buffers.read({ buffer = tonumber(input.buffer) or -1 })
   if not read then
-    return nil -- there is no such resource
+    return nil -- unknown resource
   end
   return { text = read.text, blob = read.base64, mimeType = read.text and "text/plain" or "application/octet-stream",
     _meta = { name = read.name, modified = read.modified, tick = read.tick, next = read.next } }
@@ -51,7 +51,7 @@ local offered = {
     complete = { buffer = numbers_of_buffers }, read = read_buffer },
 }
 
--- Tells of what has changed, a little later: keys come fast.
+-- Reports changes a little later: keys are typed fast.
 local function teller(server)
   local pending
   return function(uri)
@@ -73,7 +73,7 @@ local function teller(server)
   end
 end
 
---- Offers them, and has clients that subscribed told of changes.
+--- Offers the resources, and notifies subscribed clients of changes.
 ---@param server operations.McpServer
 ---@param group integer  of autocommands
 function resources.add(server, group)

@@ -1,4 +1,4 @@
---- Search in the texts of buffers, as an operation. The editor goes on meanwhile.
+--- Searches in the texts of buffers, as an operation. The editor runs meanwhile.
 local buffers = require("operations.nvim.serve.buffers")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -10,8 +10,8 @@ local api = vim.api
 
 local search = {}
 
-local LINES = 500 -- of a buffer at a time
-local SHOWN, BEFORE = 400, 100 -- bytes of a line, and those of them before what was found
+local LINES = 500 -- lines of a buffer per step
+local SHOWN, BEFORE = 400, 100 -- bytes of a shown line, and bytes before the match
 local MATCHES = 100
 
 -- A function that finds the pattern in a line: the first byte, or nil; or nil and an error.
@@ -22,7 +22,7 @@ local function finder(input)
       return ((input.ignore_case and line:lower() or line):find(pattern, 1, true))
     end
   end
-  -- The automaton: its time grows with the text alone, whatever the pattern.
+  -- The automaton engine: its time depends on the text only, not on the pattern.
   local ok, regex = pcall(vim.regex, "\\%#=2" .. (input.ignore_case and "\\c" or "\\C") .. input.pattern)
   if not ok then
     return nil, errors.new("VALIDATION_ERROR", "/pattern: " .. text.shown(tostring(regex), SHOWN))
@@ -42,7 +42,7 @@ local function describe(buffer, number, line, column)
     text = text.shown(line:sub(from, from + SHOWN + 3), SHOWN) }
 end
 
--- Adds what is found in a buffer; true when that is enough. A buffer that is wiped meanwhile has no more lines.
+-- Adds the matches in a buffer; returns true when there are enough. A buffer wiped meanwhile has no more lines.
 local function search_buffer(buffer, find, matches, most, rest)
   local number = 0
   while api.nvim_buf_is_valid(buffer) and api.nvim_buf_is_loaded(buffer) do

@@ -1,4 +1,4 @@
---- Symbols, as language servers know them, as operations.
+--- Symbols from language servers, as operations.
 local buffers = require("operations.nvim.serve.buffers")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -10,7 +10,7 @@ local symbols = {}
 
 local NAME = 1024 -- bytes
 
--- Their functions take the client, or not, by version.
+-- Whether functions take the client as an argument depends on the version.
 local methods = vim.fn.has("nvim-0.11") == 1
 
 local function ask(client, name, ...)
@@ -20,7 +20,7 @@ local function ask(client, name, ...)
   return client[name](...)
 end
 
--- The clients, of a buffer or of all, that know a method.
+-- The clients, of a buffer or all, that support a method.
 local function clients_for(method, buffer)
   local all
   if vim.lsp.get_clients then
@@ -59,7 +59,7 @@ local function range_of(symbol)
   return symbol.range or symbol.location and symbol.location.range
 end
 
--- Adds a symbol and those within it, each with the name of the one that it is in.
+-- Adds a symbol and its children, each with the name of its container.
 local function add(list, symbol, container)
   local range = range_of(symbol)
   if #list >= limits.nvim_items or type(symbol.name) ~= "string" then

@@ -1,18 +1,18 @@
---- Bytes of the editor as texts of messages: those are UTF-8, which buffers and names need not be.
+--- Converts bytes of the editor to texts of messages, which are UTF-8; buffers and names need not be.
 local json = require("operations.base.json")
 
 local text = {}
 
 local REPLACEMENT = "\239\191\189"
 
---- Is it UTF-8, without NUL? What is not is binary.
+--- Is it UTF-8 without NUL? Otherwise it is binary.
 ---@param bytes string
 ---@return boolean
 function text.is_text(bytes)
   return not bytes:find("\0", 1, true) and json.encode(bytes) ~= nil
 end
 
---- Cuts bytes to a length, not within a character.
+--- Cuts bytes to a length between characters.
 ---@param bytes string
 ---@param max integer
 ---@return string
@@ -24,7 +24,7 @@ function text.cut(bytes, max)
   return bytes:sub(1, last)
 end
 
---- A text to be shown: cut at this length, invalid UTF-8 replaced.
+--- A text for display: cut to a length, invalid UTF-8 replaced.
 ---@param bytes string
 ---@param max integer
 ---@return string
