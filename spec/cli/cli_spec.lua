@@ -488,7 +488,7 @@ Try:
     os.remove(path)
     assert.equal(8, described.code)
     assert.matches("api.op cannot be used: /inputSchema: #/paths/~1a/post/requestBody: ", described.err, 1, true)
-    assert.matches('#/paths/~1a/post/requestBody: $ref "#/no" points at nothing', verbose.err, 1, true)
+    assert.matches('#/paths/~1a/post/requestBody: $ref "#/no" points to nothing', verbose.err, 1, true)
   end)
 
   it("may be read from a URL", function()

@@ -160,7 +160,7 @@ describe("process.spawn", function()
       ["[2]: string expected, got number"] = { "cat", 1 },
       ["unknown option 'dir'"] = { "cat", dir = "/" },
       ["cwd: string expected, got boolean"] = { "cat", cwd = true },
-      ["env: 'A=B' is no name"] = { "cat", env = { ["A=B"] = "1" } },
+      ["env: 'A=B' is not a valid name"] = { "cat", env = { ["A=B"] = "1" } },
       ["env.A: string expected, got table"] = { "cat", env = { A = {} } },
       ["env_allow[1]: string expected, got number"] = { "cat", env_allow = { 1 } },
       ["max_line: 0 is too small"] = { "cat", max_line = 0 },

@@ -92,7 +92,7 @@ describe("the layer of TLS", function()
     assert.same({ "answer" }, made.sent)
     made.queued = 2 * limits.send_queue
     made.bring("ask")
-    assert.same({ nil, true, "tls", "what TLS itself answers is not read" }, { made.layer:receive() })
+    assert.same({ nil, true, "tls", "the client does not read the answers of TLS" }, { made.layer:receive() })
     made.layer:cancel()
   end)
 
@@ -101,7 +101,7 @@ describe("the layer of TLS", function()
     made.bring("hello")
     made.came = { "<a>" }
     made.layer:event("done")
-    assert.same({ "error tls the connection was cut off: there was no close_notify" }, made.events)
+    assert.same({ "error tls the connection was cut off without close_notify" }, made.events)
     assert.equal("a", (made.layer:receive()))
     made.layer:cancel()
     made = layer()

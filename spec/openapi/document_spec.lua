@@ -31,7 +31,7 @@ local function json_response(schema)
 end
 
 describe("a reference whose way leads through itself", function()
-  it("points at nothing", function()
+  it("points to nothing", function()
     local list, report = from_openapi.document({
       openapi = "3.1.0", info = { title = "T", version = "1" },
       paths = { ["/a"] = { get = { operationId = "op", responses = { ["200"] = { ["$ref"] = "#/components/a" } } } },
@@ -39,7 +39,7 @@ describe("a reference whose way leads through itself", function()
       components = { ["$ref"] = "#/components/a/b", a = { ["$ref"] = "#/components/x/y" } },
     }, { base_url = "http://x", eager = true })
     assert.equal(2, #list)
-    assert.matches('^%$ref "#/components/[ax/y]+" points at nothing$', report[1].message)
+    assert.matches('^%$ref "#/components/[ax/y]+" points to nothing$', report[1].message)
   end)
 end)
 
@@ -185,7 +185,7 @@ paths:
 
   it("that is only a text holds no object", function()
     with_files({ ["api.yaml"] = "hello" }, function(directory)
-      assert.matches("holds no object", select(2, from_openapi.file(directory .. "/api.yaml")).message, 1, true)
+      assert.matches("it is not an object", select(2, from_openapi.file(directory .. "/api.yaml")).message, 1, true)
     end)
   end)
 end)
@@ -386,7 +386,7 @@ describe("a reference in 3.1", function()
 
   it("to an anchor that is not there is reported", function()
     local _, report = output({ type = "array", items = { ["$ref"] = "#pet" } })
-    assert.equal('$ref "#pet" names an anchor that is not there', report[1].message)
+    assert.equal('$ref "#pet" names an unknown anchor', report[1].message)
   end)
 end)
 

@@ -90,7 +90,7 @@ describe("a definition of a document", function()
     local api = support.api({ openapi = "3.2.0", paths = { ["/a"] = item } })
     api.by_name.copy.handler({})
     assert.equal("COPY", api.requests[1].method)
-    assert.equal('"A B" is no HTTP method', problem(api, "#/paths/~1a/additionalOperations").message)
+    assert.equal('"A B" is not an HTTP method', problem(api, "#/paths/~1a/additionalOperations").message)
   end)
 
   it("can be registered and called", function()
@@ -279,12 +279,12 @@ describe("the configuration", function()
     ["bad option 'basUrl' to 'from_openapi' (unknown)"] = { basUrl = "x" },
     ["bad option 'timeout' to 'from_openapi' (number expected, got string)"] = { timeout = "5" },
     ["bad option 'proxy' to 'from_openapi' (string or false expected, got boolean)"] = { proxy = true },
-    ["config.base_url is no absolute http or https URL"] = { base_url = "localhost" },
-    ["config.base_url must not hold a user name or password"] = { base_url = "http://u:p@x" },
-    ['config.headers: "a b" is no header name'] = { headers = { ["a b"] = "x" } },
+    ["config.base_url is not an absolute http or https URL"] = { base_url = "localhost" },
+    ["config.base_url must not contain a user name or password"] = { base_url = "http://u:p@x" },
+    ['config.headers: "a b" is not a header name'] = { headers = { ["a b"] = "x" } },
     ["config.headers: the value of A must be a string without control characters"] = { headers = { A = "x\ny" } },
     ["config.headers: the value of B must be a string without control characters"] = { headers = { B = 1 } },
-    ['config.document_headers: "1" is no header name'] = { document_headers = { "x" } },
+    ['config.document_headers: "1" is not a header name'] = { document_headers = { "x" } },
     ['config.normalize: expected cast, force or off, got "x"'] = { normalize = "x" },
     ['config.on_mismatch: expected warn or fail, got "x"'] = { on_mismatch = "x" },
     ['config.deep_arrays: expected brackets, indices or repeat, got "x"'] = { deep_arrays = "x" },

@@ -211,7 +211,7 @@ describe("x-operation in a foreign document", function()
   end)
 
   it("costs its operation, and no other, where the rest is broken", function()
-    for message, broken in pairs({ ["its parameters are none"] = { parameters = { { name = "x" } } },
+    for message, broken in pairs({ ["its parameters are invalid"] = { parameters = { { name = "x" } } },
       ["its body cannot be sent"] = { requestBody = { content = { ["text/event-stream"] = {} } } } }) do
       local doc = document(x)
       for key, value in pairs(broken) do

@@ -284,7 +284,7 @@ describe("a listener with TLS", function()
       opened:close()
     end)
     assert.same({ "whole" }, ends[1])
-    assert.same({ "cut", "tls", "the connection was cut off: there was no close_notify" }, ends[2])
+    assert.same({ "cut", "tls", "the connection was cut off without close_notify" }, ends[2])
   end)
 
   it("says that it ends, so that the client knows that it has all of an answer", function()

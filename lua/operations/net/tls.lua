@@ -1,5 +1,5 @@
---- The server's side of TLS: what a listener secures its connections with. Reads the files of certificates and keys,
---- again when they are renewed.
+--- The server's side of TLS: the security of a listener. Reads the files of certificates and keys, and again when they
+--- are renewed.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -10,12 +10,12 @@ local tls_layer = require("operations.net.tls_layer")
 local tls = {}
 
 ---@class operations.TlsOptions
----@field cert? string  file, PEM: the server's certificate and, behind it, its chain
+---@field cert? string  file, PEM: the server's certificate, followed by its chain
 ---@field key? string  file, PEM
 ---@field key_password? string
----@field certificates? { cert: string, key: string, key_password: string? }[]  instead of `cert` and `key`, where there
----  are several: the one with the name that the client asks for is used (SNI), else the first
----@field client_ca? string  file, PEM: clients are asked for a certificate that one of these has signed
+---@field certificates? { cert: string, key: string, key_password: string? }[]  several, instead of `cert` and `key`:
+---  the one with the name that the client asks for (SNI) is used, else the first
+---@field client_ca? string  file, PEM: clients are asked for a certificate signed by one of these
 ---@field client_certificate? "required"|"optional"  with `client_ca`; default "required"
 ---@field handshake_timeout? number  ms, default 10,000
 
@@ -35,27 +35,27 @@ local pair_kinds = { cert = "string", key = "string", key_password = "string" }
 local Security = {}
 Security.__index = Security
 
---- The layer of a connection that is being accepted.
+--- The layer of an accepted connection.
 ---@param up fun(event: string, ...)  of its stream
 ---@return operations.TlsLayer
 function Security:layer(up)
   return tls_layer.new(self, up)
 end
 
--- Changes the keys of session tickets each time the last ticket made with a key has ended, so that a key that leaks
--- opens recorded connections of that time only.
+-- Changes the keys of session tickets each time the last ticket of a key has expired, so that a leaked key decrypts
+-- only recorded connections of that time.
 local function rotate(self)
   local now = scheduler.host().now()
   local times = math.floor((now - self._rotated) / limits.tls_session)
   for _ = 1, math.min(times, 2) do
     self._context:rotate()
   end
-  if times ~= 0 then -- below: the clock was set back
+  if times ~= 0 then -- negative: the clock was set back
     self._rotated = now
   end
 end
 
---- The session of a connection that was accepted.
+--- The session of an accepted connection.
 ---@return table
 function Security:session()
   rotate(self)
@@ -81,7 +81,7 @@ local function read(path, what)
   return text
 end
 
--- The contents of the files that the options name; the second value is the error.
+-- The contents of the files in the options; the second result is the error.
 local function read_pairs(list)
   local texts = {}
   for i, pair in ipairs(list) do
@@ -98,7 +98,7 @@ local function read_pairs(list)
   return texts
 end
 
--- Expired certificates are used: their renewal may be late, and `reload` takes the new ones.
+-- Expired certificates are used: their renewal may be late, and `reload` reads the new ones.
 local function warn_of_expired(self, context)
   for i, pair in ipairs(self._pairs) do
     if context:left(i) < 0 then
@@ -117,8 +117,8 @@ local function name_of(self, part, index)
   return part and "client_ca " .. self._options.client_ca or "TLS"
 end
 
---- Reads the files again. Connections go on as they are; those that come use what was read. When something is wrong
---- with it, what was used before stays.
+--- Reads the files again. Existing connections continue; new ones use the new files. If a file is invalid, the old ones
+--- stay in use.
 ---@return true?
 ---@return operations.Error? err  VALIDATION_ERROR
 function Security:reload()
@@ -143,7 +143,7 @@ function Security:reload()
   return true
 end
 
--- The list of certificates that the options name.
+-- The list of certificates in the options.
 local function check(options, name, level)
   argument.options(options, option_kinds, name, level)
   local list, mode = options.certificates or { options }, options.client_certificate
@@ -163,13 +163,13 @@ local function check(options, name, level)
   return #list > 0 and list or error(("bad option 'certificates' to '%s' (none is in it)"):format(name), level)
 end
 
---- Makes what a listener secures its connections with.
+--- Makes the security of a listener.
 ---@param options operations.TlsOptions
 ---@param settings? { log: fun(level: string, message: string)?, refusal: string? }
----@param level? integer  as of `error`, for misuse
+---@param level? integer  as for `error`, for misuse
 ---@return operations.Security?
----@return operations.Error? err  VALIDATION_ERROR: names the file, and says what is wrong with it; UNAVAILABLE: the C
----  module was not built, as OpenSSL's headers were missing
+---@return operations.Error? err  VALIDATION_ERROR: names the file and the error in it; UNAVAILABLE: the C module was
+---  not built, because OpenSSL's headers were missing
 function tls.security(options, settings, level)
   local list = check(options, "listen", (level or 1) + 2)
   local built, module = pcall(require, "operations.tls")

@@ -1,33 +1,33 @@
---- TLS below a stream of a listener: what the stream calls its handle is this layer, which has the same methods and
---- decrypts what the connection brings. The session, in C, does no I/O.
+--- TLS below a stream of a listener: the stream's handle is this layer, which has the same methods and decrypts the
+--- connection's bytes. The session, in C, does no I/O.
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
 
 local tls_layer = {}
 
-local UNCHECKED = 65536 -- bytes that are sent before the queue is asked for room
+local UNCHECKED = 65536 -- bytes sent before the queue is checked for room
 
----@class operations.TlsPeer  how a client is connected, and who its certificate says it is
+---@class operations.TlsPeer  a client's connection and certificate
 ---@field protocol string  "TLSv1.2", "TLSv1.3"
 ---@field cipher string
----@field server_name? string  that it asked for
----@field resumed boolean  the session is one of an earlier connection
+---@field server_name? string  requested by the client
+---@field resumed boolean  the session was resumed
 ---@field subject? string  of its certificate, as RFC 2253 writes it: "CN=ada,O=Example"
 ---@field fingerprint? string  of its certificate: SHA-256, in hexadecimal
 
--- Those whose handshake goes on, and until when it may.
+-- Layers in their handshake, with its deadline.
 ---@type table<operations.TlsLayer, operations.TlsLayer>
 local shaking = {}
 
 ---@class operations.TlsLayer
----@field limit? number  ms since the epoch, while the handshake goes on
----@field peer_tls? operations.TlsPeer  when it has ended
----@field _up fun(event: string, ...)  the stream's
----@field _plain? string  came and was not taken
----@field _state? "closed"|"http"|"failed"|"truncated"  nothing more comes
+---@field limit? number  deadline of the handshake, ms since the epoch
+---@field peer_tls? operations.TlsPeer  after the handshake
+---@field _up fun(event: string, ...)  the event handler of the stream
+---@field _plain? string  decrypted and not yet taken
+---@field _state? "closed"|"http"|"failed"|"truncated"  why nothing more comes
 ---@field _reason? string
----@field _unchecked integer  bytes that were sent since the queue was asked for room
+---@field _unchecked integer  bytes sent since the queue was checked for room
 local Layer = {}
 Layer.__index = Layer
 
@@ -37,7 +37,7 @@ local deadlines = waiters.deadlines(shaking, function(self)
   fail(self, "timeout", "the handshake took too long")
 end)
 
--- The handshake has ended.
+-- Called at the end of the handshake.
 local function release(self)
   shaking[self], self.limit = nil, nil
   if next(shaking) == nil then
@@ -45,8 +45,8 @@ local function release(self)
   end
 end
 
--- Sends TLS's own answers, which have no room of their own in the queue. False for a client that sends requests for
--- such answers and does not read them.
+-- Sends TLS's own answers, for which the queue reserves no room. False for a client that causes such answers without
+-- reading them.
 local function answer(self, out)
   if (self._handle:unsent() or 0) > limits.send_queue + limits.window then
     return false
@@ -55,7 +55,7 @@ local function answer(self, out)
   return true
 end
 
--- Passes the bytes that came through the session.
+-- Passes received bytes through the session.
 local function pull(self)
   local bytes = not self._state and self._handle:receive()
   if not bytes then
@@ -63,7 +63,7 @@ local function pull(self)
   end
   local plain, out, state, reason = self._session:receive(bytes)
   if out and not answer(self, out) then
-    state, reason = "failed", "what TLS itself answers is not read"
+    state, reason = "failed", "the client does not read the answers of TLS"
   end
   if plain then
     self._plain = self._plain and self._plain .. plain or plain
@@ -71,12 +71,12 @@ local function pull(self)
   self._state, self._reason = state, reason
 end
 
--- The kind of error that the stream ends with; nil when it was the other side that ended it, as it should.
+-- The kind of error that the stream ends with; nil if the other side closed it properly.
 local function kind_of(self)
   return self._state ~= "closed" and "tls" or nil
 end
 
---- The bytes that came so far, and whether that was all, and why.
+--- The bytes so far, whether they are the last, and why.
 ---@return string? bytes
 ---@return boolean? ended
 ---@return string? kind
@@ -93,7 +93,7 @@ function Layer:receive()
   return plain
 end
 
---- As the handle of a stream: "full" leaves the session as it was.
+--- As for the handle of a stream; "full" leaves the session unchanged.
 ---@param bytes string
 ---@param urgent? boolean
 ---@return "sent"|"full"|"closed"
@@ -114,7 +114,7 @@ function Layer:transmit(bytes, urgent)
   return handle:transmit(out, true)
 end
 
---- Says that we send no more, so that the other side knows that it has all.
+--- Sends close_notify, so that the other side knows that it has everything.
 function Layer:finish_sending()
   local out = not self._closed and self._session:finish()
   if out then
@@ -135,16 +135,16 @@ function Layer:peer()
   return self._handle:peer()
 end
 
---- Ends it at once: the other side can tell that something may be missing.
+--- Closes it at once: the other side can tell that bytes may be missing.
 function Layer:cancel()
   release(self)
   self._closed = true
   self._handle:cancel()
-  self._session:close() -- the collector does not see how much it is
+  self._session:close() -- the collector does not know its size
   self._state = self._state or "closed"
 end
 
--- The handshake failed.
+-- Ends a failed handshake.
 function fail(self, kind, reason)
   local security = self._security
   security.log("debug", ("TLS with %s: %s"):format(self:peer() or "a client that left", reason))
@@ -162,7 +162,7 @@ local reasons = {
   closed = "the client left before the end of the handshake",
 }
 
--- The handshake goes on.
+-- Continues the handshake.
 local function shake(self)
   pull(self)
   self.peer_tls = self._session:peer()
@@ -174,19 +174,19 @@ local function shake(self)
   end
 end
 
--- The connection has ended. That the other side said so before is what tells an end from a cut (RFC 8446, 6.1).
+-- The connection has ended. A close_notify before that distinguishes an end from a truncation (RFC 8446, 6.1).
 local function finish(self, event, kind, reason)
   pull(self)
   if self._state == "closed" then
     return self._up("done")
   elseif not self._state then
     self._state = "truncated"
-    self._reason = event == "error" and reason or "the connection was cut off: there was no close_notify"
+    self._reason = event == "error" and reason or "the connection was cut off without close_notify"
   end
   return self._up("error", event == "error" and kind or "tls", self._reason)
 end
 
---- Takes an event of the connection.
+--- Handles an event of the connection.
 ---@param event string
 ---@param kind? string
 ---@param reason? string
@@ -208,7 +208,7 @@ function Layer:event(event, kind, reason)
   return finish(self, event, kind, reason)
 end
 
---- Puts the layer above the handle of a connection that was accepted.
+--- Puts the layer on the handle of an accepted connection.
 ---@param handle table
 ---@return operations.TlsLayer
 function Layer:begin(handle)
@@ -217,9 +217,9 @@ function Layer:begin(handle)
   return self
 end
 
---- A layer whose connection is still to come, see `begin`.
+--- A layer without a connection yet, see `begin`.
 ---@param security operations.Security
----@param up fun(event: string, ...)  takes the events, as those of a handle
+---@param up fun(event: string, ...)  gets the events, as from a handle
 ---@return operations.TlsLayer
 function tls_layer.new(security, up)
   return setmetatable({ peer_tls = nil, limit = nil, _security = security, _up = up, _unchecked = 0, _state = nil,

@@ -1,4 +1,4 @@
---- Request bodies: the media types that an operation takes and the JSON Schema of what is given.
+--- Request bodies: the media types of an operation, and the JSON Schema of the value.
 local encoder = require("operations.openapi.encoder")
 local encoding = require("operations.openapi.encoding")
 local file = require("operations.openapi.file")
@@ -7,20 +7,20 @@ local media = require("operations.openapi.media")
 local body = {}
 
 ---@class operations.openapi.BodyType
----@field name string  as the document has it
+---@field name string  as in the document
 ---@field essence string
 ---@field kind "json"|"form"|"multipart"|"lines"|"sequence"|"bytes"
 ---@field content_type string  as sent
 ---@field fields? table<string, operations.openapi.PartField>  of forms and multipart
----@field positions? table  how the unnamed parts of other multipart types are sent
+---@field positions? table  encoding of the unnamed parts of other multipart types
 ---@field files boolean  may files of this machine be sent
 ---@field place operations.openapi.Place  the Media Type Object
 
 ---@class operations.openapi.Body
----@field types operations.openapi.BodyType[]  the one that is sent unless the caller picks another comes first
+---@field types operations.openapi.BodyType[]  the default type first
 ---@field required boolean
 ---@field description? string
----@field key? string  of the input, which picks a type; nil where there is but one
+---@field key? string  of the input, selects a type; nil if there is only one
 
 local order = { json = 1, form = 2, multipart = 3, lines = 4, sequence = 5, bytes = 6 }
 
@@ -47,7 +47,7 @@ local function new_type(build, content, name)
     local needs_file
     made.fields, needs_file = encoding.fields(build, place, kind == "multipart")
     if needs_file and kind == "multipart" then
-      made.rank = 0 -- no other type carries a file
+      made.rank = 0 -- only multipart can carry a file
     end
     if kind == "multipart" and essence ~= "multipart/form-data" then
       made.positions = encoding.positions(build, place)
@@ -56,7 +56,7 @@ local function new_type(build, content, name)
   return made
 end
 
--- Where a type stands among those that the configuration prefers; lower is better.
+-- The rank of a type among the configured ones; lower is better.
 local function preference(preferred, made)
   for i, name in ipairs(preferred or {}) do
     if media.essence(name) == made.essence then
@@ -66,8 +66,8 @@ local function preference(preferred, made)
   return math.huge
 end
 
---- The types, best first: what the configuration prefers, multipart where it requires a file, JSON, a form, multipart,
---- JSON lines, the rest; then by name.
+--- The types, best first: configured ones, multipart if it requires a file, JSON, a form, multipart, JSON lines,
+--- others; then by name.
 local function types_of(build, content)
   local list, preferred = {}, build.config.content_types
   for position, name in ipairs(media.names(content.node)) do
@@ -103,7 +103,7 @@ end
 --- Reads the request body of an operation.
 ---@param build table
 ---@param operation operations.openapi.Place
----@return operations.openapi.Body?  nil when it has none
+---@return operations.openapi.Body?  nil without one
 function body.read(build, operation)
   local place, message = build.source:child(operation, "requestBody")
   if message then
@@ -151,7 +151,7 @@ local function schema_of(build, made, way, used)
   return build.converter:convert(from, way, used)
 end
 
--- Two types that say the same with one reference, or with the same table.
+-- Is the schema in the list already, as the same reference or the same table?
 local function is_known(list, schema)
   for _, known in ipairs(list) do
     if known == schema or type(schema) == "table" and type(known) == "table" and schema["$ref"] ~= nil
@@ -162,7 +162,7 @@ local function is_known(list, schema)
   return false
 end
 
---- The JSON Schema of the value: of the one type, or of any of several.
+--- The JSON Schema of the value: of the only type, or of any of several.
 ---@param build table
 ---@param plan operations.openapi.Body
 ---@param way operations.openapi.Direction
@@ -181,7 +181,7 @@ function body.schema(build, plan, way, used)
   return #list == 1 and list[1] or { anyOf = list }
 end
 
---- The JSON Schema of the input's key that picks a type.
+--- The JSON Schema of the input's key that selects a type.
 ---@param plan operations.openapi.Body
 ---@return table
 function body.type_schema(plan)

@@ -1,4 +1,4 @@
---- Carries out calls: the only part of the adapter that talks to an HTTP client.
+--- Makes calls: the only part of the adapter that uses an HTTP client.
 local credential = require("operations.openapi.credential")
 local members = require("operations.base.members")
 local request = require("operations.openapi.request")
@@ -10,7 +10,7 @@ local call = {}
 
 local none = {}
 
--- The message of a call and its credentials, those of configured headers among them; or nil and the error.
+-- The message of a call and its credentials, including configured headers; or nil and the error.
 local function new_message(plan, input, context, address, headers)
   local credentials, message, err = none, nil, nil
   if plan.security[1] then
@@ -40,14 +40,14 @@ local function send(plan, message)
   return plan.sender:send(message)
 end
 
--- Closes the files that a message was made of.
+-- Closes the files of a message.
 local function release(message)
   if type(message.body) == "table" then
     message.body.close()
   end
 end
 
--- The headers that the call itself brings: its trace (W3C Trace Context), and what is known of its answer already.
+-- Headers of this call: its trace (W3C Trace Context), and the ETag of a known answer.
 local function own_headers(context, address, headers)
   if type(context) ~= "table" then
     return headers
@@ -59,15 +59,15 @@ local function own_headers(context, address, headers)
   return members.merged({ traceparent = trace, ["If-None-Match"] = etag }, headers)
 end
 
---- Sends a request. Credentials that the server does not accept and that can be had anew are, once.
+--- Sends a request. If the server rejects the credentials and they can be renewed, sends it once more.
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
 ---@param address? string  of a further page
----@param headers? table<string, string>  besides those that plan and input make
+---@param headers? table<string, string>  in addition to those from plan and input
 ---@return table? answer
 ---@return operations.Error? err
----@return operations.openapi.Credential[]? credentials  to be kept out of errors; nil when nothing was sent
+---@return operations.openapi.Credential[]? credentials  which errors must not show; nil when nothing was sent
 function call.exchange(plan, input, context, address, headers)
   headers = own_headers(context, address, headers)
   for try = 1, 2 do
@@ -87,7 +87,7 @@ function call.exchange(plan, input, context, address, headers)
   end
 end
 
---- The outcome of an answer that was read whole; tells of what was mended in it.
+--- The outcome of a complete answer; reports what was repaired in it.
 ---@param plan operations.openapi.Plan
 ---@param reply operations.HttpResponse
 ---@param context any
@@ -102,7 +102,7 @@ function call.outcome(plan, reply, context, credentials)
   return envelope, failure and credential.redact(failure, credentials)
 end
 
---- Has a plan's requests answered by streams: there is a limit to their silence, none to their time and size.
+--- Makes a plan's requests streams: their silence is limited, their time and size are not.
 ---@param plan operations.openapi.Plan  changed here
 function call.open_ended(plan)
   local options = members.merged(plan.options, { first_byte_timeout = plan.timeout })

@@ -1,4 +1,4 @@
---- The configuration of an import: what there is, checked before anything is read.
+--- The configuration of an import, checked before anything is read.
 local argument = require("operations.base.argument")
 local header_field = require("operations.net.http.header_field")
 local http = require("operations.net.http")
@@ -14,46 +14,46 @@ local config = {}
 ---@field namespace? string  default: the document's title
 ---@field base_url? string  instead of the document's servers
 ---@field server_variables? table<string, string>  instead of their defaults
----@field server? integer|string  which of several servers: its place in the list, its name (3.2), description or URL as
----  the document writes it; default 1
----@field content_types? string[]  request bodies: the media types to prefer where an operation takes several
+---@field server? integer|string  selects one of several servers: by position in the list, name (3.2), description, or
+---  URL as in the document; default 1
+---@field content_types? string[]  preferred media types of request bodies, for operations with several
 ---@field deep_arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays: a[] (of objects a[0], the
 ---  default), a[0] or a
----@field files? boolean  may `{ path = }` name files of this machine to send? Default: not where accessControl opens
----  the operations to others
+---@field files? boolean  may `{ path = }` name files of this machine to send? Default: not if accessControl exposes the
+---  operations
 ---@field auth? table  { schemeName = value | table | function(context) }, or { type = "bearer", token = }, or
 ---  { type = "basic", username =, password = }, or { type = "apiKey", token = }; functions are called per request.
 ---  For OAuth 2 also { type = "oauth2", client_id =, client_secret =, refresh_token =, token_endpoint =, scope = } as
 ---  of `operations.oauth.token_source`; for mutual TLS { type = "mutualTLS", cert_file =, key_file = }
 ---@field headers? table<string, string>  sent with every request
----@field document_headers? table<string, string>  sent for the document, to its origin alone; default: `headers`
+---@field document_headers? table<string, string>  sent when fetching the document, to its origin only; default:
+---  `headers`
 ---@field timeout? integer  ms for a whole call, for streams until the first byte
 ---@field max_body? integer  bytes of a response
----@field idle_timeout? integer  ms between two pieces of an answer's body, default 60,000; of a stream none when absent
----@field retry? boolean|operations.RetryPolicy  try idempotent calls again, as `operations.http` does; off when absent
----@field reconnect? boolean|operations.openapi.Reconnect  open streams of server-sent events again when they end or
----  fail, with the last event id; off when absent
----@field done? string  the data of an event, or a line, that ends a stream, such as "[DONE]"; is not an item itself
----@field decode_text? boolean  false: text for `context.sink` keeps the charset that it came in
----@field jar? operations.CookieJar  from `operations.http`'s `jar()`; of this API alone
----@field ca_file? string  certificates to trust instead of the system's
+---@field idle_timeout? integer  ms between two pieces of an answer's body, default 60,000; default for streams: none
+---@field retry? boolean|operations.RetryPolicy  retries idempotent calls, as in `operations.http`; default off
+---@field reconnect? boolean|operations.openapi.Reconnect  opens streams of server-sent events again when they end or
+---  fail, with the last event id; default off
+---@field done? string  the event data, or line, that ends a stream, such as "[DONE]"; it is not an item itself
+---@field decode_text? boolean  false: text for `context.sink` keeps its charset
+---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; for this API only
+---@field ca_file? string  trusted certificates instead of the system's
 ---@field proxy? string|false  instead of the environment's
----@field encoded_slashes? boolean  false: refuse path parameters with a slash or backslash, for servers that decode
----  "..%2Fx" before they resolve it (nginx as a proxy does); when absent such values are sent, encoded
+---@field encoded_slashes? boolean  false: refuses path parameters with a slash or backslash, for servers that decode
+---  "..%2Fx" before they resolve it (nginx as a proxy does); default: they are sent encoded
 ---@field max_event? integer  bytes of one item of a stream, default 1 MiB
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field normalize? "cast"|"force"|"off"  of the operations' results; default: the registry's
 ---@field on_mismatch? "warn"|"fail"  of results that do not fit; default: the registry's
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
 ---@field exclude? string[]|fun(info: table): boolean
----@field trust_extension? boolean  the document is one's own (`server:openapi`): what `x-operation` says of access
----  holds, and the operations are exposed
----@field remote_refs? boolean  fetch what `$ref`s name by URL; default false
----@field eager? boolean  make every schema at once, so that the report is complete from the start
----@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  of `registry:pages`: URL or input
----  of the next page, nil behind the last one; default: the answer's Link header or the document's links
----@field location? string  of `document`: the path or URL that it came from, which its relative servers and `$ref`s are
----  resolved against
+---@field trust_extension? boolean  the document is the program's own (`server:openapi`): access rules in `x-operation`
+---  apply, and the operations are exposed
+---@field remote_refs? boolean  fetches `$ref`s to URLs; default false
+---@field eager? boolean  makes all schemas at once, so that the report is complete
+---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  for `registry:pages`: returns the
+---  URL or input of the next page, nil after the last; default: the answer's Link header or the document's links
+---@field location? string  for `document`: its path or URL, against which relative servers and `$ref`s are resolved
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
@@ -69,7 +69,7 @@ local kinds = {
 
 local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })
 
---- Raises at the caller of `from_openapi.file` and the like.
+--- Raises at the caller of `from_openapi.file` and similar functions.
 local function wrong(depth, message, ...)
   error(("from_openapi: " .. message):format(...), depth + 3)
 end
@@ -77,14 +77,14 @@ end
 local function check_headers(headers, name)
   for key, value in pairs(headers or {}) do
     if not header_field.is_token(key) then
-      wrong(2, "config.%s: %q is no header name", name, tostring(key))
+      wrong(2, "config.%s: %q is not a header name", name, tostring(key))
     elseif type(value) ~= "string" or value:find(header_field.control) then
       wrong(2, "config.%s: the value of %s must be a string without control characters", name, key)
     end
   end
 end
 
---- Checks a configuration; what is wrong is misuse and raises.
+--- Checks a configuration; errors in it are misuse and raise.
 ---@param given? operations.openapi.Config
 ---@return operations.openapi.Config  a copy, ready for use
 function config.check(given)
@@ -134,7 +134,7 @@ local function named_in(filter, info)
   return false
 end
 
---- May operations send files of this machine that their input names?
+--- May operations send files of this machine named in their input?
 ---@param options operations.openapi.Config
 ---@return boolean
 function config.may_send_files(options)
@@ -144,7 +144,7 @@ function config.may_send_files(options)
   return options.files
 end
 
---- Does the configuration ask for this operation?
+--- Does the configuration include this operation?
 ---@param options operations.openapi.Config
 ---@param info { method: string, path: string, operationId: string?, name: string, tags: string[] }
 ---@return boolean

@@ -1,5 +1,4 @@
---- The credentials of one request, made from the configuration of its security schemes. Values live here
---- and in the request; no error tells them.
+--- The credentials of one request, from the configuration of its security schemes. Errors never show their values.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -11,11 +10,11 @@ local credential = {}
 ---@field location "header"|"query"|"cookie"|"tls"
 ---@field name string
 ---@field value string
----@field secrets? string[]  what else of it must not be shown
----@field cert_file? string  of "tls": as `operations.http` takes them
+---@field secrets? string[]  further texts that must not be shown
+---@field cert_file? string  of "tls": as in `operations.http`
 ---@field key_file? string
 ---@field key_password? string
----@field refuse? fun()      the server did not take it; another one can be had
+---@field refuse? fun()      called when the server rejected it; the next one will be new
 
 ---@class operations.openapi.CredentialStep
 ---@field kind "apiKey"|"basic"|"bearer"|"oauth"|"mutualTLS"
@@ -23,8 +22,8 @@ local credential = {}
 ---@field name string
 ---@field value any  as configured
 ---@field source? operations.oauth.TokenSource  of "oauth"
----@field problem? string  why there can be none
----@field made? operations.openapi.Credential  once it is made of a value that does not change
+---@field problem? string  why there is none
+---@field made? operations.openapi.Credential  kept if its value does not change
 
 local function secret(value, ...)
   if type(value) ~= "table" then
@@ -93,7 +92,7 @@ local function from_source(step)
   return made
 end
 
---- Calls `value`, or the secret within it, when it is a function: credentials may change between requests.
+--- Calls `value`, or the function in it: credentials may change between requests.
 local function current(value, context)
   if type(value) == "function" then
     return value(context)
@@ -140,13 +139,13 @@ local function make(step, context)
   if made.location == "header" then
     made.value = made.value:match("^ *(.-) *$")
   end
-  step.made = type(step.value) == "string" and made or nil -- the same every time
+  step.made = type(step.value) == "string" and made or nil -- it never changes
   return made
 end
 
 --- Makes the credentials of one request.
 ---@param steps operations.openapi.CredentialStep[]
----@param context any  handed to functions in config.auth
+---@param context any  passed to functions in config.auth
 ---@return operations.openapi.Credential[]? credentials
 ---@return operations.Error? err
 function credential.make(steps, context)
@@ -161,7 +160,7 @@ function credential.make(steps, context)
   return list
 end
 
---- An error without the credentials that its message or details quote: a URL's query, a server's answer.
+--- An error without the credentials in its message or details: a URL's query, a server's answer.
 ---@param err operations.Error
 ---@param list operations.openapi.Credential[]
 ---@return operations.Error
@@ -181,9 +180,9 @@ function credential.redact(err, list)
   return hidden
 end
 
---- The server took none of these: those that can be had anew will be.
+--- The server rejected these credentials: renews those that can be renewed.
 ---@param list operations.openapi.Credential[]
----@return boolean any  is there such a one
+---@return boolean any  can any be renewed?
 function credential.refuse(list)
   local any = false
   for _, made in ipairs(list) do
@@ -195,7 +194,7 @@ function credential.refuse(list)
   return any
 end
 
---- Makes of a request's message what the credentials ask of its connection.
+--- Sets the connection options that credentials need in a request's message.
 ---@param message table
 ---@param list operations.openapi.Credential[]
 function credential.bind(message, list)
@@ -208,7 +207,7 @@ end
 
 local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
 
--- Is a header of this name one for credentials, as far as its name tells?
+-- Is this the name of a header for credentials?
 local function is_telling(name)
   for _, word in ipairs(telling) do
     if name:lower():find(word, 1, true) then
@@ -218,7 +217,7 @@ local function is_telling(name)
   return false
 end
 
---- Configured headers that hold credentials, to be kept out of errors as those are.
+--- Configured headers that hold credentials, which errors must not show.
 ---@param headers? table<string, string>
 ---@return operations.openapi.Credential[]
 function credential.configured(headers)
@@ -233,8 +232,8 @@ end
 
 local authorization = { location = "header", name = "Authorization" }
 
---- What of a request is meant for its origin alone: the headers and the parameters of the query that hold credentials,
---- and the configured headers.
+--- The parts of a request that are only for its origin: headers and query parameters with credentials, and the
+--- configured headers.
 ---@param steps operations.openapi.CredentialStep[]
 ---@param headers? table<string, string>
 ---@return string[] headers

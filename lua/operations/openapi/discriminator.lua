@@ -1,6 +1,6 @@
---- `discriminator` as plain JSON Schema. In a union of references each alternative takes only the values of the
---- property that name it. A schema that others extend by `allOf` is left open:
---- an answer may be any of those, and must not lose what they add.
+--- `discriminator` as plain JSON Schema. In a union of references each alternative accepts only the property values
+--- that name it. A schema that others extend by `allOf` stays open: an answer may be any of the extensions, and must
+--- keep their members.
 local members = require("operations.base.members")
 
 local discriminator = {}
@@ -18,8 +18,8 @@ local function set_of(schema)
   return next(set) ~= nil and set or nil
 end
 
---- The values that a schema, or what it is made of by `allOf`, gives the property; nil where it gives none. Each schema
---- is looked at once: in `seen` are those that were.
+--- The values that a schema, or its `allOf`, allows for the property; nil if it does not restrict them. `seen` has the
+--- schemas visited so far.
 local function values_of(source, node, file, name, seen)
   local place = follow(source, node, file)
   node = place and type(place.node) == "table" and place.node or {}
@@ -36,14 +36,14 @@ local function values_of(source, node, file, name, seen)
   return set
 end
 
---- Where a value of `mapping` leads: a name of a component, or a reference.
+--- The target of a `mapping` value: a component's name or a reference.
 local function mapped(source, value, file)
   local is_name = type(value) == "string" and not value:find("[/#]")
   local place = is_name and source:lookup("#/components/schemas/" .. value, file)
   return place or type(value) == "string" and source:lookup(value, file) or nil
 end
 
---- The values that name the target of a reference: those that map to it, and its own name where that maps to nothing.
+--- The values that name the target of a reference: those that map to it, and its own name if that is not mapped.
 local function names_of(source, ref, mapping, file)
   local target, names = source:lookup(ref, file), {}
   for value, to in pairs(mapping) do
@@ -56,8 +56,8 @@ local function names_of(source, ref, mapping, file)
   return names
 end
 
---- An alternative that takes its own names only, or none: servers leave the property out. As it is where its property
---- has other values, as some documents say.
+--- An alternative that accepts only its own names, or no value: servers omit the property. Unchanged if its property
+--- has other values, as in some documents.
 local function alternative(source, branch, name, mapping, file)
   local ref = type(branch) == "table" and branch["$ref"]
   if type(ref) ~= "string" then
@@ -73,8 +73,7 @@ local function alternative(source, branch, name, mapping, file)
   return { allOf = { branch, { properties = { [name] = { enum = names } } } } }
 end
 
---- A discriminator whose mapping leads to the alternatives only, by their references: a schema that stands alone has no
---- others.
+--- A discriminator whose mapping has only the alternatives, by their references: a standalone schema has no others.
 local function among(source, given, branches, file)
   if type(given) ~= "table" or given.mapping == nil then
     return given
@@ -95,10 +94,10 @@ local function among(source, given, branches, file)
   return copy
 end
 
---- A schema object that says what its discriminator means; the same table where there is nothing to say.
+--- A schema object with the meaning of its discriminator; the same table if there is nothing to add.
 ---@param source operations.openapi.Document
 ---@param node table
----@param file operations.openapi.File  that holds it
+---@param file operations.openapi.File  that contains it
 ---@return table
 function discriminator.apply(source, node, file)
   local given = node.discriminator

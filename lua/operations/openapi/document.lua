@@ -1,5 +1,4 @@
---- An OpenAPI document as a store of nodes: reads it, finds what a `$ref` points at, in the document itself or in
---- files beside it.
+--- An OpenAPI document as a store of nodes: reads it, and resolves `$ref`s in the document or in files beside it.
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -13,8 +12,8 @@ local document = {}
 ---@class operations.openapi.File
 ---@field root table
 ---@field location? string  path or URL that its references are relative to
----@field prefix string  of its pointers: the location, "" for the document itself
----@field anchors table<string, operations.openapi.Place>  once they are collected
+---@field prefix string  of its pointers: the location; "" for the document itself
+---@field anchors table<string, operations.openapi.Place>  set when they are collected
 ---@field collected? boolean
 ---@field _refs table<string, operations.openapi.Place>
 
@@ -26,19 +25,19 @@ local document = {}
 ---@class operations.openapi.Document
 ---@field file operations.openapi.File
 ---@field files table<string, operations.openapi.File>  by location
----@field missing table<string, string>  by location: why there is no file
+---@field missing table<string, string>  by location: why the file is missing
 ---@field modern boolean  3.1 and later: schemas may have `$id` and `$anchor`
 ---@field read fun(location: string): string?, string?
 local Document = {}
 Document.__index = Document
 
--- A chain of references longer than this is taken for a circle.
+-- A longer chain of references is treated as a cycle.
 local MAX_CHAIN = 64
 
 --- Makes a store of a parsed document.
 ---@param root table
----@param from? string  where the document came from: a path or a URL
----@param read? fun(location: string): string?, string?  gives the text of what a `$ref` names: of a path or a URL
+---@param from? string  the document's path or URL
+---@param read? fun(location: string): string?, string?  returns the text at a path or URL of a `$ref`
 ---@return operations.openapi.Document
 function document.new(root, from, read)
   local modern = not tostring(root.openapi or root.swagger):find("^[23]%.0")
@@ -51,7 +50,7 @@ function document.new(root, from, read)
   return self
 end
 
---- Adds a file, or a schema inside of one that has an `$id` of its own.
+--- Adds a file, or a schema with its own `$id` inside one.
 ---@param root table
 ---@param where string
 ---@return operations.openapi.File
@@ -61,7 +60,7 @@ function Document:add(root, where)
   return file
 end
 
---- JSON begins with a bracket, and so does YAML in flow style, which is read when the name says so.
+--- JSON begins with a bracket, and so does YAML in flow style, which is read if the name says so.
 local function decode(bytes, from)
   local looks_json = bytes:find("^\239?\187?\191?%s*[{%[]") ~= nil
   local value, err
@@ -84,11 +83,11 @@ function document.parse(bytes, from)
   if type(root) == "table" then
     return root
   end
-  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message or "it holds no object"),
+  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message or "it is not an object"),
     { kind = "parse", location = from })
 end
 
---- The resource that a schema is: `file`, or its own when it has an `$id`.
+--- The resource of a schema: `file`, or its own if it has an `$id`.
 ---@param node table
 ---@param file operations.openapi.File
 ---@return operations.openapi.File
@@ -121,7 +120,7 @@ local function visit(source, node, file, pointer, depth)
   end
 end
 
--- Collects the `$id`s and anchors of every file that was read so far, each file once. Few documents' references need
+-- Collects the `$id`s and anchors of every file read so far, each file once. Few documents have references that need
 -- them.
 local function collect(source)
   local new = {}
@@ -153,8 +152,8 @@ local function read_file(self, where)
   return self:add(root, where)
 end
 
---- The file at a location, read when it is asked for the first time. What cannot be read is not tried again: a document
---- may name it a thousand times.
+--- The file at a location, read on first use. A file that cannot be read is not tried again: a document may refer to it
+--- a thousand times.
 local function load(self, where)
   if not self.files[where] and self.modern then
     collect(self)
@@ -167,8 +166,8 @@ local function load(self, where)
   return file, message
 end
 
---- Where a JSON Pointer (RFC 6901) leads from the root of a file. What stands behind a `$ref` on the way is found too;
---- `depth` says how many others are being followed, whose way leads through this one.
+--- Resolves a JSON Pointer (RFC 6901) in a file, also through `$ref`s on the way; `depth` is the number of references
+--- being followed through this one.
 local function descend(self, file, pointer, depth)
   local place = { node = file.root, file = file, pointer = file.prefix .. "#" }
   for raw in pointer:gmatch("/([^/]*)") do
@@ -179,7 +178,7 @@ local function descend(self, file, pointer, depth)
       node = place and json_pointer.child(place.node, token)
     end
     if node == nil then
-      return nil, "points at nothing"
+      return nil, "points to nothing"
     end
     place = { node = node, file = place.file, pointer = place.pointer .. "/" .. raw }
   end
@@ -201,13 +200,13 @@ local function find(self, ref, file, depth)
   end
   collect(self)
   local place = file.anchors[fragment]
-  return place, not place and "names an anchor that is not there" or nil
+  return place, not place and "names an unknown anchor" or nil
 end
 
---- The target of one `$ref`, not followed further.
+--- The target of one `$ref`, without following that further.
 ---@param ref string
----@param file operations.openapi.File  the file that holds the reference
----@param depth? integer  references whose way leads through this one
+---@param file operations.openapi.File  the file that contains the reference
+---@param depth? integer  references being followed through this one
 ---@return operations.openapi.Place? place
 ---@return string? message
 function Document:lookup(ref, file, depth)
@@ -223,9 +222,9 @@ function Document:lookup(ref, file, depth)
   return place
 end
 
---- Follows a chain of `$ref`s to the node that is meant.
+--- Follows a chain of `$ref`s to its end.
 ---@param place operations.openapi.Place
----@param depth? integer  references whose way leads through this one
+---@param depth? integer  references being followed through this one
 ---@return operations.openapi.Place? place
 ---@return string? message
 function Document:follow(place, depth)
@@ -240,13 +239,13 @@ function Document:follow(place, depth)
     end
     place = next_place
   end
-  return nil, "$ref goes in a circle"
+  return nil, "$ref is circular"
 end
 
---- The place of a member of `place` as it stands there, which may be a reference.
+--- The place of a member of `place`, which may be a reference.
 ---@param place operations.openapi.Place
 ---@param key string|integer
----@return operations.openapi.Place?  nil when there is none
+---@return operations.openapi.Place?  nil without this member
 function Document.member(_, place, key)
   local node = place.node[key]
   if node == nil then
@@ -256,10 +255,10 @@ function Document.member(_, place, key)
   return { node = node, file = place.file, pointer = place.pointer .. "/" .. name }
 end
 
---- The place of a member of `place`, references followed.
+--- The place of a member of `place`, with references followed.
 ---@param place operations.openapi.Place
 ---@param key string|integer
----@return operations.openapi.Place? place  nil without a message when there is none
+---@return operations.openapi.Place? place  nil without a message if it is absent
 ---@return string? message
 function Document:child(place, key)
   local node = type(place.node) == "table" and place.node[key]
@@ -274,10 +273,10 @@ function Document:child(place, key)
   return target, message
 end
 
---- Adds the parameters of a path item or operation to a list; a later one of the same id takes the earlier one's place.
+--- Adds the parameters of a path item or operation to a list; a later one with the same id replaces the earlier one.
 ---@param owner operations.openapi.Place
 ---@param list { [integer]: operations.openapi.Place, index: table<string, integer> }
----@param id_of fun(node: table): string?, string?  nil and why for a parameter that does not count
+---@param id_of fun(node: table): string?, string?  nil and the reason for an ignored parameter
 ---@param report fun(pointer: string, message: string)
 function Document:add_parameters(owner, list, id_of, report)
   local array = type(owner.node) == "table" and owner.node.parameters

@@ -1,5 +1,5 @@
---- Answers of any size: bodies that are no JSON go to `context.sink` as they come. The sink holds the server back where
---- its reader is slow.
+--- Answers of any size: bodies other than JSON are passed to `context.sink` as they arrive. The sink holds the server
+--- back when its reader is slow.
 local call = require("operations.openapi.call")
 local core = require("operations.core")
 local credential = require("operations.openapi.credential")
@@ -21,7 +21,7 @@ local function open_ended(plan)
   return copy
 end
 
--- What has to be understood is read whole, within the limit of bodies.
+-- Reads an answer that must be parsed completely, within the limit of bodies.
 local function read_whole(source, plan)
   local pieces, size = {}, 0
   while true do
@@ -38,7 +38,7 @@ local function read_whole(source, plan)
   end
 end
 
--- Hands a body out; returns what cut it short.
+-- Passes a body to the sink; returns the error that interrupted it.
 local function pass_on(source, decode, sink)
   while true do
     local piece, err = source:read()
@@ -65,7 +65,7 @@ local function take(source, plan, context, credentials)
   return call.outcome(plan, reply, context, credentials)
 end
 
--- JSON and failures are answered as ever, the rest has gone to the sink when this returns.
+-- JSON and failures are handled as usual; other bodies have been passed to the sink when this returns.
 local function run(plan, input, context)
   local source, refusal, credentials = call.exchange(plan, input, context)
   if not source then
@@ -74,12 +74,12 @@ local function run(plan, input, context)
   local ok, envelope, err = pcall(take, source, plan, context, credentials)
   source:close()
   if not ok then
-    error(envelope, 0) -- the sink's reader has left, or the call is cancelled
+    error(envelope, 0) -- the sink's reader has gone, or the call is cancelled
   end
   return envelope, err and credential.redact(err, credentials)
 end
 
---- The handler of a query or mutation, whose context may have a sink.
+--- The handler of a query or mutation whose context may have a sink.
 ---@param plan operations.openapi.Plan
 ---@return fun(input: table, context: any): operations.Envelope?, operations.Error?
 function download.handler(plan)

@@ -1,4 +1,4 @@
---- Which of several media types a body is sent as, and how a value becomes its bytes.
+--- Selects the media type of a body, and encodes the value.
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
 local file = require("operations.openapi.file")
@@ -12,12 +12,12 @@ local encoder = {}
 
 ---@class operations.openapi.Payload
 ---@field data string|{ read: function, close: function, again: boolean }
----@field size? integer  of what is read; nil when nobody knows
+---@field size? integer  of the bytes to read; nil if unknown
 ---@field content_type string
 
 local kinds = {}
 
--- The JSON text; or nil, what is wrong and where.
+-- The JSON text; or nil, the error and its path.
 local function json_text(value)
   local text, err = json.encode(value)
   if text then
@@ -49,7 +49,7 @@ end
 -- The prefix of each JSON text: none in NDJSON, a mark in a sequence (RFC 7464).
 local marks = { lines = "", sequence = "\30" }
 
--- JSON texts one behind the other, a line end behind each.
+-- JSON texts, each followed by a line end.
 function kinds.lines(value, plan)
   if type(value) == "string" then
     return { data = value, content_type = plan.content_type }
@@ -69,7 +69,7 @@ end
 
 kinds.sequence = kinds.lines
 
---- Text, bytes, XML: sent as they are given.
+--- Text, bytes, XML: sent unchanged.
 function kinds.bytes(value, plan)
   local content, message, path = file.content(value, plan.files)
   if not content then
@@ -82,7 +82,7 @@ function kinds.bytes(value, plan)
   return { data = data, size = content.size, content_type = content.content_type or plan.content_type }
 end
 
---- The kind of a media type; nil for one that nothing here can make.
+--- The kind of a media type; nil if it cannot be encoded here.
 ---@param essence string
 ---@return "json"|"form"|"multipart"|"lines"|"sequence"|"bytes"|nil
 function encoder.kind(essence)
@@ -105,7 +105,7 @@ end
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function encoder.encode(plan, value, input_schema)
-  -- an empty table is an array where the schema says so, else an object
+  -- An empty table is an array if the schema says so, else an object.
   return kinds[plan.kind](marked.value(value, input_schema.properties.body, input_schema), plan)
 end
 
@@ -124,7 +124,7 @@ local function holds_file(made, value)
   return false
 end
 
--- The first type; the first one that carries the files of the value, if it holds any.
+-- The first type; if the value contains files, the first type that can carry them.
 local function fitting(plan, value)
   if plan.types[2] and core.kind(value) == "object" then
     for _, made in ipairs(plan.types) do
@@ -136,7 +136,7 @@ local function fitting(plan, value)
   return plan.types[1]
 end
 
---- The type that a caller picked, or the one for the value.
+--- The type selected by the caller, or the one for the value.
 ---@param plan operations.openapi.Body
 ---@param value any
 ---@param wanted? any
@@ -161,7 +161,7 @@ function encoder.pick(plan, value, wanted)
         positions = kind == "multipart" and { prefix = {}, items = {} } or nil }
     end
   end
-  return nil, ("%s is none of the operation's media types"):format(wanted)
+  return nil, ("%s is not among the operation's media types"):format(wanted)
 end
 
 return encoder

@@ -1,5 +1,5 @@
---- Reads what a document says about the properties of a form or multipart body: their Encoding Objects, and what
---- follows from their schemas where it says nothing (OpenAPI 3.0.4, 3.1.1 and 3.2.0, "Encoding Object").
+--- Reads how the properties of a form or multipart body are encoded: their Encoding Objects, and the defaults that
+--- follow from their schemas (OpenAPI 3.0.4, 3.1.1 and 3.2.0, "Encoding Object").
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
 
@@ -8,15 +8,15 @@ local encoding = {}
 ---@class operations.openapi.PartField : operations.openapi.Field
 ---@field default_type? string  of a part without a `contentType`; nil for text
 ---@field file? boolean         the value may be a file
----@field headers? table<string, string>  of the part: the defaults of those that the document declares
+---@field headers? table<string, string>  of the part: defaults of declared headers
 ---@field required_headers? string[]
 
--- Arrays in arrays are looked into this deep.
+-- The depth to which nested arrays are inspected.
 local MAX_DEPTH = 16
 
 local combinators = { "allOf", "anyOf", "oneOf" }
 
--- Calls `visit` with a schema and those that it is combined of, each once; what `visit` returns first is the result.
+-- Calls `visit` with a schema and those that it combines, each once; the first result of `visit` is returned.
 local function search(build, place, visit, seen)
   seen = seen or {}
   local target = place and build.source:follow(place)
@@ -50,7 +50,7 @@ local function type_of(node)
   return node.properties and "object" or node.items and "array" or nil
 end
 
--- Has the schema none of the keywords that imply a type?
+-- Has the schema no keyword that implies a type?
 local function says_nothing(node)
   for _, key in ipairs({ "type", "properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "$ref" }) do
     if node[key] ~= nil then
@@ -60,7 +60,7 @@ local function says_nothing(node)
   return true
 end
 
--- RFC 2045, 6.2: these change no byte.
+-- RFC 2045, 6.2: encodings that change no bytes.
 local identities = { binary = true, ["8bit"] = true, ["7bit"] = true }
 
 local function of_string(node)
@@ -85,7 +85,7 @@ local function of_array(build, target, depth)
   return items
 end
 
--- How values of a schema are sent where no Encoding Object says so.
+-- The default encoding of values of a schema.
 function of_schema(build, place, depth)
   return search(build, place, function(target)
     local kind = type_of(target.node)
@@ -145,7 +145,7 @@ local function read_headers(build, place, field)
   end
 end
 
--- The properties of a body's schema and of what it is combined of, by name; and the names of those it requires.
+-- The properties of a body's schema and of the schemas that it combines, by name; and the names of required ones.
 local function properties_of(build, place)
   local found, required = {}, {}
   search(build, place, function(target)
@@ -161,7 +161,7 @@ local function properties_of(build, place)
   return found, required
 end
 
--- The settings of an Encoding Object, which go before those from the schema. 3.0 knows styles for forms only.
+-- The settings of an Encoding Object, which override the defaults. In 3.0 styles apply to forms only.
 local function read_entry(build, entry, field, is_multipart)
   field.content_type = first_type(entry.node.contentType)
   if not is_multipart or not build.converter.old then
@@ -175,7 +175,7 @@ end
 ---@param place operations.openapi.Place  the Media Type Object
 ---@param is_multipart boolean
 ---@return table<string, operations.openapi.PartField> fields
----@return boolean needs_file  must one of them be a file?
+---@return boolean needs_file  is a file required?
 function encoding.fields(build, place, is_multipart)
   local fields, needs_file = {}, false
   local properties, required = properties_of(build, build.source:member(place, "schema"))
@@ -195,7 +195,7 @@ function encoding.fields(build, place, is_multipart)
   return fields, needs_file
 end
 
--- How one unnamed part is sent: by the schema of its place and its Encoding Object.
+-- The encoding of one unnamed part, by the schema of its position and its Encoding Object.
 local function position(build, schema, entry)
   local field = schema and of_schema(build, schema, 0) or {}
   if entry then
@@ -204,7 +204,7 @@ local function position(build, schema, entry)
   return field
 end
 
---- Reads how the unnamed parts of a multipart body are sent (3.2: `prefixEncoding`, `itemEncoding`).
+--- Reads the encoding of the unnamed parts of a multipart body (3.2: `prefixEncoding`, `itemEncoding`).
 ---@param build table
 ---@param place operations.openapi.Place  the Media Type Object
 ---@return { prefix: operations.openapi.PartField[], items: operations.openapi.PartField }
@@ -221,7 +221,7 @@ function encoding.positions(build, place)
   return found
 end
 
---- May the value of a property be a file: where its schema says so, or its media type is neither text's nor JSON's?
+--- May the value be a file: by its schema, or by a media type other than text and JSON?
 ---@param field? operations.openapi.PartField
 ---@return boolean
 function encoding.may_be_file(field)

@@ -1,5 +1,5 @@
---- `x-operation`: what a document of ours (openapi/out) says of an operation that OpenAPI cannot say. It gives the
---- operation the shape that it has where it is served; whom it is open to is decided here, by the configuration.
+--- `x-operation`: the properties of an operation that OpenAPI cannot express, in documents made by openapi/out. It
+--- restores the operation's shape; access is decided here, by the configuration.
 local members = require("operations.base.members")
 local schemas = require("operations.schema")
 local specs = require("operations.registry.spec")
@@ -32,7 +32,7 @@ end
 --- The operation's `x-operation` in the document.
 ---@param node table  the Operation Object
 ---@return operations.openapi.Extension?
----@return operations.Issue[]? issues  why what is there does not count
+---@return operations.Issue[]? issues  why it is ignored
 function extension.of(node)
   local value = node["x-operation"]
   if value == nil then
@@ -48,16 +48,16 @@ end
 ---@field version? string
 ---@field type "query"|"mutation"|"subscription"
 ---@field input "body"|"parameters"
----@field open? boolean  members that no parameter names are accepted
----@field tags? string[]  where those of the operation could be its namespace
+---@field open? boolean  unknown members are accepted
+---@field tags? string[]  given if the operation's own could be taken for its namespace
 ---@field accessControl? operations.AccessControl
 ---@field errors? table<string, string[]>  codes by status
 ---@field destructive? boolean
 ---@field idempotent? boolean
----@field cache? true|{ maxAge: number }  as `_meta.http.cache`
----@field idempotencyKey? "required"  as `_meta.http.idempotencyKey`
+---@field cache? true|{ maxAge: number }  as in `_meta.http.cache`
+---@field idempotencyKey? "required"  as in `_meta.http.idempotencyKey`
 
---- Fills in what the extension knows better.
+--- Completes a definition from the extension.
 ---@param definition table
 ---@param x operations.openapi.Extension
 ---@param node table  the Operation Object

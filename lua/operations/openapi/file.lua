@@ -1,5 +1,5 @@
---- Files in request bodies: one as a caller gives it for a binary property or body (text itself, or where it is to be
---- read from), and the JSON Schema of a body whose properties may be files.
+--- Files in request bodies: the values by which callers give them (text, or where to read it), and the JSON Schema of a
+--- body whose properties may be files.
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
 local http_stream = require("operations.net.http.stream")
@@ -12,18 +12,18 @@ local file = {}
 ---@class operations.openapi.FileValue  one of path, data, reader
 ---@field path? string      of a file
 ---@field data? string      its bytes
----@field reader? fun(): string?|{ read: function }  called for the next piece until nil; gone after one request
----@field size? integer     bytes that the reader will give; without it the body goes in chunks
----@field filename? string  default: of a path its last part, else "blob", as browsers say
+---@field reader? fun(): string?|{ read: function }  called for the next piece until nil; usable for one request
+---@field size? integer     bytes that the reader gives; without it the body is sent in chunks
+---@field filename? string  default: the last part of a path, else "blob", as in browsers
 ---@field contentType? string
 ---@field headers? table<string, string>  of the part
 
----@class operations.openapi.Content  what is sent
+---@class operations.openapi.Content  the content to send
 ---@field text? string      the bytes, or
----@field read? fun(): string?, string?  the next piece; nil at the end, or nil and what went wrong
----@field close? fun()      where there is `read`
----@field once? boolean     it can be read but once
----@field size? integer     nil when nobody knows
+---@field read? fun(): string?, string?  the next piece; nil at the end, or nil and the error
+---@field close? fun()      present with `read`
+---@field once? boolean     it can be read only once
+---@field size? integer     nil if unknown
 ---@field filename? string
 ---@field content_type? string
 ---@field headers? table<string, string>
@@ -36,7 +36,7 @@ local fields = {
 
 local readers = { ["function"] = true, table = true, userdata = true }
 
--- What says it all: `reader` is missing because no schema knows functions.
+-- Without `reader`, as JSON has no functions.
 local known_properties = {
   path = { type = "string", description = "The file to send." },
   data = { type = "string", description = "The bytes to send." },
@@ -58,14 +58,14 @@ end
 
 local with_path, pathless = schema_of(known_properties), schema_of(properties_without_path)
 
---- The JSON Schema of a file: without `path` for operations that strangers may call.
+--- The JSON Schema of a file: without `path` for operations that others may call.
 ---@param build table
 ---@return table
 function file.schema(build)
   return build.files_allowed and with_path or pathless
 end
 
---- Does a value look like a file? Asked where the document says nothing about it.
+--- Does a value look like a file? Used where the document does not say.
 ---@param value any
 ---@return boolean
 function file.is_file(value)
@@ -96,7 +96,7 @@ local function problem_of(value, allow_path)
   elseif value.path and not allow_path then
     return "files of this machine are not sent on behalf of others; config.files allows it", "/path"
   elseif value.contentType and not value.contentType:find("^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+[\32-\126]*$") then
-    return "is no media type", "/contentType"
+    return "is not a media type", "/contentType"
   end
 end
 
@@ -106,10 +106,10 @@ local function read_path(content, path)
     return "cannot be read: " .. message
   end
   local size = handle:seek("end")
-  -- what says that it is empty, and is not, is made up as it is read: /proc, devices
+  -- Files that report a size of 0 but have content (/proc, devices) are refused.
   if not size or size < 0 or size >= 2 ^ 53 or not handle:seek("set") or size == 0 and handle:read(1) then
     handle:close()
-    return "cannot be read: it is no regular file"
+    return "cannot be read: it is not a regular file"
   end
   local left = size
   content.size, content.close = size, function()
@@ -142,7 +142,7 @@ local function read_source(content, reader)
   end
 end
 
---- Makes what is sent of a file.
+--- Makes the content of a file.
 ---@param value string|operations.openapi.FileValue
 ---@param allow_path boolean
 ---@return operations.openapi.Content?
@@ -174,7 +174,7 @@ function file.content(value, allow_path)
   return content
 end
 
--- So many schemas that a body is combined of take files; of circles and of masses the rest is converted as it is.
+-- The most combined schemas of a body in which files are added; the rest is converted as usual.
 local MAX_INLINED = 64
 
 local combinators = { "allOf", "anyOf", "oneOf" }
@@ -186,7 +186,7 @@ local function copy_limits(node, copy)
   copy.description = type(node.description) == "string" and node.description or nil
 end
 
--- The schema of one property, in which a file may be given as such.
+-- The schema of a property that may be a file.
 local function property_schema(build, place, field, way, used)
   local schema = build.converter:convert(place, way, used)
   if not encoding.may_be_file(field) then
@@ -204,7 +204,7 @@ end
 
 local object_schema
 
--- `work` is what `object_schema` and its branches share: what they are made for, and how many there are.
+-- `work` is shared by `object_schema` and its branches: the direction, and the number of branches.
 local function branches_of(work, target, key)
   local list = {}
   local source = work.build.source
@@ -214,11 +214,11 @@ local function branches_of(work, target, key)
   return list
 end
 
--- A schema without its properties, which are not to be converted as they are.
+-- A schema without its properties, which are converted separately.
 local function converted(work, target)
   local rest, branches = members.copy(target.node), {}
   if core.kind(rest.properties) == "object" then
-    rest.properties = nil -- what is none is the converter's to report
+    rest.properties = nil -- the converter reports invalid ones
   end
   for _, key in ipairs(combinators) do
     if type(rest[key]) == "table" then

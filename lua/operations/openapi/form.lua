@@ -1,5 +1,5 @@
---- Fields of a form: what the properties of a body become under its Encoding Objects (OpenAPI 3.2.0, 4.15), and the
---- text of application/x-www-form-urlencoded. Pure: a value in, text out.
+--- Fields of a form: the properties of a body by their Encoding Objects (OpenAPI 3.2.0, 4.15), and the text of
+--- application/x-www-form-urlencoded. Pure: a value in, text out.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local media = require("operations.openapi.media")
@@ -9,17 +9,17 @@ local style = require("operations.openapi.style")
 local form = {}
 
 ---@class operations.openapi.Field
----@field style? string         only where the document says one of style, explode, allowReserved: then it counts
+---@field style? string         only if the document sets style, explode or allowReserved, which then apply
 ---@field explode? boolean
 ---@field reserved? boolean     `allowReserved`
----@field content_type? string  as the document says; it counts where there is no style
+---@field content_type? string  from the document; applies without a style
 ---@field arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays
 
 local plain_field = {}
 
 local is_compound = { array = true, object = true }
 
--- By style: as a query parameter goes.
+-- By style: as a query parameter.
 local function style_pairs(field, name, value, encode)
   if field.style == "deepObject" and is_compound[core.kind(value)] then
     return style.deep_pairs(name, value, encode, field.arrays)
@@ -28,7 +28,7 @@ local function style_pairs(field, name, value, encode)
   return style.pairs(expression, style.name_encoder(encode)(name), value, field.explode, encode)
 end
 
---- The text of one value by its media type: objects and arrays as JSON, the rest as it is.
+--- The text of a value by its media type: objects and arrays as JSON, others unchanged.
 ---@param field operations.openapi.Field
 ---@param value any
 ---@return string? text
@@ -41,7 +41,7 @@ function form.value_text(field, value)
   return style.value_text(value)
 end
 
--- By media type: every item of an array is a field of its own; null is as if it were not there.
+-- By media type: every item of an array becomes a field; null is omitted.
 local function media_pairs(field, name, value, encode)
   local list, is_list = {}, core.kind(value) == "array"
   name = style.name_encoder(encode)(name)
@@ -62,7 +62,7 @@ end
 ---@param name string
 ---@param value any
 ---@param encode fun(text: string): string
----@return string[][]? list  empty when there is nothing to send
+---@return string[][]? list  empty if there is nothing to send
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function form.pairs(field, name, value, encode)
@@ -72,7 +72,7 @@ function form.pairs(field, name, value, encode)
   return (field.style and style_pairs or media_pairs)(field, name, value, encode)
 end
 
--- A plus sign would be read as a blank.
+-- A plus sign would be decoded as a blank.
 local function encode_reserved(text)
   return (style.encode_reserved(text):gsub("%+", "%%2B"))
 end

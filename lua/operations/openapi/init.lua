@@ -1,18 +1,18 @@
 --- Operations of an HTTP API from its OpenAPI document (3.0, 3.1, 3.2, Swagger 2.0; JSON or YAML).
 ---
---- `document`, `file` and `url` return a list of definitions for `registry:register_all`, and a report: what of the
---- document could not be taken over, each `{ pointer, message, operation? }`. A broken one never costs the others.
+--- `document`, `file` and `url` return a list of definitions for `registry:register_all`, and a report of unsupported
+--- parts of the document, each `{ pointer, message, operation? }`. A broken operation does not affect the others.
 ---
---- * Schemas and requests are made when an operation is first needed, so a document of a thousand operations is there
----   as soon as it is read. The report grows as that happens; `config.eager` makes everything at once.
---- * The input is one flat object: parameters by name, and `body`. A name that is used twice is told apart as
----   `query.id`, `header.id`. What no parameter is called is refused.
+--- * Schemas and requests are made on first use, so that a document of a thousand operations loads fast. The report
+---   grows accordingly; `config.eager` makes everything at once.
+--- * The input is one flat object: parameters by name, and `body`. Duplicate names become `query.id`, `header.id`.
+---   Unknown members are refused.
 --- * GET, HEAD and QUERY are queries, other methods mutations; responses of `text/event-stream`, NDJSON or JSON lines
----   make subscriptions. Where an operation answers either way, the subscription is called `<name>_stream`.
---- * The result is the body; an HTTP error status is an error object `HTTP_<status>` with
----   `details = { statusCode, headers, body }`.
---- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, servers do
----   not offer it to others.
+---   make subscriptions. If an operation can answer either way, the subscription is `<name>_stream`.
+--- * The result is the body; an HTTP error status is an error object `HTTP_<status>` with `details = { statusCode,
+---   headers, body }`.
+--- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, but servers
+---   do not offer it to others.
 local argument = require("operations.base.argument")
 local config = require("operations.openapi.config")
 local document = require("operations.openapi.document")
@@ -48,9 +48,9 @@ local function headers_for(address, base, options)
   return headers, names
 end
 
--- The text at an address, and the URL that gave it, after redirects; or nil and the error. `base` is the URL of the
--- document, if it has one. Credentials are for the API, so they are not sent for its document;
--- `config.document_headers`, or without them `config.headers`, go to the document's own origin only.
+-- The text at an address and its URL after redirects; or nil and the error. `base` is the URL of the document, if it
+-- has one. Credentials are for the API and are not sent for its document; `config.document_headers`, or
+-- `config.headers`, are sent to the document's own origin only.
 local function fetch(address, base, options)
   local headers, names = headers_for(address, base, options)
   local reply, err = options.http.request({
@@ -65,7 +65,7 @@ local function fetch(address, base, options)
   return reply.body or "", reply.url or address
 end
 
---- How the document's `$ref`s are read: URLs when `config.remote_refs` says so, files when the document is one.
+--- The function that reads `$ref`s: URLs with `config.remote_refs`, files if the document is one.
 local function reader(options, base, read)
   return function(where)
     if location.is_url(where) then
@@ -82,7 +82,7 @@ local function reader(options, base, read)
   end
 end
 
---- Makes definitions of a parsed document. The document is not changed, and must not be afterwards.
+--- Makes definitions of a parsed document. The document is not changed, and must not change afterwards.
 ---@param doc table
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
@@ -114,8 +114,8 @@ function from_openapi.file(path, options)
   return loader.load(root, checked, path, reader(checked, nil, read_file))
 end
 
---- Fetches a document; relative server URLs are resolved against its URL, after redirects. What its `$ref`s name
---- elsewhere is fetched when `config.remote_refs` says so.
+--- Fetches a document; relative server URLs are resolved against its final URL. Its `$ref`s to other URLs are fetched
+--- with `config.remote_refs`.
 ---@param address string  http or https
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions

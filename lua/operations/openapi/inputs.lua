@@ -1,4 +1,4 @@
---- The input of an operation: its parameters and its body, as one flat input object and as the plan of a request.
+--- The input of an operation: its parameters and body, as one flat input object and as a request plan.
 local body = require("operations.openapi.body")
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
@@ -8,10 +8,10 @@ local property_order = require("operations.base.property_order")
 
 local inputs = {}
 
--- OpenAPI: parameters of these names are ignored; media types and security schemes say what they hold.
+-- OpenAPI ignores header parameters with these names: media types and security schemes define them.
 local ignored_headers = { accept = true, ["content-type"] = true, authorization = true }
 
--- The HTTP client knows these better than any caller: how long a body is, which codings it undoes.
+-- Set by the HTTP client: the length and the codings of a body.
 local own_headers = { ["content-length"] = true, ["transfer-encoding"] = true, ["accept-encoding"] = true }
 
 local function describe(schema, node)
@@ -24,14 +24,14 @@ local function describe(schema, node)
   return copy
 end
 
--- The key of a parameter, its location and name; nil and why when it is ignored.
+-- The key of a parameter, its location and name; nil and the reason when it is ignored.
 local function id_of(build, node)
   if type(node.name) ~= "string" or node.name == "" then
     return nil, "the parameter has no name"
   elseif type(node["in"]) ~= "string" or not parameter.default_style(node["in"]) then
     return nil, ("the parameter %q has no known location (in: %s)"):format(node.name, tostring(node["in"]))
   elseif node["in"] == "header" and not header_field.is_token(node.name) then
-    return nil, ("%q is no header name"):format(node.name)
+    return nil, ("%q is not a header name"):format(node.name)
   elseif node["in"] == "header" and ignored_headers[node.name:lower()] then
     return nil, ("the header parameter %q is ignored, as OpenAPI says"):format(node.name)
   elseif node["in"] == "header" and own_headers[node.name:lower()] then
@@ -42,7 +42,7 @@ local function id_of(build, node)
   return node["in"] .. " " .. node.name
 end
 
---- Path templates name parameters that some documents forget to declare: they are strings.
+--- Parameters of path templates that the document does not declare are strings.
 local function add_undeclared(build, list)
   for _, name in ipairs(build.template_names) do
     if not list.index["path " .. name] then
@@ -93,7 +93,7 @@ local function plan_parameter(build, place, key)
   return parameter.complete({
     name = node.name, key = key, location = node["in"], style = style, explode = explode,
     required = node.required == true or node["in"] == "path",
-    -- Before 3.2 it was for queries alone.
+    -- Before 3.2 for queries only.
     reserved = node.allowReserved == true and (node["in"] == "query"
       or node["in"] ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil),
     media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
@@ -102,8 +102,8 @@ local function plan_parameter(build, place, key)
   })
 end
 
---- Names used in two locations, and `body` and `contentType` beside a body, get their location in front; once more
---- where a parameter is really called that.
+--- Names used in two locations, and `body` and `contentType` beside a body, get their location as a prefix; twice if a
+--- parameter has that name.
 local function keys_of(build, list, request_body)
   local uses, keys = {}, {}
   if request_body then
@@ -129,7 +129,7 @@ end
 local function parameter_schema(build, place, from, plan, used)
   local schema = {}
   if from then
-    schema = build.converter:convert(from, "input", used) -- may be false
+    schema = build.converter:convert(from, "input", used) -- may be `false`
   end
   if plan.empty and schema ~= true then
     schema = { anyOf = { schema, { const = "" } } }
@@ -156,7 +156,7 @@ local function gather(build, item, operation)
   return list
 end
 
---- The names of what an operation takes, as far as they are known without reading it: for a search.
+--- The names of an operation's inputs, as far as known without reading it, for a search.
 ---@param source operations.openapi.Document
 ---@param item operations.openapi.Place
 ---@param operation operations.openapi.Place

@@ -1,5 +1,5 @@
---- The keywords of a schema object: what they must hold (documents get them wrong, and one wrong keyword must not cost
---- the operation), those of OpenAPI 3.0 as 2020-12 has them, and properties that travel one way only.
+--- The keywords of a schema object: their valid values (a wrong keyword in a document must not cost the operation),
+--- OpenAPI 3.0's keywords as 2020-12, and properties for one direction only.
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -64,7 +64,7 @@ local function is_type(value)
   end
 end
 
--- The core says whether a pattern can be compiled; each is asked once.
+-- Whether patterns can be compiled; each is tried once.
 local patterns = setmetatable({}, { __mode = "k" })
 
 local function is_pattern(value)
@@ -101,26 +101,25 @@ local rules = {
   allOf = is_schemas, anyOf = is_schemas, oneOf = is_schemas, prefixItems = is_schemas,
 }
 
---- The error in a keyword's value; nil: none.
+--- The error in a keyword's value, or nil.
 ---@param name string
 ---@param value any
----@return string|false|nil expected  what should have been there, when something is wrong
+---@return string|false|nil expected  the expected value, if it is wrong
 function keyword.expected(name, value)
   local rule = rules[name]
   return rule and rule(value)
 end
 
--- What a schema says of a value without other schemas.
+-- Keywords that restrict a value without other schemas.
 local own_keywords = {
   "type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
   "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "required",
 }
 
---- Why the default of a schema does not fit that schema itself ("10" for an integer, null for a string, a value that
---- its enum lacks); nil when it does, or nothing can be said. One that is filled in would have a call refused for what
---- its caller never said.
----@param definition table  as 2020-12
----@param way operations.openapi.Direction  formats count in what is sent alone
+--- The reason why a schema's default does not fit that schema ("10" for an integer, null for a string, a value missing
+--- from its enum); nil when it fits, or that is unknown. Filling in such a default would make calls fail.
+---@param definition table  in 2020-12
+---@param way operations.openapi.Direction  formats are checked only in what is sent
 ---@return string? message
 function keyword.default_misfit(definition, way)
   local own = {}
@@ -148,8 +147,8 @@ local function with_null(values)
   return list
 end
 
---- `nullable` beside `type` adds a type. Beside references and enums it is meant the same way, whatever later
---- revisions of 3.0 say, and servers send null.
+--- `nullable` beside `type` adds a type. Beside references and enums it also adds null, regardless of later revisions
+--- of 3.0, as servers send null.
 local function allow_null(schema)
   if schema.enum ~= nil and type(schema.enum) == "table" then
     local enum = with_null(schema.enum)
@@ -177,7 +176,7 @@ local function exclusive(schema, flag, limit)
   end
 end
 
---- Does this schema hold anything that `convert` changes? Boolean bounds are wrong in later versions and meant alike.
+--- Has this schema keywords that `convert` changes? Boolean bounds are invalid in later versions but mean the same.
 ---@param schema table
 ---@param old boolean  OpenAPI 3.0
 ---@return boolean
@@ -187,9 +186,9 @@ function keyword.is_old(schema, old)
     or type(schema.exclusiveMaximum) == "boolean"
 end
 
---- Changes one schema object (not those inside it) from 3.0's dialect to 2020-12.
+--- Converts one schema object (without nested ones) from 3.0's dialect to 2020-12.
 ---@param schema table  a copy that may be changed
----@param old boolean  OpenAPI 3.0: `nullable` means something
+---@param old boolean  OpenAPI 3.0: `nullable` has a meaning
 function keyword.convert(schema, old)
   if old then
     if schema.nullable == true or schema["x-nullable"] == true then
@@ -199,14 +198,14 @@ function keyword.convert(schema, old)
   end
   exclusive(schema, "exclusiveMinimum", "minimum")
   exclusive(schema, "exclusiveMaximum", "maximum")
-  -- The schema stands alone: what a `$dynamicRef` could be redirected to is not there.
+  -- The schema is standalone: a `$dynamicRef` has no other target.
   schema["$ref"], schema["$dynamicRef"] = schema["$ref"] or schema["$dynamicRef"], nil
 end
 
 ---@alias operations.openapi.Direction
 ---| "input"   # what is sent: without readOnly properties
----| "patch"   # as input, and no `default`: what the caller leaves out must stay as it is
----| "output"  # what comes back: without writeOnly properties
+---| "patch"   # as input without `default`: omitted members must stay unchanged
+---| "output"  # what is returned: without writeOnly properties
 
 local hidden_by = { input = "readOnly", patch = "readOnly", output = "writeOnly" }
 
@@ -226,12 +225,12 @@ local function is_hidden(source, property, file, flag)
   return false
 end
 
---- Which properties are for the other direction only.
+--- The properties for the other direction only.
 ---@param source operations.openapi.Document
----@param properties table  as the document has them
----@param file operations.openapi.File  that holds them
+---@param properties table  as in the document
+---@param file operations.openapi.File  that contains them
 ---@param way operations.openapi.Direction
----@return table<string, boolean>? gone  nil when there are none
+---@return table<string, boolean>? gone  nil without any
 function keyword.hidden(source, properties, file, way)
   local gone
   for key, property in pairs(properties) do
@@ -243,7 +242,7 @@ function keyword.hidden(source, properties, file, way)
   return gone
 end
 
---- Takes properties out of a schema, and out of what it requires.
+--- Removes properties from a schema and from its `required`.
 ---@param schema table  a copy that may be changed
 ---@param gone table<string, boolean>
 function keyword.remove(schema, gone)

@@ -1,4 +1,4 @@
---- Goes through a document and builds every operation that it can.
+--- Reads a document and builds every operation that it can.
 local config = require("operations.openapi.config")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
@@ -32,7 +32,7 @@ local function sorted_keys(map)
   return keys
 end
 
---- Makes the schemas of a definition now; false when there can be none, which is reported.
+--- Makes the schemas of a definition now; false, and reported, when that fails.
 local function make(definition)
   for _, field in ipairs({ "inputSchema", "outputSchema", "errorSchemas" }) do
     local ok, value = pcall(definition[field])
@@ -59,7 +59,7 @@ local function add_operation(shared, list, item, place, method, path)
     item, place = swagger.operation(shared.source, item, place, shared.report)
   end
   if is_filled(place.node.callbacks) then
-    shared.report(place.pointer .. "/callbacks", "callbacks are calls that the API makes; nobody waits for them",
+    shared.report(place.pointer .. "/callbacks", "callbacks are requests that the API makes; they are not supported",
       info.operationId or info.name)
   end
   local ok, result = pcall(operation.build, shared, item, place, info)
@@ -83,7 +83,7 @@ local function add_path(shared, list, paths, path)
     if item.node[method] ~= nil then
       add_operation(shared, list, item, shared.source:member(item, method), method:upper(), path)
     elseif item.node[method:upper()] ~= nil then
-      shared.report(item.pointer .. "/" .. method:upper(), "methods are written in lower case; it is left out")
+      shared.report(item.pointer .. "/" .. method:upper(), "methods must be in lower case; it is left out")
     end
   end
   local more = item.node.additionalOperations
@@ -92,7 +92,7 @@ local function add_path(shared, list, paths, path)
     if header_field.is_token(method) then
       add_operation(shared, list, item, shared.source:member(owner, method), method, path)
     else
-      shared.report(owner.pointer, ("%q is no HTTP method"):format(method))
+      shared.report(owner.pointer, ("%q is not an HTTP method"):format(method))
     end
   end
 end
@@ -168,7 +168,7 @@ local function report_rest(shared)
   local root = shared.source.file.root
   local dialect = root.jsonSchemaDialect
   if is_filled(root.webhooks) then
-    shared.report("#/webhooks", "webhooks are calls that the API makes; they are no operations")
+    shared.report("#/webhooks", "webhooks are requests that the API makes; they are not operations")
   end
   if type(dialect) == "string" and dialect ~= "https://json-schema.org/draft/2020-12/schema"
     and not dialect:find("^https://spec%.openapis%.org/oas/3%.") then
@@ -182,7 +182,7 @@ end
 --- Builds the definitions of a parsed document.
 ---@param root table
 ---@param options operations.openapi.Config  checked
----@param location? string  where the document came from
+---@param location? string  the document's path or URL
 ---@param read? fun(location: string): string?, string?  reads files that it refers to
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
@@ -194,7 +194,7 @@ function loader.load(root, options, location, read)
   local is_swagger = swagger.is_document(root)
   if is_swagger then
     root = swagger.document(root, location)
-  elseif type(root["$self"]) == "string" then -- 3.2: where the document is, for what is relative to it
+  elseif type(root["$self"]) == "string" then -- 3.2: the document's URL, for relative references
     location = locations.resolve(location or "", root["$self"])
   end
   local source, report, list = document.new(root, location, read), {}, {}

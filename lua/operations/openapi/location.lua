@@ -1,5 +1,5 @@
---- Locations of documents and operations: telling URLs from paths, resolving relative ones, base URLs, `servers`, and
---- path templates (RFC 3986, 3.3).
+--- Locations of documents and operations: URLs and paths, relative ones, base URLs, `servers`, and path templates (RFC
+--- 3986, 3.3).
 local url = require("operations.base.url")
 
 local location = {}
@@ -12,7 +12,7 @@ function location.is_url(text)
   return parsed ~= nil and (parsed.scheme == "http" or parsed.scheme == "https") and parsed.host ~= ""
 end
 
---- Resolves a relative file path against the file that names it, without "." and needless "..".
+--- Resolves a relative file path against the file that names it, and removes "." and "..".
 local function beside(base, path)
   if path:sub(1, 1) ~= "/" then
     path = (base:match("^(.*/)") or "") .. path
@@ -29,7 +29,7 @@ local function beside(base, path)
   return (path:sub(1, 1) == "/" and "/" or "") .. table.concat(segments, "/")
 end
 
---- Resolves a reference against the URL or file path of what holds it.
+--- Resolves a reference against the URL or path of its file.
 ---@param base string
 ---@param reference string
 ---@return string
@@ -40,17 +40,17 @@ function location.resolve(base, reference)
   return url.resolve(base, reference) or beside(base, reference)
 end
 
---- A base URL fit to have paths put behind it: no query, no fragment, no slash at the end.
+--- A base URL to which paths can be appended: without query, fragment and final slash.
 ---@param text string
 ---@return string? base
 ---@return string? message
 function location.base(text)
   if not location.is_url(text) then
-    return nil, "is no absolute http or https URL"
+    return nil, "is not an absolute http or https URL"
   elseif url.parse(text).userinfo then
-    return nil, "must not hold a user name or password"
+    return nil, "must not contain a user name or password"
   elseif text:find("[%z\1-\32\127]") then
-    return nil, "must not hold blanks or control characters"
+    return nil, "must not contain blanks or control characters"
   end
   return (text:match("^[^?#]*"):gsub("/+$", ""))
 end
@@ -77,7 +77,7 @@ local function resolved(text, from)
   return base, message and ("the server URL %q %s; give config.base_url"):format(text, message)
 end
 
--- The server of a list that the configuration asks for: by its place, name, description or URL.
+-- The server selected by the configuration: by position, name, description or URL.
 local function pick(servers, wanted)
   for i = 1, #servers do
     local node = servers[i]
@@ -88,7 +88,7 @@ local function pick(servers, wanted)
   end
 end
 
--- The allowed values of a variable as text, when the given one is not among them.
+-- The allowed values of a variable as text, if the given value is not among them.
 local function allowed_instead(variable, value)
   local allowed = type(variable) == "table" and type(variable.enum) == "table" and variable.enum or {}
   local texts = {}
@@ -111,11 +111,11 @@ local function wrong_value(node, given)
   end
 end
 
---- The base URL of an operation. Levels are given from the inside out; the first that names a server counts, and of
---- its servers the one that `options.server` asks for. An operation's or path's own servers may lack that one: theirs
---- is the first then.
+--- The base URL of an operation. Levels are given from the inside out; the first with a server counts, and of its
+--- servers the one selected by `options.server`. If an operation's or path's own servers lack that one, their first is
+--- used.
 ---@param levels table[]  `servers` arrays: of the operation, its path item, the document
----@param from? string  where the document came from; relative URLs are resolved against it
+---@param from? string  the document's URL, to resolve relative ones
 ---@param options { server: integer|string?, server_variables: table<string, string>? }
 ---@return string? base
 ---@return string? message
@@ -142,16 +142,16 @@ function location.of_server(levels, from, options)
   return nil, "the document names no server; give config.base_url"
 end
 
--- What a literal part of a path template may hold as it is (RFC 3986, 3.3, and existing triplets).
+-- Encodes a literal part of a path template (RFC 3986, 3.3; keeps existing triplets).
 local function literal(text)
   return (text:gsub("[^A-Za-z0-9%-._~!$&'()*+,;=:@%%]", url.encode))
 end
 
---- Splits a path template into segments of literal texts and names: { { "/users/" }, ... } as { text } or { name = }.
+--- Splits a path template into segments of literal texts and names, { text } or { name = }.
 ---@param path string
 ---@return table[][] segments
 ---@return string[] names  in order; also a set
----@return string? query  behind "?", without templates: parameters are written by themselves; no fragment
+---@return string? query  after "?", without templates and fragment
 function location.read_path(path)
   local route, query = path:gsub("#.*$", ""):match("^([^?]*)%??(.*)$")
   local segments, names = {}, {}
@@ -178,7 +178,7 @@ function location.read_path(path)
   return segments, names, pairs_of_query[1] and table.concat(pairs_of_query, "&")
 end
 
---- A segment that is empty, "." or ".." (encoded, or before a ";", too) would be another path.
+--- A segment that is empty, "." or ".." (also encoded, or before a ";") would change the path.
 local function is_escape(segment)
   segment = segment:gsub("%%2[eE]", ".")
   return segment == "" or segment:find("^%.%.?$") ~= nil or segment:find("^%.%.?;") ~= nil
@@ -202,12 +202,12 @@ local function segment_text(plan, parts, texts, keys)
   return text
 end
 
---- Fills a template in.
+--- Fills in a template.
 ---@param plan operations.openapi.Plan
 ---@param texts table<string, string>  of the parameters, encoded, by name
----@param keys table<string, string>   what the input calls them
+---@param keys table<string, string>   names in the input
 ---@return string? path
----@return string? key      whose value would be another path
+---@return string? key      of the value that would change the path
 ---@return string? message
 function location.fill_path(plan, texts, keys)
   local list = {}

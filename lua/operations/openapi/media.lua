@@ -1,13 +1,13 @@
---- Media types (RFC 9110, 8.3.1): which ones hold JSON, text, or a stream of values.
+--- Media types (RFC 9110, 8.3.1): which ones are JSON, text, or a stream of values.
 local media = {}
 
--- Most answers have the type of the one before.
+-- Consecutive answers usually have the same type.
 local last_type, last_essence
 
---- The type without its parameters, in lower case: "application/json; charset=utf-8" is "application/json". Of several
---- headers, joined by commas, the first counts.
+--- The type without parameters, in lower case: "application/json; charset=utf-8" is "application/json". The first of
+--- several headers joined by commas counts.
 ---@param content_type any
----@return string essence  "" when there is none
+---@return string essence  "" without one
 function media.essence(content_type)
   if type(content_type) ~= "string" then
     return ""
@@ -52,15 +52,15 @@ local streams = {
   ["application/json-seq"] = "sequence",
 }
 
---- How a stream of this type is read: "events" (server-sent events), "lines" (a JSON text each), "sequence"
---- (RFC 7464), or nil.
+--- How a stream of this type is read: "events" (server-sent events), "lines" (one JSON text per line), "sequence" (RFC
+--- 7464), or nil.
 ---@param essence string
 ---@return "events"|"lines"|"sequence"|nil
 function media.stream_kind(essence)
   return streams[essence]
 end
 
---- The keys of a `content` map that name a media type, JSON first, then by name; extensions are left out.
+--- The media types of a `content` map, JSON first, then by name, without extensions.
 ---@param content any
 ---@return string[]
 function media.names(content)
@@ -80,7 +80,7 @@ function media.names(content)
   return names
 end
 
---- Where a type stands in our preference: plain JSON, other JSON, the rest.
+--- The rank of a type: plain JSON, other JSON, the rest.
 ---@param name string
 ---@return integer
 function media.rank(name)

@@ -1,6 +1,6 @@
---- Multipart bodies: the parts that a value becomes (OpenAPI 3.2.0, "Encoding multipart Media Types"; RFC 7578), and
---- their bytes (RFC 2046, 5.1; names as the HTML standard's 4.10.21.8 escapes them): one string, or a source that is
---- read while it is sent.
+--- Multipart bodies: the parts of a value (OpenAPI 3.2.0, "Encoding multipart Media Types"; RFC 7578), and their bytes
+--- (RFC 2046, 5.1; names escaped as in the HTML standard, 4.10.21.8): one string, or a source that is read while it is
+--- sent.
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
 local file = require("operations.openapi.file")
@@ -39,7 +39,7 @@ end
 
 local no_field = {}
 
--- One part of a property that is sent by its media type.
+-- The part of a property that is sent by its media type.
 local function media_part(name, value, field, options)
   if encoding.may_be_file(field) or field == no_field and file.is_file(value) then
     return file_part(name, value, field, options)
@@ -65,7 +65,7 @@ local function style_parts(parts, name, value, field)
   end
 end
 
--- An array is a part for each item (RFC 7578, 4.3); null is as if it were not there.
+-- An array becomes one part per item (RFC 7578, 4.3); null is omitted.
 local function add_property(parts, name, value, field, options)
   if field.style and value ~= core.null then
     return style_parts(parts, name, value, field)
@@ -84,7 +84,7 @@ end
 
 local function check_text(text, what)
   if text:find("%z") then
-    return what .. " must not hold NUL"
+    return what .. " must not contain NUL"
   elseif not json.encode(text) then
     return what .. " must be UTF-8"
   end
@@ -98,7 +98,7 @@ local function check_headers(made, required)
   end
   for name, value in pairs(made.headers or {}) do
     if not header_field.is_token(name) then
-      return ("%q is no header name"):format(tostring(name))
+      return ("%q is not a header name"):format(tostring(name))
     elseif type(value) ~= "string" or value:find(header_field.control) then
       return ("the header %s must be a string without control characters"):format(name)
     end
@@ -125,7 +125,7 @@ local function failed(parts, message, path)
   return nil, message, path
 end
 
--- Parts without names, of the other multipart types.
+-- Parts without names, for multipart types other than form-data.
 local function unnamed_parts(value, positions, options)
   local parts = {}
   for i, item in ipairs(value) do
@@ -197,7 +197,7 @@ local function head_of(one)
   return table.concat(lines, "\r\n")
 end
 
--- Nobody can guess it, and no text that we know holds it.
+-- Random, and contained in none of the texts.
 local function new_boundary(parts)
   local boundary = "operations-" .. core.random_id()
   for _, one in ipairs(parts) do
@@ -208,7 +208,7 @@ local function new_boundary(parts)
   return boundary
 end
 
--- Texts and sources in the order in which they are sent; texts that follow each other are one.
+-- Texts and sources in the order of sending; adjacent texts are joined.
 local function segments_of(parts, boundary)
   local segments, texts = {}, {}
   local function flush()
@@ -241,7 +241,7 @@ local function size_of(segments)
   return size
 end
 
--- A reader over segments, as the HTTP client takes it.
+-- A reader over segments for the HTTP client.
 local function reader_of(segments, parts)
   local position, reader = 1, { again = true }
   for _, one in ipairs(parts) do
@@ -270,8 +270,8 @@ end
 
 --- The bytes of parts.
 ---@param parts operations.openapi.Part[]
----@return string|{ read: function, close: function, again: boolean } body  `again`: it can be made a second time
----@return integer? size  nil when nobody knows
+---@return string|{ read: function, close: function, again: boolean } body  `again`: it can be made again
+---@return integer? size  nil if unknown
 ---@return string boundary
 function multipart.body(parts)
   local boundary = new_boundary(parts)

@@ -1,14 +1,14 @@
---- Names of imported operations: usable as Lua identifiers, stable, told apart.
+--- Names of imported operations: usable as Lua identifiers, stable, unique.
 local name = {}
 
 --- Keeps letters, digits and underscores; everything else becomes one underscore.
 ---@param text string
----@return string  "" when nothing is left
+---@return string  "" if nothing remains
 function name.sanitize(text)
   return (text:gsub("[^A-Za-z0-9_]+", "_"):gsub("^_+", ""):gsub("_+$", ""))
 end
 
---- A name for an operation that has no operationId: GET /users/{id} is get_users_by_id.
+--- A name for an operation without operationId: GET /users/{id} is get_users_by_id.
 ---@param method string
 ---@param path string
 ---@return string
@@ -30,8 +30,8 @@ function name.namespace(title)
   return text ~= "" and text or "api"
 end
 
---- A name in `$defs` for the schema at a pointer: its last part that says something.
----@param pointer string  behind its file, if it is not the document's own
+--- A name in `$defs` for the schema at a pointer: its last significant part.
+---@param pointer string  after its file, if it is not in the document itself
 ---@return string
 function name.of_schema(pointer)
   local last = pointer:match("/([^/]*)$") or pointer:match("([^/#]+)#?$") or "schema"
@@ -41,15 +41,15 @@ function name.of_schema(pointer)
   return (last:gsub("~[01]", "_"):gsub("[^A-Za-z0-9._-]+", "_"))
 end
 
---- The operationId of an id, fit to be part of a URL, and the name of a component: what else is in it becomes "_".
+--- The operationId for an id, valid in a URL and as a component's name: other characters become "_".
 ---@param id string
 ---@return string
 function name.of_component(id)
   return (id:gsub("[^A-Za-z0-9._-]+", "_"))
 end
 
---- Makes a function that gives out each name once: the second "list" is "list_2".
----@return fun(wanted: string): string, boolean  the name, and whether it had to be changed
+--- Makes a function that returns each name once: the second "list" is "list_2".
+---@return fun(wanted: string): string, boolean  the name, and whether it was changed
 function name.counter()
   local taken = {}
   return function(wanted)

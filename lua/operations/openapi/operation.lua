@@ -1,5 +1,5 @@
---- One operation of a document: a path item and a method in, one definition out (two, when it answers with a value
---- or with a stream).
+--- One operation of a document: a path item and a method in, one definition out (two if it can answer with a value or
+--- with a stream).
 local config = require("operations.openapi.config")
 local credential = require("operations.openapi.credential")
 local download = require("operations.openapi.download")
@@ -31,7 +31,7 @@ local function tags_of(node)
   return tags
 end
 
---- What config.include and config.exclude see of an operation.
+--- The description of an operation for config.include and config.exclude.
 ---@param method string
 ---@param path string
 ---@param node table  the Operation Object
@@ -45,7 +45,7 @@ function operation.describe(method, path, node)
   return { method = method, path = path, operationId = id, name = wanted, tags = tags_of(node) }
 end
 
--- What the operation's requirements are called, each with what its schemes are: alternatives.
+-- The security requirements of the operation as names, with their schemes: alternatives.
 local function security_of(build, node)
   local requirements = node.security
   if requirements == nil then
@@ -88,7 +88,7 @@ local function new_build(shared, place, info)
   }, { __index = shared })
 end
 
--- The keys that an input may have.
+-- The possible keys of an input.
 local function keys_of(input)
   local keys = { body = input.body and true or nil }
   if input.body and input.body.key then
@@ -114,7 +114,7 @@ local function document_url(build)
   return from and location.is_url(from) and from or nil
 end
 
---- The plan that all requests of an operation share: made once, used by every call.
+--- The plan shared by all requests of an operation: made once.
 ---@return operations.openapi.Plan
 local function new_plan(build, item, place, info, input, output)
   local options = build.config
@@ -151,14 +151,14 @@ local function new_plan(build, item, place, info, input, output)
   }
 end
 
--- A copy of a plan that asks for these media types; of streams `is_json` says whether events are JSON.
+-- A copy of a plan for these media types; for streams `is_json` says whether events are JSON.
 local function accepting(base, accept, is_json)
   local copy = members.copy(base)
   copy.accept, copy.json, copy.head = accept, is_json, request.head({ Accept = accept }, base.headers)
   return copy
 end
 
---- Reads everything that a call needs: what the operation takes, what it answers, how its request is made.
+--- Reads everything that a call needs: inputs, outputs, the request.
 local function read(shared, item, place, info)
   local build = new_build(shared, place, info)
   build.converter = shared.converter:reporting(build.report)
@@ -170,7 +170,7 @@ local function read(shared, item, place, info)
   end }
 end
 
--- The same of an operation of a document of ours: its schemas as they were, its transport by what is there without.
+-- As `read`, for an operation of a document made by this library: schemas from the extension, transport from the rest.
 local function read_own(shared, item, place, info)
   local x = extension.of(place.node)
   return own.read(place, x, shared.schemas, { method = info.method, path = info.path, plan = function(bare, method)
@@ -179,7 +179,7 @@ local function read_own(shared, item, place, info)
   end })
 end
 
---- The report entry of an error that reading a place raised.
+--- The report entry of an error that was raised while reading a place.
 ---@param raised any
 ---@param place operations.openapi.Place
 ---@return { pointer: string, message: string }
@@ -188,15 +188,15 @@ function operation.flaw(raised, place)
     or { pointer = place.pointer, message = "cannot be read: " .. tostring(raised) }
 end
 
---- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time. Of
---- what was not read yet it tells the names alone.
+--- Calls `read` once, on first use. An error that makes the operation impossible is reported, and raised at every call.
+--- Before that, only names are known.
 local function on_need(shared, item, place, method, path, reader)
   local parts, message
   return function(names)
     if names then
       return place and inputs.names(shared.source, item, place) or {}
     elseif place then
-      local info = operation.describe(method, path, place.node) -- not kept: it would be most of an idle operation
+      local info = operation.describe(method, path, place.node) -- not kept: it would be most of an unused operation
       local ok, result = pcall(reader or read, shared, item, place, info)
       if ok then
         parts = result
@@ -211,7 +211,7 @@ local function on_need(shared, item, place, method, path, reader)
   end
 end
 
---- Gives a definition its schemas and its handler, made on first need. `answer` is "value" or "stream".
+--- Sets the schemas and the handler of a definition, made on first use. `answer` is "value" or "stream".
 local function finish(definition, build, parts, answer, new_handler)
   local handler
   function definition.inputSchema()
@@ -244,7 +244,7 @@ local function finish(definition, build, parts, answer, new_handler)
   return definition
 end
 
--- The definition of an operation that the document itself says all of; none where that is not so.
+-- The definition of an operation from a document of this library; nil for other documents.
 local function build_own(shared, item, place, info)
   local x, issues = extension.of(place.node)
   if not x then
@@ -259,8 +259,8 @@ local function build_own(shared, item, place, info)
     is_stream and stream.handler or download.handler)
 end
 
---- Builds the definitions of one operation. Schemas and requests are made when they are needed.
----@param shared table  what all operations of the document share, see loader.lua
+--- Builds the definitions of one operation. Schemas and requests are made on first use.
+---@param shared table  shared by all operations of the document, see loader.lua
 ---@param item operations.openapi.Place  path item
 ---@param place operations.openapi.Place  the operation
 ---@param info table  from `describe`

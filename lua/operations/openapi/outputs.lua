@@ -1,9 +1,9 @@
---- The output of an operation: the schema of its result, of its errors, and what to ask for with `Accept`.
+--- The output of an operation: the schemas of its result and errors, and the `Accept` header.
 local media = require("operations.openapi.media")
 
 local outputs = {}
 
---- The responses by status code, in order; references followed.
+--- The responses by status code, in order, with references followed.
 local function responses_of(build, operation)
   local all = build.source:child(operation, "responses")
   local list = {}
@@ -41,13 +41,13 @@ local function content_of(build, response)
   return build.source:child(response.place, "content")
 end
 
---- The place of a media type's schema; `itemSchema` (3.2) is that of one item of a stream.
+--- The place of a media type's schema; `itemSchema` (3.2) describes one item of a stream.
 local function schema_place(build, content, name, key)
   local kind = build.source:child(content, name)
   return kind and build.source:member(kind, key)
 end
 
---- Sorts the media types of the successful responses: JSON, streams, the rest.
+--- Sorts the media types of the successful responses: JSON, streams, others.
 local function survey(build, list)
   local found = { json = {}, stream = {}, other = {}, schemas = {} }
   for _, response in ipairs(list) do
@@ -81,13 +81,13 @@ local function unique(build, places)
   return list
 end
 
--- The media type of bodies that are no JSON: the one that the document names, else that of any bytes.
+-- The media type of bodies other than JSON: the document's, else that of any bytes.
 local function body_media(group)
   local name = group[1].name
   return group[2] == nil and not name:find("*", 1, true) and name or "application/octet-stream"
 end
 
---- The schema of a result: of the one JSON response there is, or any of several.
+--- The schema of a result: of the only JSON response, or any of several.
 local function result_schema(build, found)
   local places = unique(build, found.schemas)
   if #places == 1 then
@@ -115,22 +115,22 @@ end
 
 local function is_plain_string(node)
   if type(node) ~= "table" then
-    return true -- nobody said that there is JSON in it
+    return true -- nothing says that it is JSON
   elseif type(node.type) == "table" then
     return #node.type == 1 and node.type[1] == "string"
   end
   return node.type == "string"
 end
 
---- 3.2: an item of an event stream is { data, event, id, retry }; we hand out its data.
+--- 3.2: an item of an event stream is { data, event, id, retry }; its data is passed on.
 local function event_place(build, place)
   local target = build.source:follow(place)
   local properties = target and build.source:child(target, "properties")
   return properties and build.source:child(properties, "data")
 end
 
---- What describes one item of a stream: `itemSchema` (`x-itemSchema` before 3.2), else `schema`. From 3.2 on `schema`
---- is that of all items, as an array; before it is understood as that of one.
+--- The schema of one item of a stream: `itemSchema` (`x-itemSchema` before 3.2), else `schema`. Since 3.2 `schema`
+--- describes the array of all items; before, one item.
 local function item_place(build, entry)
   local item = schema_place(build, entry.content, entry.name, "itemSchema")
     or schema_place(build, entry.content, entry.name, "x-itemSchema")
@@ -142,8 +142,8 @@ local function item_place(build, entry)
   return place, item ~= nil
 end
 
---- The schema of one event, and whether its data is JSON: where a schema describes something other than a string, or
---- says `contentMediaType: application/json`. Without a schema data is a string.
+--- The schema of one event, and whether its data is JSON: if its schema is not a string, or has `contentMediaType:
+--- application/json`. Without a schema data is a string.
 local function event_schema(build, entry)
   local is_events = media.stream_kind(media.essence(entry.name)) == "events"
   local place, is_item = item_place(build, entry)
@@ -161,7 +161,7 @@ local function event_schema(build, entry)
   return build.converter:whole(place, "output"), not is_events or not is_plain_string(target.node)
 end
 
---- The schema of an error's details, `{ statusCode, headers, body }`; made once per schema of a body.
+--- The schema of an error's details, `{ statusCode, headers, body }`; made once per body schema.
 local function details_schema(build, place)
   local target = place and build.source:follow(place)
   local cached = target and build.error_details[target.node]
@@ -191,7 +191,7 @@ local function json_place(build, response)
   return name and media.is_json(media.essence(name)) and schema_place(build, content, name, "schema") or nil
 end
 
--- The codes of a range or of whatever the document does not list.
+-- The codes of a range, or of statuses that the document does not list.
 local function pattern_of(status)
   if status == "DEFAULT" then
     return "^HTTP_[0-9]{3}$"
@@ -227,7 +227,7 @@ local function declared_redirects(list)
   return declared
 end
 
--- By status code: are all its media types JSON? Those that declare none are left out.
+-- By status code: are all its media types JSON? Without those that declare none.
 local function declared_json(build, list)
   local declared = {}
   for _, response in ipairs(list) do
@@ -239,7 +239,7 @@ local function declared_json(build, list)
   return declared
 end
 
---- Is this the name of a stream's type? Documents repeat the few that they use.
+--- Is this the name of a stream's type? Cached: documents repeat a few.
 local function is_stream(build, name)
   local known = build.stream_names
   if known[name] == nil then
@@ -255,7 +255,7 @@ local function content_node(build, operation, response)
   return (place and type(place.node) == "table" and place.node or response).content
 end
 
---- Does any response, whatever its status, hold a stream? Hardly one does, and this is asked of every operation.
+--- Has any response a stream, whatever its status? Fast, as it is called for every operation and rarely true.
 local function may_stream(build, operation)
   local responses = operation.node.responses
   for _, response in pairs(type(responses) == "table" and responses or {}) do
@@ -269,7 +269,7 @@ local function may_stream(build, operation)
   return false
 end
 
---- The kind of answer: a value, a stream of values, or either. Looks at media types only.
+--- The kind of answer: a value, a stream of values, or either. Reads media types only.
 ---@param build table
 ---@param operation operations.openapi.Place
 ---@return boolean has_value

@@ -1,5 +1,5 @@
---- Calls of an operation of a document of ours (openapi/out): its input is the whole input, its failures are the
---- problems' codes, its streams end as the server says.
+--- Calls operations of a document made by this library (openapi/out): the input is sent completely, failures are the
+--- problems' codes, streams end as the server declares.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -13,7 +13,7 @@ local KEY = "Idempotency-Key"
 
 local media_of = own_schemas.media
 
--- Parameters without what is said of their values: these are read by the schemas of the operation.
+-- Parameters without schemas of their values, which the operation's schemas describe.
 local function bare_parameters(list, location)
   local bare = {}
   for _, node in ipairs(list) do
@@ -29,8 +29,8 @@ local function bare_content(media)
   return { [media] = setmetatable({}, core.object_mt) }
 end
 
--- The operation with its transport and without its schemas: as the document shows it, or with a body where a query
--- string might not carry the input.
+-- The operation with its transport and without its schemas: as in the document, or with a body for inputs that a query
+-- string cannot carry.
 local function bare_of(node, x, with_body)
   local parameters = bare_parameters(own_schemas.parameters(node), with_body and "path" or nil)
   if x.idempotencyKey then
@@ -48,7 +48,7 @@ end
 
 local simple = { string = "string", boolean = "boolean", number = "number", integer = "number" }
 
--- Will the server read the text of this value as the same value? Its schema has to say so.
+-- Will the server read the text of this value as the same value, by its schema?
 local function is_textual(value, schema)
   if type(schema) ~= "table" or type(schema.type) ~= "string" then
     return false
@@ -66,7 +66,7 @@ local function is_textual(value, schema)
   return simple[schema.type] == type(value)
 end
 
--- More is sent as a body: servers and proxies limit the length of a URL.
+-- Longer queries are sent as a body: servers and proxies limit the length of URLs.
 local MAX_QUERY = 2048
 
 -- Can the query string carry this input?
@@ -83,7 +83,7 @@ local function fits_query(input, schema)
   return #(json.encode(input) or "") <= MAX_QUERY
 end
 
--- The input as parameters of the path and a body.
+-- The input as path parameters and a body.
 local function with_body(input, in_path)
   if not in_path[1] or core.kind(input) ~= "object" then
     return { body = input }
@@ -102,7 +102,7 @@ local function boolean(value)
   end
 end
 
--- The error object of a problem. What it does not say of trying again is not known.
+-- The error object of a problem; retry fields that it lacks are unknown.
 local function error_of(problem, retry_after)
   local message = type(problem.detail) == "string" and problem.detail or tostring(problem.title or problem.code)
   local err = errors.new(problem.code, message, problem.details)
@@ -110,10 +110,10 @@ local function error_of(problem, retry_after)
   return err
 end
 
--- Refusals of our own credentials are nothing that the operation says.
+-- Refusals of our own credentials are not errors of the operation.
 local ours = { [401] = true, [403] = true, [407] = true }
 
---- The error of the operation that an answer tells of; other failures stay what they are.
+--- The operation's error in an answer; other failures are unchanged.
 ---@param err operations.Error
 ---@param x operations.openapi.Extension
 ---@return operations.Error
@@ -136,7 +136,7 @@ local function ending(envelope)
   return event == "end"
 end
 
--- Strings that are bodies as they are, whatever their media type.
+-- Strings that are bodies themselves, of any media type.
 local function is_bytes(schema)
   return type(schema) == "table" and schema.type == "string" and schema.contentMediaType ~= nil
     and schema.contentEncoding == nil
@@ -155,7 +155,7 @@ local function needed(schema, place, what)
   return schema
 end
 
--- How the operation is called: by its query string, by a body, or by whichever carries the input.
+-- How the operation is called: by query string, by body, or by the one that can carry the input.
 local function plans_of(place, x, input_schema, read)
   local node, plans = place.node, {}
   local method, path = read.method, read.path
@@ -176,7 +176,7 @@ local function plans_of(place, x, input_schema, read)
   return plans
 end
 
--- A body of no bytes is the empty string where bodies are strings.
+-- An empty body is the empty string for operations whose bodies are strings.
 local function mend(envelope, output_schema)
   if envelope and envelope.data == nil and envelope.meta.statusCode ~= 204 and is_bytes(output_schema) then
     envelope.data = ""
@@ -184,7 +184,7 @@ local function mend(envelope, output_schema)
   return envelope
 end
 
--- The handler of an operation, out of those of its plans.
+-- The handler of an operation, from those of its plans.
 local function handler_of(plans, place, x, input_schema, output_schema)
   local in_path = bare_parameters(own_schemas.parameters(place.node), "path")
   return function(make)
@@ -203,7 +203,7 @@ local function handler_of(plans, place, x, input_schema, output_schema)
   end
 end
 
---- The path that a server gives an operation that asks for no other one.
+--- The default path of an operation on a server.
 ---@param x operations.openapi.Extension
 ---@return string
 function own.path(x)
@@ -224,7 +224,7 @@ end
 function own.read(place, x, schemas, read)
   local node = place.node
   if not select(2, own_schemas.parameters(node)) then
-    refuse(place, "its parameters are none")
+    refuse(place, "its parameters are invalid")
   end
   local input = needed(own_schemas.input(schemas, node, x), place, "input")
   local output = needed(own_schemas.output(schemas, node, x), place, "output")

@@ -1,5 +1,5 @@
---- The schemas of an operation of a document of ours (openapi/out), put together again from its parameters, bodies and
---- problems.
+--- Reassembles the schemas of an operation of a document made by this library (openapi/out) from its parameters, bodies
+--- and problems.
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 
@@ -15,10 +15,10 @@ end
 
 local media_of = own_schemas.media
 
---- The parameters of an operation that are its input: a header is of the request itself.
+--- The parameters of an operation that are its input: headers belong to the request.
 ---@param node table  the Operation Object
 ---@return table[]
----@return boolean ok  all of them are Parameter Objects
+---@return boolean ok  true if all are Parameter Objects
 function own_schemas.parameters(node)
   local list = type(node.parameters) == "table" and node.parameters or {}
   for _, parameter in ipairs(list) do
@@ -33,7 +33,7 @@ function own_schemas.parameters(node)
   return kept, true
 end
 
--- An object schema of parameters; nil when one of them refers to something elsewhere.
+-- An object schema of parameters; nil when one refers to something outside.
 local function schema_of_parameters(reader, list, x)
   local properties, names, required = {}, {}, {}
   for _, node in ipairs(list) do
@@ -49,7 +49,7 @@ local function schema_of_parameters(reader, list, x)
   return reader:schema(schema)
 end
 
--- An object schema with the members that the path carries.
+-- Adds the members in the path to an object schema.
 local function with_path(schema, list)
   local names, properties = {}, {}
   for _, node in ipairs(list) do
@@ -67,7 +67,7 @@ local function with_path(schema, list)
   return copy
 end
 
---- The schema of the input; nil when it refers to something that is no component.
+--- The schema of the input; nil when it refers to something other than a component.
 ---@param reader operations.openapi.Verbatim
 ---@param node table
 ---@param x operations.openapi.Extension
@@ -84,7 +84,7 @@ function own_schemas.input(reader, node, x)
   return reader:schema(with_path(type(media) == "table" and media.schema or true, parameters))
 end
 
---- The response of a call that succeeds, and its status: the one with data.
+--- The response of a successful call with data, and its status.
 ---@param node table
 ---@return table? response
 ---@return string status

@@ -1,7 +1,8 @@
---- Pages: an answer that says where it goes on is followed, for callers that iterate (`registry:pages`).
+--- Pages: follows an answer's link to the next one, for callers that iterate (`registry:pages`).
 ---
---- The next page is what `config.next_page` says, else the target of `Link: <...>; rel="next"` (RFC 8288), else a link
---- of the document called "next". At another origin it is fetched without credentials, configured headers and cookies.
+--- The next page is the result of `config.next_page`, else the target of `Link: <...>; rel="next"` (RFC 8288), else a
+--- link of the document called "next". On another origin it is fetched without credentials, configured headers and
+--- cookies.
 local call = require("operations.openapi.call")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -16,7 +17,7 @@ local url = require("operations.base.url")
 
 local pages = {}
 
--- OpenAPI's Link Objects as far as they lead to the next page: a link called "next" to the same operation.
+-- OpenAPI's Link Objects that point to the next page: a link called "next" to the same operation.
 
 ---@class operations.openapi.NextLink
 ---@field parameters table<string, any>  by key of the input: a constant or a runtime expression
@@ -31,7 +32,7 @@ local function leads_here(build, link, operation, id)
   return id ~= nil and link.operationId == id
 end
 
--- "page" or "query.page", as the input calls it.
+-- "page" or "query.page", as in the input.
 local function key_of(parameters, wanted)
   for _, param in ipairs(parameters) do
     if wanted == param.location .. "." .. param.name or wanted == param.name then
@@ -57,7 +58,7 @@ end
 ---@param operation operations.openapi.Place
 ---@param id? string  its operationId
 ---@param parameters operations.openapi.Parameter[]
----@return table<string, operations.openapi.NextLink>? plans  nil when there are none
+---@return table<string, operations.openapi.NextLink>? plans  nil without links
 function pages.read_links(build, operation, id, parameters)
   local responses, plans = build.source:child(operation, "responses"), nil
   for status in pairs(responses and responses.node or {}) do
@@ -107,7 +108,7 @@ local function expression(text, exchange)
   return sources[source] and sources[source](rest, exchange)
 end
 
--- A value that may be an expression, or a text with expressions in braces; nil when one of them gives nothing.
+-- A value that may be an expression, or a text with expressions in braces; nil when one has no value.
 local function evaluate(value, exchange)
   if type(value) ~= "string" then
     return value
@@ -128,8 +129,7 @@ local function plan_of(plans, status)
   return plans[status] or plans[status:sub(1, 1) .. "XX"] or plans.DEFAULT
 end
 
--- The input of the next page; nil when the answer names none. `exchange`: input, parameters, data, headers, status,
--- method, url.
+-- The input of the next page; nil without one. `exchange`: input, parameters, data, headers, status, method, url.
 local function linked(plans, exchange)
   local plan = plan_of(plans, exchange.status)
   if not plan then
@@ -172,7 +172,7 @@ local function next_of(plan, input, envelope, reply)
   })
 end
 
--- The plan for another origin: nothing that is meant for this one.
+-- The plan for another origin: without anything meant for this one.
 local function stranger(plan)
   local copy = members.copy(plan)
   copy.security, copy.parameters, copy.body, copy.sender = {}, {}, nil, nil
@@ -181,18 +181,18 @@ local function stranger(plan)
   return copy
 end
 
--- Where the target leads, and the plan to use there.
+-- The URL of the next page, and its plan.
 local function resolved(plan, target, reply)
   local address = url.resolve(reply.url or plan.base, target)
   local parsed, base = address and url.parse(address), url.parse(plan.base)
   if not parsed or parsed.scheme ~= "https" and parsed.scheme ~= "http" or parsed.userinfo or address:find("[%c ]") then
-    return nil, failure("the next page is at no proper http or https URL")
+    return nil, failure("the next page has no valid http or https URL")
   elseif base.scheme == "https" and parsed.scheme == "http" then
-    return nil, failure("the next page is at an http URL, of an API at https", address)
+    return nil, failure("the next page has an http URL, but the API uses https", address)
   elseif url.origin(parsed) == url.origin(base) then
     return address, plan
   end
-  -- a server may repeat in its links what it was called with
+  -- A server may repeat the credentials of the query in its links.
   return url.without_query(address, plan.bound_query or {}), stranger(plan)
 end
 
@@ -200,7 +200,7 @@ local function label_of(target)
   return type(target) == "table" and (json.encode(target, { sort_keys = true }) or tostring(target)) or target
 end
 
--- Goes on from an answer: the next request as { plan, input, address }, or nil at the end, or nil and an error.
+-- The request of the next page as { plan, input, address }; nil at the end, or nil and an error.
 local function advance(plan, input, envelope, reply, seen)
   local target = next_of(plan, input, envelope, reply)
   if target == nil then
@@ -215,7 +215,7 @@ local function advance(plan, input, envelope, reply, seen)
     target = { plan = usable, input = input, address = address, label = address }
   end
   if seen[target.label] then
-    return nil, failure("the pages go in a circle", target.address)
+    return nil, failure("the pages form a cycle", target.address)
   elseif seen.count >= limits.pages then
     return nil, failure(("there are more than %d pages"):format(limits.pages), target.address)
   end
@@ -223,7 +223,7 @@ local function advance(plan, input, envelope, reply, seen)
   return target
 end
 
--- Emits every page but the last, which is returned as a handler's result is.
+-- Emits every page but the last, which it returns as the handler's result.
 local function run(plan, input, context)
   local seen = { count = 1, [label_of(input)] = true }
   local current = { plan = plan, input = input }
@@ -244,7 +244,7 @@ local function run(plan, input, context)
   end
 end
 
---- The handler of a query or mutation: of one answer, or of its pages where the context can emit.
+--- The handler of a query or mutation: one answer, or its pages if the context can emit.
 ---@param plan operations.openapi.Plan
 ---@return fun(input: table, context: any): operations.Envelope?, operations.Error?
 function pages.handler(plan)

@@ -1,5 +1,5 @@
---- How one parameter goes on the wire: OpenAPI's `style` x `explode` x location (3.0.4, 3.1.1, 3.2.0: "Style
---- Values"). Pure: a value in, text out.
+--- The wire form of one parameter: OpenAPI's `style` x `explode` x location (3.0.4, 3.1.1, 3.2.0: "Style Values").
+--- Pure: a value in, text out.
 local core = require("operations.core")
 local form = require("operations.openapi.form")
 local header_field = require("operations.net.http.header_field")
@@ -32,12 +32,12 @@ local styles = {
   cookie = { form = true, cookie = true },
 }
 
--- 3.2: what is `in: querystring` has a media type and no style; "form" stands in for one.
+-- 3.2: `in: querystring` has a media type and no style; "form" stands in for it.
 local default_styles = { path = "simple", query = "form", querystring = "form", header = "simple", cookie = "form" }
 
---- The style of a location that the document names none for.
+--- The default style of a location.
 ---@param location string
----@return string? style  nil when there is no such location
+---@return string? style  nil for an unknown location
 function parameter.default_style(location)
   return default_styles[location]
 end
@@ -51,13 +51,13 @@ end
 
 local is_scalar = { string = true, number = true, integer = true, boolean = true }
 
---- Checks a header field's value and takes the blanks around it away.
+--- Checks and trims a header field's value.
 ---@param value string
 ---@return string? value
 ---@return string? message
 function parameter.header_value(value)
   if value:find(header_field.control) then
-    return nil, "must not hold control characters (CR, LF, NUL)"
+    return nil, "must not contain control characters (CR, LF, NUL)"
   end
   return header_field.trim(value)
 end
@@ -66,10 +66,10 @@ local finish = {}
 
 finish.header = parameter.header_value
 
---- Style `cookie` (3.2) encodes nothing, so what would end the value is refused.
+--- Style `cookie` (3.2) encodes nothing, so characters that would end the value are refused.
 function finish.cookie(text, param)
   if param.style == "cookie" and text:find("[%z\1-\31\127]") then
-    return nil, "must not hold control characters (CR, LF, NUL)"
+    return nil, "must not contain control characters (CR, LF, NUL)"
   end
   return text
 end
@@ -88,7 +88,7 @@ local function encoding(param)
   return style.encode
 end
 
--- The text of a value by its media type: JSON compact, a form with its names, other types as the string given.
+-- The text of a value by its media type: compact JSON, a form with its names, other types as the given string.
 local function media_text(media, value)
   if media == "application/x-www-form-urlencoded" then
     return form.text(nil, value)
@@ -99,7 +99,7 @@ local function media_text(media, value)
   return style.value_text(value)
 end
 
---- A `content` parameter. In a query string of its own a form is ready as it is.
+--- A `content` parameter. A form as the whole query string is used unchanged.
 local function content_text(param, value, encode)
   local text, message, path = media_text(param.media, value)
   if not text then
@@ -144,7 +144,7 @@ local function serialize(param, value)
   return style.expand(param.expression, param.wire_name, value, param.explode, encode)
 end
 
---- Adds to a parameter what is the same for every value of it.
+--- Completes a parameter with the parts that are the same for all values.
 ---@param param operations.openapi.Parameter
 ---@return operations.openapi.Parameter
 function parameter.complete(param)
@@ -154,17 +154,17 @@ function parameter.complete(param)
   return param
 end
 
---- The text of a parameter: a part of the path, `name=value` pairs of the query or the cookie, or a header's value.
+--- The text of a parameter: a part of the path, `name=value` pairs of the query or cookie, or a header's value.
 ---@param param operations.openapi.Parameter
 ---@param value any
----@return string? text  nil without a message when the parameter is left out: null, an empty array or object
+---@return string? text  nil without a message if the parameter is omitted: null, an empty array or object
 ---@return string? message  why the value cannot be sent
 ---@return string? path  JSON Pointer into the value
 function parameter.text(param, value)
   if value == nil or value == core.null and not param.media then
     return nil
   elseif param.style == "cookie" and forbidden_in_cookie(value) then
-    return nil, "must not hold ';'"
+    return nil, "must not contain ';'"
   end
   local text, message, path = serialize(param, value)
   if text and finish[param.location] then

@@ -1,5 +1,5 @@
---- Makes request messages: an operation's plan and an input in, `{ method, url, headers, body }` out. No I/O, but that
---- files to be sent are opened.
+--- Makes request messages from an operation's plan and an input: `{ method, url, headers, body }`. No I/O, except
+--- opening files to be sent.
 local core = require("operations.core")
 local encoder = require("operations.openapi.encoder")
 local errors = require("operations.base.error")
@@ -19,17 +19,17 @@ local nothing = {}
 ---@field method string
 ---@field base string?
 ---@field segments (string|operations.openapi.Parameter)[][]
----@field path? string  where no parameter is part of it
+---@field path? string  if no parameter is part of it
 ---@field head { headers: table, names: table }  headers of every request; their spelling by lower-case name
----@field options operations.HttpRequest  what else all requests have in common
----@field sender? operations.HttpSender  of the options, once something was sent
----@field query? string  what the path key holds behind "?"
+---@field options operations.HttpRequest  other options of all requests
+---@field sender? operations.HttpSender  for the options, set by the first request
+---@field query? string  the query in the path key
 ---@field parameters operations.openapi.Parameter[]
 ---@field body? operations.openapi.Body
 ---@field input_schema table
 
 ---@class operations.openapi.Request : operations.HttpOwn
----@field headers? table<string, string>  when there are others than the plan's
+---@field headers? table<string, string>  if they differ from the plan's
 
 local function invalid(path, keyword, message)
   local shown = path == "" and message or path .. ": " .. message
@@ -40,8 +40,8 @@ local function pointer(key)
   return "/" .. json_pointer.escape(key)
 end
 
--- Header fields under their own spelling, told apart without regard to case; the last one set counts. Those of the
--- plan are copied when the first other one comes.
+-- Sets a header with its own spelling; names are compared without case, the last one counts. Copies the plan's headers
+-- at the first change.
 local function set_header(parts, name, value)
   if not parts.headers then
     parts.headers, parts.names = members.copy(parts.head.headers), members.copy(parts.head.names)
@@ -53,8 +53,8 @@ local function set_header(parts, name, value)
   names[lower], parts.headers[name] = name, value
 end
 
---- The headers that all requests of an operation have.
----@param ... table<string, string>|nil  of one name the last one counts
+--- The headers of all requests of an operation.
+---@param ... table<string, string>|nil  the last one with a name counts
 ---@return { headers: table, names: table }
 function request.head(...)
   local parts = { head = { headers = {}, names = {} } }
@@ -69,7 +69,7 @@ end
 local function check_names(plan, input)
   for key in pairs(input) do
     if not plan.keys[key] then
-      return invalid(pointer(key), "additionalProperties", "is no parameter of this operation")
+      return invalid(pointer(key), "additionalProperties", "is not a parameter of this operation")
     end
   end
 end
@@ -107,20 +107,20 @@ local function parameter_texts(plan, input, parts)
       return invalid(pointer(param.key), "path", "must not be empty, '.' or '..' in the path")
     end
   end
-  if size > limits.request_head then -- libcurl would fail to send it; the longest is named
+  if size > limits.request_head then -- libcurl could not send it; names the longest one
     return invalid(pointer(longest), "size",
       ("the request's parameters would have %d bytes; at most %d are sent"):format(size, limits.request_head))
   end
 end
 
--- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.
+-- RFC 6265, 5.4: at most one Cookie header; an existing one stays.
 local function add_cookies(parts)
   local head = parts.headers and parts or parts.head
   local given, pairs_of_ours = head.headers[head.names.cookie], table.concat(parts.cookie, "; ")
   set_header(parts, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
 end
 
--- A cookie's value is sent as the server once gave it, where it can be one (RFC 6265, 4.1.1).
+-- A cookie's value is sent as the server set it, if it is a valid one (RFC 6265, 4.1.1).
 local function cookie_text(value)
   return value:find('[%c ",;\\\128-\255]') and style.encode(value) or value
 end
@@ -166,7 +166,7 @@ local function url_of(plan, parts)
   return plan.base .. path .. (query ~= "" and "?" .. query or "")
 end
 
--- The URL of a further page, as the server gave it; credentials of the query are put in again.
+-- The URL of a further page from the server, with the credentials of the query added.
 local function add_query_credentials(address, credentials)
   for _, credential in ipairs(credentials) do
     if credential.location == "query" then
@@ -182,17 +182,17 @@ end
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
 ---@param credentials operations.openapi.Credential[]
----@param address? string  of a further page, instead of the URL that plan and input make
----@param headers? table<string, string>  more of them
+---@param address? string  of a further page, instead of the URL from plan and input
+---@param headers? table<string, string>  additional ones
 ---@return operations.openapi.Request? message
----@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, or is missing, or nobody knows it
+---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, is missing or unknown
 function request.build(plan, input, credentials, address, headers)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
   elseif not plan.base then
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
-  -- what a message is made of: headers and their names where they are not the plan's, the texts of path, query, cookies
+  -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
   local parts = { head = plan.head, query = { plan.query }, path = {}, keys = {} }
   local err = check_names(plan, input) or parameter_texts(plan, input, parts)
   if err then

@@ -1,5 +1,5 @@
---- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O, but the loop
---- of the host may turn while a long body is read.
+--- Converts responses, `{ status, headers, body }`, to an envelope or an error object. No I/O, except that the host's
+--- loop may run while a long body is parsed.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
@@ -10,7 +10,7 @@ local turn = require("operations.task.turn")
 
 local response = {}
 
--- IANA's registry of status codes, those that servers send.
+-- Reason phrases of common status codes, from IANA's registry.
 local reasons = {
   [300] = "Multiple Choices", [301] = "Moved Permanently", [302] = "Found", [303] = "See Other", [304] = "Not Modified",
   [307] = "Temporary Redirect", [308] = "Permanent Redirect",
@@ -38,10 +38,10 @@ local function decode_latin(text)
   end))
 end
 
--- A text of more bytes is read in pieces.
+-- Longer texts are read in pieces.
 local LONG, PIECE = 256 * 1024, 32 * 1024
 
--- As `json.decode`, but lets the host's loop turn now and then where that is possible; a cancelled task stops.
+-- As `json.decode`, but lets the host's loop run occasionally; a cancelled task stops.
 local function decode_json(text, huge)
   local take_turn = #text > LONG and turn.taker()
   if not take_turn then
@@ -60,20 +60,20 @@ local function decode_json(text, huge)
   return decoder:finish()
 end
 
---- How text of this type becomes UTF-8, piece by piece.
+--- A decoder for text of this type to UTF-8, in pieces.
 ---@param content_type string?
----@return (fun(text: string): string)?  nil: it is left as it is
+---@return (fun(text: string): string)?  nil: it stays unchanged
 function response.text_decoder(content_type)
   local is_latin = media.is_text(media.essence(content_type)) and latin[media.charset(content_type) or ""]
   return is_latin and decode_latin or nil
 end
 
---- The value of a body: JSON by its media type, text as UTF-8 where its charset is known, other bytes as they are.
+--- The value of a body: JSON by its media type, text as UTF-8 if its charset is known, otherwise bytes.
 ---@param body string?
 ---@param content_type string?
 ---@return any data  nil for an empty body
----@return string? message  why JSON could not be read
----@return string? warning  it holds numbers that no double holds, and their text is in the value
+---@return string? message  error in the JSON
+---@return string? warning  it has numbers outside double, which are given as text
 function response.decode(body, content_type)
   if body == nil or body == "" then
     return nil
@@ -96,7 +96,7 @@ function response.decode(body, content_type)
   return decode and decode(body) or body
 end
 
--- The response object of a status: its own, that of its range, the default.
+-- The response object of a status: its own, that of its range, or the default.
 local function declares_json(declared, status)
   for _, key in ipairs({ tostring(status), tostring(status):sub(1, 1) .. "XX", "DEFAULT" }) do
     if declared[key] ~= nil then
@@ -105,8 +105,8 @@ local function declares_json(declared, status)
   end
 end
 
--- The same of an answer, which may have no content type: then it is JSON where the document declares nothing else for
--- its status, and it can be read as JSON.
+-- The data of an answer. Without a content type it is JSON if the document declares only JSON for its status, and it is
+-- valid JSON.
 local function data_of(reply, declared)
   local content_type = reply.headers["content-type"]
   if content_type or not (declared and declares_json(declared, reply.status)) then
@@ -140,7 +140,7 @@ local function first_text(body, ...)
   end
 end
 
--- The part of an error's body that says what is wrong; of several errors the first, unless something is said of all.
+-- The part of an error's body that says what is wrong; of several errors the first, unless there is a common text.
 local function innermost(body)
   local list = type(body.errors) == "table" and body.errors or body.detail
   local first = type(list) == "table" and list[1]
@@ -152,7 +152,7 @@ local function innermost(body)
   return type(first) == "table" and first or type(first) == "string" and { message = first } or body
 end
 
--- Where the input is wrong, as FastAPI tells it: ["body", "items", 0].
+-- The place of an error in the input, as FastAPI gives it: ["body", "items", 0].
 local function place_of(inner)
   local names = {}
   for i, name in ipairs(type(inner.loc) == "table" and inner.loc or names) do
@@ -161,7 +161,7 @@ local function place_of(inner)
   return names[1] and "/" .. table.concat(names, "/")
 end
 
---- What an error's body says for people: problem details (RFC 9457), or the fields that APIs use for it.
+--- The readable text of an error's body: problem details (RFC 9457), or the usual fields of APIs.
 local function excerpt(body)
   if type(body) == "string" then
     return body:find("^%s*<") and "" or shorten(body)
@@ -194,7 +194,7 @@ function response.failure(reply, declared)
   return http_failure.judge(err, reply.status, reply.headers)
 end
 
---- The error of a response that cannot be understood although its status says success.
+--- The error for an invalid response with a success status.
 ---@param reply table
 ---@param message string
 ---@return operations.Error
@@ -203,7 +203,7 @@ function response.unreadable(reply, message)
     { kind = "response", statusCode = reply.status, headers = reply.headers, body = reply.body })
 end
 
---- Is this status a result? Redirects are when the document declares them.
+--- Is this status a result? Redirects are if the document declares them.
 ---@param status integer
 ---@param redirects? table<string, boolean>
 ---@return boolean
@@ -223,8 +223,8 @@ end
 --- The outcome of a call.
 ---@param reply { status: integer, headers: table, body: string? }
 ---@param redirects? table<string, boolean>  3xx statuses that the document declares
----@param declared? table<string, boolean>  by status code, range ("2XX") or "DEFAULT": does the document declare JSON
----  and nothing else?
+---@param declared? table<string, boolean>  by status code, range ("2XX") or "DEFAULT": does the document declare only
+---  JSON?
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 ---@return string? warning
@@ -234,7 +234,7 @@ function response.outcome(reply, redirects, declared)
   end
   local data, message, warning = data_of(reply, declared)
   if message then
-    return nil, response.unreadable(reply, "the response is not the JSON it says it is: " .. message)
+    return nil, response.unreadable(reply, "the response is not valid JSON: " .. message)
   end
   local envelope = core.http_envelope(data, response.meta(reply))
   if reply.body and #reply.body > LONG then

@@ -1,5 +1,5 @@
---- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
---- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
+--- The schemas of a document as standalone JSON Schema 2020-12: every `$ref` points into the schema's own `$defs`,
+--- which have only what it uses. Components are converted once, on first use, and shared.
 local core = require("operations.core")
 local discriminator = require("operations.openapi.discriminator")
 local keyword = require("operations.openapi.keyword")
@@ -13,7 +13,7 @@ local schema = {}
 local Converter = {}
 Converter.__index = Converter
 
--- Schemas nested deeper than this, without a `$ref` between, are refused.
+-- Schemas nested deeper than this without a `$ref` are refused.
 local MAX_DEPTH = 500
 
 --- Makes a converter for a document.
@@ -29,11 +29,11 @@ function schema.converter(source, report)
     names = {}, -- pointer -> name in $defs
     next_name = naming.counter(),
     entries = { input = {}, patch = {}, output = {} }, -- by pointer
-    unions = { input = {}, patch = {}, output = {} }, -- of definitions, by names
+    unions = { input = {}, patch = {}, output = {} }, -- unions of definitions, by names
   }, Converter)
 end
 
---- The same converter for one operation, which has a report of its own.
+--- The same converter with another report, for one operation.
 ---@param report fun(pointer: string, message: string)
 ---@return operations.openapi.Converter
 function Converter:reporting(report)
@@ -52,7 +52,7 @@ function Converter:name(pointer)
   return given
 end
 
---- Conversions of keywords' values; other keywords stay as they are.
+--- Conversions of keywords' values; other keywords stay unchanged.
 local change = {}
 
 for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
@@ -62,7 +62,7 @@ for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNam
   end
 end
 
---- Converts each schema of a list or map; the same table comes back when none changed.
+--- Converts each schema of a list or map; returns the same table if none changed.
 local function walk_each(self, schemas, state)
   local copy
   for key, value in pairs(schemas) do
@@ -80,7 +80,7 @@ for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "
   change[key] = walk_each
 end
 
--- References are rewritten, so what they were resolved against goes; `xml` says nothing about JSON.
+-- References are rewritten, so base URIs are removed; `xml` does not concern JSON.
 for _, key in ipairs({ "$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions", "xml",
   "externalDocs" }) do
   change[key] = function() end
@@ -92,11 +92,11 @@ function change.default(_, value, state)
   end
 end
 
---- The `$ref` of a schema, rewritten; nil when it leads nowhere, which is reported and accepts anything.
+--- The rewritten `$ref` of a schema; nil for one without target, which is reported and accepts anything.
 function Converter:reference(ref, state)
   local place, message = self.source:lookup(ref, state.file)
   if place and type(place.node) ~= "table" and type(place.node) ~= "boolean" then
-    place, message = nil, ("$ref %q points at no schema"):format(ref)
+    place, message = nil, ("$ref %q does not point to a schema"):format(ref)
   end
   if not place then
     self.report(state.pointer, message)
@@ -112,7 +112,7 @@ change["$ref"] = function(self, value, state)
   end
 end
 
---- Says what `discriminator.apply` left of it; without a property to look at it says nothing.
+--- Adds the discriminator's meaning; does nothing without a property name.
 function change.discriminator(self, value, state)
   if type(value) == "table" and type(value.propertyName) ~= "string" then
     return nil
@@ -127,7 +127,7 @@ function change.discriminator(self, value, state)
   return copy
 end
 
---- The new value of a keyword. One that holds what it must not is taken out, and reported.
+--- The new value of a keyword. An invalid one is removed and reported.
 function Converter:member(key, value, state)
   local expected = keyword.expected(key, value)
   if expected then
@@ -139,7 +139,7 @@ function Converter:member(key, value, state)
   return value
 end
 
---- Takes out a default that does not fit its own schema, and reports it.
+--- Removes a default that does not fit its own schema, and reports it.
 function Converter:with_default(node, state)
   local message = node.default ~= nil and keyword.default_misfit(node, state.way)
   if not message then
@@ -151,7 +151,7 @@ function Converter:with_default(node, state)
   return copy
 end
 
---- Converts a schema object; the same table comes back when nothing changed, which is what most do.
+--- Converts a schema object; returns the same table if nothing changed, which is the usual case.
 function Converter:members(original, state)
   local node = discriminator.apply(self.source, original, state.file)
   local copy = node ~= original and node or nil
@@ -201,7 +201,7 @@ function Converter:walk(node, state)
   return new
 end
 
---- The converted schema of a place that others refer to, with the places it refers to itself.
+--- The converted schema of a place that others refer to, and the places that it refers to.
 ---@param place operations.openapi.Place
 ---@param way operations.openapi.Direction
 ---@return { schema: table|boolean, used: table<string, operations.openapi.Place> }
@@ -216,7 +216,7 @@ function Converter:entry(place, way)
   return entry
 end
 
---- Converts one schema. Collects in `used` the places it refers to.
+--- Converts one schema. Adds the places that it refers to to `used`.
 ---@param place operations.openapi.Place
 ---@param way operations.openapi.Direction
 ---@param used table<string, operations.openapi.Place>
@@ -225,7 +225,7 @@ function Converter:convert(place, way, used)
   return self:walk(place.node, { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
 end
 
---- Converts a schema into one that stands alone. One that is only a reference becomes what it refers to.
+--- Converts a schema to a standalone one. A mere reference becomes its target.
 ---@param place operations.openapi.Place
 ---@param way operations.openapi.Direction
 ---@return table|boolean
@@ -242,8 +242,8 @@ function Converter:whole(place, way)
   return self:complete(self:convert(place, way, used), used, way)
 end
 
--- What converted schemas need in their `$defs`. Schemas that refer to each other in circles need the same: they share
--- one table, or a document of a thousand of them would have a million entries.
+-- The `$defs` of converted schemas. Schemas that refer to each other in cycles share one table, or a document of a
+-- thousand of them would have a million entries.
 
 local function merge(into, from)
   for name, definition in pairs(from) do
@@ -251,7 +251,7 @@ local function merge(into, from)
   end
 end
 
---- The schemas that the one at a place refers to, and itself, by name.
+--- The schemas that a place needs, including itself, by name.
 local function closure(converter, place, way)
   local start, own = converter:entry(place, way), converter:name(place.pointer)
   local found, stack = {}, { place }
@@ -259,7 +259,7 @@ local function closure(converter, place, way)
     local current = table.remove(stack)
     local key, entry = converter:name(current.pointer), converter:entry(current, way)
     if entry.closure and entry.closure[own] ~= nil then
-      start.closure = entry.closure -- each needs the other, so both need the same
+      start.closure = entry.closure -- in a cycle: both need the same
     elseif entry.closure then
       merge(found, entry.closure)
     elseif found[key] == nil then
@@ -294,7 +294,7 @@ local function union(converter, used, way, names)
   return all
 end
 
--- The definitions of everything in `used`; nil when that is empty. They must not be changed: others share them.
+-- The definitions of everything in `used`; nil if that is empty. They are shared and must not be changed.
 local function definitions_of(converter, used, way)
   local names = {}
   for pointer in pairs(used) do

@@ -1,5 +1,5 @@
---- Which credentials go with a request: the operation's security requirement picks among those that are configured.
---- Requirements are alternatives; within one, all schemes count.
+--- Selects the credentials of a request: by the operation's security requirement, from the configured ones.
+--- Requirements are alternatives; within one, all schemes are needed.
 local json_pointer = require("operations.base.json_pointer")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
@@ -7,7 +7,7 @@ local token = require("operations.oauth.token")
 
 local security = {}
 
---- How a scheme's credential is made; nil when the adapter does not know the scheme.
+--- How a scheme's credential is made; nil for unsupported schemes.
 local function kind_of(scheme)
   if type(scheme) ~= "table" then
     return nil
@@ -23,12 +23,12 @@ local function kind_of(scheme)
   return scheme.type == "mutualTLS" and "mutualTLS" or nil
 end
 
--- Kinds of the form that needs no names of schemes, and the kinds of schemes that they are for.
+-- Kinds of the simple form, and the schemes that they apply to.
 local simple_kinds = {
   bearer = "bearer", basic = "basic", apiKey = "apiKey", oauth2 = "bearer", mutualTLS = "mutualTLS",
 }
 
--- The kind of credential of a scheme, in two or three words.
+-- The kind of a scheme's credential in two or three words.
 local function words_of(scheme)
   if type(scheme) ~= "table" then
     return "unknown scheme"
@@ -41,10 +41,10 @@ local function words_of(scheme)
   return names[scheme.type] or tostring(scheme.type)
 end
 
---- Security requirements in words, for people: one of them has to be met.
+--- Security requirements as text: one of them must be met.
 ---@param requirements any
 ---@param schemes table<string, table>
----@return string[]?  nil where there are none
+---@return string[]?  nil without requirements
 function security.names(requirements, schemes)
   local list = {}
   for _, requirement in ipairs(type(requirements) == "table" and requirements or {}) do
@@ -62,14 +62,14 @@ function security.names(requirements, schemes)
   return #list > 0 and list or nil
 end
 
---- Is this the form `{ type = "bearer", token = ... }`, which needs no names of schemes?
+--- Is this the simple form `{ type = "bearer", token = ... }`?
 ---@param auth any
 ---@return boolean
 function security.is_simple(auth)
   return type(auth) == "table" and simple_kinds[auth.type] ~= nil
 end
 
---- The credential configured for a scheme; in the simple form, when the kinds agree.
+--- The credential configured for a scheme; in the simple form, if the kinds agree.
 local function configured(auth, name, scheme)
   if not security.is_simple(auth) then
     return auth[name]
@@ -77,7 +77,7 @@ local function configured(auth, name, scheme)
   return simple_kinds[auth.type] == kind_of(scheme) and auth or nil
 end
 
--- Where a flow's tokens come from. For a refresh token any flow's will do.
+-- The token endpoint of a flow. For a refresh token any flow's is valid.
 local function endpoint_of(scheme, value)
   local flows = type(scheme.flows) == "table" and scheme.flows or {}
   if not value.refresh_token then
@@ -97,8 +97,8 @@ local token_fields = {
   "client_id", "client_secret", "client_auth", "refresh_token", "scope", "resource", "params", "on_token",
 }
 
--- Without a scope of its own a token has those that the operation requires. A refresh token is asked for what it
--- stands for: a server may take it but once, so that there must not be two of them.
+-- A token without scopes of its own gets those that the operation requires. A refresh token keeps its own: a server may
+-- accept it only once, so there must be only one token.
 local function token_options(value, scheme, scopes, options)
   local chosen = { http = options.http, ca_file = options.ca_file, proxy = options.proxy }
   for _, field in ipairs(token_fields) do
@@ -117,7 +117,7 @@ end
 -- By the table in config.auth, then by endpoint and scope: operations share tokens.
 local sources = setmetatable({}, { __mode = "k" })
 
--- The source of an OAuth token, or why there is none.
+-- The source of an OAuth token, or the reason why there is none.
 local function source_of(value, scheme, scopes, options)
   local chosen = token_options(value, scheme, scopes, options)
   if chosen.token_endpoint == nil then
@@ -145,7 +145,7 @@ local function new_step(name, kind, scheme, value, scopes, options)
   return step
 end
 
---- One requirement as steps, or nil when something for it is not configured.
+--- One requirement as steps, or nil when a credential for it is not configured.
 local function steps_of(requirement, schemes, options)
   local steps = {}
   for _, name in ipairs(members.names(requirement)) do
@@ -159,13 +159,13 @@ local function steps_of(requirement, schemes, options)
   return steps
 end
 
---- The steps of the simple form where the document's requirements do not name its kind.
+--- The steps of the simple form when the document's requirements do not name its kind.
 local function simple_steps(auth, options)
   local scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
   return { new_step(auth.type, simple_kinds[auth.type], scheme, auth, nil, options) }
 end
 
---- Decides which credentials an operation's requests carry.
+--- Selects the credentials of an operation's requests.
 ---@param requirements any  the operation's `security`, else the document's
 ---@param schemes table<string, table>  `components.securitySchemes`, references followed
 ---@param options { auth: table?, http: table?, ca_file: string?, proxy: string|false?, location: string? }
@@ -188,7 +188,7 @@ function security.plan(requirements, schemes, options)
   return security.is_simple(auth) and not is_public and simple_steps(auth, options) or {}
 end
 
---- What of config.auth has no effect.
+--- The parts of config.auth that have no effect.
 ---@param schemes table<string, table>
 ---@param auth? table
 ---@return { pointer: string, message: string }[]
@@ -197,7 +197,7 @@ function security.problems(schemes, auth)
   for _, name in ipairs(members.names(auth and not security.is_simple(auth) and auth or {})) do
     local scheme = schemes[name]
     if not scheme then
-      list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not here"):format(name) }
+      list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not in the document"):format(name) }
     elseif not kind_of(scheme) then
       list[#list + 1] = { pointer = "/" .. json_pointer.escape(name),
         message = ("credentials of type %s are not supported; none is sent"):format(

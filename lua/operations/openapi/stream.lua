@@ -1,5 +1,4 @@
---- Handlers of streams: opens the connection, has its body read, opens it again (WHATWG HTML, 9.2.3) where that was
---- asked for.
+--- Handlers of streams: opens the connection, reads its body, and opens it again (WHATWG HTML, 9.2.3) if requested.
 local backoff = require("operations.base.backoff")
 local call = require("operations.openapi.call")
 local core = require("operations.core")
@@ -16,20 +15,20 @@ local task = require("operations.task")
 local stream = {}
 
 ---@class operations.openapi.Connection
----@field source? operations.HttpStream  while it is open
+---@field source? operations.HttpStream  if it is open
 ---@field reply { status: integer, headers: table }
 ---@field plan operations.openapi.Plan
 ---@field context operations.Context
 ---@field id? string  the last event id, committed
----@field wait? integer  ms until a reconnection, as the server wants it
----@field told? boolean  something came
----@field over? boolean  the event that ends the stream came
----@field failure? operations.Error  that it told of
+---@field wait? integer  ms until a reconnection, set by the server
+---@field told? boolean  an event came
+---@field over? boolean  the stream's last event came
+---@field failure? operations.Error  in the stream's last event
 
--- As much of a body as comes: what it is about was said by the head.
+-- Reads the rest of an unexpected body, for messages.
 local function rest(connection)
   local pieces, size, source = {}, 0, connection.source
-  if source.linger then -- no stream: it is over in time, or never
+  if source.linger then -- not a stream: it ends soon or is dropped
     source:linger(connection.plan.timeout or limits.idle_timeout)
   end
   while size <= limits.body do
@@ -43,7 +42,7 @@ local function rest(connection)
   return table.concat(pieces):sub(1, limits.body)
 end
 
---- Answers that are not streams: an error status, or another kind of body.
+--- Handles answers other than streams: an error status, or another kind of body.
 local function refuse(connection)
   local reply = connection.reply
   local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }
@@ -54,7 +53,7 @@ local function refuse(connection)
   return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
 end
 
--- Takes the event that ends a stream out of the queue, where the plan knows it.
+-- Removes the stream's last event from the queue, if the plan defines one.
 local function take_ending(connection, queue)
   local last = 1
   while queue[last + 1] do
@@ -66,7 +65,7 @@ local function take_ending(connection, queue)
   end
 end
 
--- Tells what waits in the queue.
+-- Emits the queued events.
 local function emit(connection, queue)
   if connection.plan.ending then
     take_ending(connection, queue)
@@ -77,21 +76,20 @@ local function emit(connection, queue)
   end
 end
 
--- The failure of a stream that ends without the event that ends it.
+-- The failure of a stream that ends without its last event.
 local function broken_off(connection)
   if connection.plan.ending and not connection.over then
-    local err = errors.new("TRANSPORT_LOST", "the stream broke off")
+    local err = errors.new("TRANSPORT_LOST", "the stream ended unexpectedly")
     err.retryable, err.mayHaveRun = true, true
     return err
   end
 end
 
---- Reads a body to its end: pieces in, envelopes out, each as soon as its bytes are there. What should be JSON and is
---- not (some APIs end with "[DONE]") stays a string, so that nothing is lost; the pipeline warns that it does not fit
---- the schema.
+--- Reads a body to its end: pieces in, envelopes out as soon as their bytes have come. Invalid JSON (some APIs end with
+--- "[DONE]") stays a string, so that nothing is lost; the pipeline warns that it does not fit the schema.
 ---@param connection operations.openapi.Connection
 ---@param kind "events"|"lines"|"sequence"  server-sent events; NDJSON, JSON lines; JSON text sequences (RFC 7464)
----@return boolean finished  the stream said that it is over
+---@return boolean finished  the stream declared its end
 ---@return operations.Error? err
 local function read_body(connection, kind)
   local plan = connection.plan
@@ -122,7 +120,7 @@ end
 
 --- Reads one connection to its end.
 ---@param connection operations.openapi.Connection
----@return boolean finished  there is nothing more to come, ever
+---@return boolean finished  the stream has ended for good
 ---@return operations.Error? err
 local function run(connection)
   local reply = connection.reply
@@ -136,7 +134,7 @@ local function run(connection)
   return read_body(connection, kind)
 end
 
--- One connection from its opening to its end; `fatal` when the message could not even be made.
+-- One connection from opening to end; `fatal` if the message could not be made.
 local function connect(plan, input, context, connection)
   local id = connection.id
   local headers = id and id ~= "" and { ["Last-Event-ID"] = id } or nil
@@ -152,15 +150,16 @@ local function connect(plan, input, context, connection)
 end
 
 ---@class operations.openapi.Reconnect
----@field attempts? integer  connections in a row that bring no event, default 10
----@field delay? number  ms before the first one when the server names no time, default 1000; doubles each time
----@field max_delay? number  ms, default 30000; a server that asks for more gets up to five minutes
----@field jitter? number  how much longer chance may make a delay: 0.25 is up to a quarter
+---@field attempts? integer  consecutive connections without an event, default 10
+---@field delay? number  ms before the first reconnection unless the server names a time, default 1000; doubles each
+---  time
+---@field max_delay? number  ms, default 30000; up to five minutes if the server asks for more
+---@field jitter? number  random share added to a delay, default 0.25
 
 local defaults = { attempts = limits.reconnects, delay = 1000, max_delay = 30000, jitter = 0.25 }
 
 
---- Fills a policy in; the problem when it is none.
+--- Completes a policy; or returns the problem.
 ---@param given boolean|operations.openapi.Reconnect|nil
 ---@return operations.openapi.Reconnect?
 ---@return string? problem
@@ -180,20 +179,20 @@ function stream.reconnect_policy(given)
   return policy
 end
 
--- Is the failure one that time may heal? No failure is the end of the body.
+-- Is the failure temporary? No failure means the end of the body.
 local function may_heal(err)
-  return not err or err.retryable or err.code == "HTTP_500" -- to open a stream again does no harm
+  return not err or err.retryable or err.code == "HTTP_500" -- opening a stream again does no harm
 end
 
--- What the server asks for: in its stream, or with the status that refuses us.
+-- The wait that the server asks for: in its stream, or with the status of its refusal.
 local function asked_for(connection, err)
   return math.min(math.max(connection.wait or 0, err and err.retryAfter or 0), limits.reconnect_wait)
 end
 
---- How many ms to wait for the next connection, or nil when there shall be none.
+--- ms to wait for the next connection, or nil for no more.
 ---@param policy operations.openapi.Reconnect
 ---@param connection operations.openapi.Connection
----@param failures integer  connections in a row that brought no event
+---@param failures integer  consecutive connections without an event
 ---@param err operations.Error?  nil: the body ended
 ---@return number? ms
 function stream.delay(policy, connection, failures, err)
@@ -204,7 +203,7 @@ function stream.delay(policy, connection, failures, err)
   return backoff.spread(math.max(delay, asked_for(connection, err)), policy.jitter)
 end
 
--- Opens the stream until it is over; nil, or what ended it.
+-- Opens the stream again until it has ended; returns the error that ended it, if any.
 local function keep_open(plan, input, context, connection)
   local failures = 0
   while true do
@@ -222,11 +221,11 @@ local function keep_open(plan, input, context, connection)
   end
 end
 
--- Settings of all requests of streams, unlike others.
+-- Settings of a stream's requests that differ from other requests.
 local function prepare(plan)
   call.open_ended(plan)
   if plan.reconnect then
-    plan.options.retry = nil -- one way to try again is enough
+    plan.options.retry = nil -- reconnecting replaces it
   end
   plan.head = request.head({ ["Cache-Control"] = "no-store" }, plan.head.headers)
 end

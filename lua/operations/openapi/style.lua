@@ -6,8 +6,8 @@ local url = require("operations.base.url")
 
 local style = {}
 
--- RFC 6570, appendix A. `join` stands between the items of a value that is not exploded, `plain` does so where nothing
--- is percent-encoded.
+-- RFC 6570, appendix A. `join` separates the items of a value that is not exploded, `plain` does where nothing is
+-- percent-encoded.
 style.expressions = {
   simple = { first = "", separator = ",", join = "," },
   label = { first = ".", separator = ".", join = "," },
@@ -20,7 +20,7 @@ style.expressions = {
 
 style.encode = url.encode
 
---- The encoding that leaves everything as it is.
+--- The encoding that changes nothing.
 ---@param text string
 ---@return string
 function style.plain(text)

@@ -21,9 +21,9 @@ describe("the URL of a request", function()
   end)
 
   for text, problem in pairs({
-    [""] = "none of http", ["http:/"] = "none of http", ["ftp://a/"] = "none of http", ["httpx://a/"] = "none of http",
-    ["//a/"] = "none of http", ["http://"] = "no proper host", ["http:///"] = "no proper host",
-    ["http://a%2f/"] = "no proper host", ["http://u@a/"] = "a user name", ["http://a b/"] = "a blank",
+    [""] = "not an http", ["http:/"] = "not an http", ["ftp://a/"] = "not an http", ["httpx://a/"] = "not an http",
+    ["//a/"] = "not an http", ["http://"] = "no valid host", ["http:///"] = "no valid host",
+    ["http://a%2f/"] = "no valid host", ["http://u@a/"] = "a user name", ["http://a b/"] = "a blank",
     ["http://a/ "] = "a blank", ["http://a/\t"] = "a control", ["http://a/\127"] = "a control",
     ["http://a/\0"] = "a control", ["http://a\0/"] = "a control", ["http://a/#\n"] = "a control",
   }) do

@@ -73,7 +73,7 @@ describe("a sender of requests", function()
 
   it("says what is wrong with what a request has of its own", function()
     local sender = new_sender("/echo")
-    for says, own in pairs({ ["none of http"] = { url = "ftp://x/" }, ["no token"] = { headers = { ["a b"] = "" } },
+    for says, own in pairs({ ["not an http"] = { url = "ftp://x/" }, ["not a token"] = { headers = { ["a b"] = "" } },
       blank = { url = server.url .. "/a b" } }) do
       local stream, err = sender:send(own)
       assert.is_nil(stream)
@@ -147,7 +147,7 @@ describe("a sender of requests", function()
       { options = { url = "nowhere" }, says = "nowhere" },
       { options = { url = server.url, headers = { ["a b"] = "c" } }, says = "a b" },
       { options = { url = server.url, headers = { a = "b\r\nc" } }, says = "header" },
-      { options = { url = server.url, method = "NO TOKEN" }, says = "no token" },
+      { options = { url = server.url, method = "NO TOKEN" }, says = "not a token" },
     }) do
       local sender = senders.new(wrong.options, true)
       for _ = 1, 2 do

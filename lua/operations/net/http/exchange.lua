@@ -1,4 +1,4 @@
---- One exchange of request and answer, without redirects and retries: suspends the running task until something comes.
+--- One exchange of request and answer, without redirects and retries: suspends the running task until an answer comes.
 local core = require("operations.core")
 local http_failure = require("operations.net.http.failure")
 local http_stream = require("operations.net.http.stream")
@@ -7,7 +7,7 @@ local task_wait = require("operations.task.wait")
 
 local exchange = {}
 
-local MAX_IDLE = 64 -- waits that are kept for later
+local MAX_IDLE = 64 -- finished waits that are kept for reuse
 
 local failure = http_failure.new
 
@@ -31,7 +31,7 @@ local function begin(request)
   return self
 end
 
--- Sends a request whose body comes piece by piece, until the head of its answer is there, or all of it.
+-- Sends a request whose body comes in pieces, until the head of its answer, or the whole answer, has come.
 local function send_pieces(request, whole)
   local self, err = begin(request)
   while self and not self._ended and (whole or not self.status) do
@@ -46,10 +46,10 @@ local function send_pieces(request, whole)
   return self
 end
 
--- Waits of requests that are over, with all that they need, for the next.
+-- Waits of finished requests, kept with their fields for reuse.
 local idle, idle_count = {}, 0
 
--- Starts the request of a wait; the reactor watches over the time that is left.
+-- Starts the request of a wait; the reactor limits the time left.
 local function begin_wait(wait, left)
   local request = wait.request
   request.handle, request.deadline = wait.handle, left
@@ -70,7 +70,7 @@ local function new_wait()
   wait.start, wait.cancel = begin_wait, cancel
   wait.on_event = function(kind, a, b, c, d)
     if wait.stream then
-      return http_stream.on_event(wait.stream, kind, a, b, c) -- of a stream that was handed out, or soon will be
+      return http_stream.on_event(wait.stream, kind, a, b, c) -- of a stream that was returned, or will be
     elseif kind == "head" then
       local stream = http_stream.new(wait.request)
       stream.status, stream.headers, stream._handle, wait.stream = a, core.http_fields(b), wait.handle, stream
@@ -92,7 +92,7 @@ local function give_back(wait)
   end
 end
 
--- Waits until something comes of a request: the wait, or nil and the error.
+-- Waits for the first event of a request; returns the wait, or nil and the error.
 local function send(request)
   local wait = idle[idle_count]
   if wait then
@@ -110,7 +110,7 @@ local function send(request)
   return wait
 end
 
---- Sends a request and waits for its whole answer.
+--- Sends a request and waits for the whole answer.
 ---@param request table
 ---@return operations.HttpResponse?
 ---@return operations.Error? err

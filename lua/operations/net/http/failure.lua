@@ -1,13 +1,12 @@
---- Failures of HTTP exchanges as error objects, and what is known about trying again: `retryable`, `mayHaveRun` and
---- `retryAfter` of each are decided here.
+--- Failures of HTTP exchanges as error objects. Decides about retries: `retryable`, `mayHaveRun` and `retryAfter`.
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local url = require("operations.base.url")
 
 local http_failure = {}
 
--- `retryable` and `mayHaveRun` by kind of failure. Until there is a connection, nothing was sent; the phase "deadline"
--- is the caller's own time, of which there is none left.
+-- `retryable` and `mayHaveRun` by kind of failure. Without a connection nothing was sent; in phase "deadline" the
+-- caller has no time left.
 local kinds = {
   dns = { true, false }, connect = { true, false }, request = { false, false }, tls = { false, nil },
   ["timeout connect"] = { true, false }, ["timeout deadline"] = { nil, true }, timeout = { true, true },
@@ -15,7 +14,7 @@ local kinds = {
   protocol = { false, true }, redirect = { false, true }, body = { false, true }, aborted = { nil, true },
 }
 
--- The same by status (RFC 9110, 15; RFC 6585; RFC 8470). What a server refuses before it looks at the request did not
+-- The same by status (RFC 9110, 15; RFC 6585; RFC 8470). A request that a server refuses before it processes it did not
 -- run.
 local passing, refused, unclear = { true, true }, { false, false }, { nil, true }
 local statuses = {
@@ -27,7 +26,7 @@ local statuses = {
 }
 local classes = { [3] = { false, true }, [4] = { false, true }, [5] = unclear }
 
---- Says what an error status tells about trying again.
+--- Sets what an error status says about retries.
 ---@generic T
 ---@param err T  the error object, or any table
 ---@param status integer
@@ -50,7 +49,7 @@ end
 function http_failure.new(request, kind, text, phase)
   local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
   local shown = url.redact(request.url)
-  text = text:gsub("(%a[%w+.-]*://)[^%s/]*@", "%1") -- a proxy's password, in libcurl's words
+  text = text:gsub("(%a[%w+.-]*://)[^%s/]*@", "%1") -- a proxy's password in libcurl's message
   local err = errors.new(code, ("%s %s: %s"):format(request.method, shown, text),
     { kind = kind, phase = phase, method = request.method, url = shown })
   local known = phase and kinds[kind .. " " .. phase] or kinds[kind]
@@ -60,7 +59,7 @@ function http_failure.new(request, kind, text, phase)
   return err
 end
 
---- What interrupted a wait, as the request's failure; an error that is not ours stays itself.
+--- The failure for an error that interrupted a wait; foreign errors are returned unchanged.
 ---@param request table
 ---@param raised any
 ---@return operations.Error
@@ -75,7 +74,7 @@ function http_failure.interrupted(request, raised)
   return raised
 end
 
---- Was the request lost with a connection that served others too, and nothing of an answer handed out?
+--- Was the request lost with a connection shared by others, before any of its answer was returned?
 ---@param err operations.Error
 ---@return boolean
 function http_failure.is_stale(err)

@@ -1,17 +1,16 @@
---- Header fields: patterns of their parts (RFC 9110, 5.5 and 5.6), and values that no pattern can read: quoted strings,
---- dates, links.
+--- Header fields: patterns of their parts (RFC 9110, 5.5 and 5.6), and parsers for quoted strings, dates and links.
 local core = require("operations.core")
 
 local header_field = {}
 
--- The characters of a token: what names of fields, methods and parameters are made of.
+-- The characters of a token: names of fields, methods and parameters.
 local TOKEN = "[%w!#$%%&'*+.^_`|~-]+"
 
 header_field.token = TOKEN
 
 local WHOLE = "^" .. TOKEN .. "$"
 
---- A control character that no value may hold: any but tab.
+--- A control character that a value must not contain: any but tab.
 header_field.control = "[^%C\t]"
 
 --- Is it a token?
@@ -21,19 +20,19 @@ function header_field.is_token(value)
   return type(value) == "string" and value:find(WHOLE) ~= nil
 end
 
---- The text without the blanks around it.
+--- Trims blanks at both ends.
 ---@param text string
 ---@return string
 function header_field.trim(text)
   local from = text:find("[^ \t]")
-  return from and text:match(".*[^ \t]", from) or "" -- in linear time, wherever the blanks are
+  return from and text:match(".*[^ \t]", from) or "" -- linear time, wherever the blanks are
 end
 
 --- Reads a quoted string.
 ---@param text string
----@param from integer  of its opening quote
----@return string? value  nil when it does not end
----@return integer? after  where the text goes on
+---@param from integer  position of its opening quote
+---@return string? value  nil when it is not closed
+---@return integer? after  position after it
 function header_field.quoted(text, from)
   local position, pieces = from + 1, {}
   while true do
@@ -54,7 +53,7 @@ local months = {
   jan = 1, feb = 2, mar = 3, apr = 4, may = 5, jun = 6, jul = 7, aug = 8, sep = 9, oct = 10, nov = 11, dec = 12,
 }
 
--- Days from 1970-01-01 in the Gregorian calendar, March first, so that leap days come last.
+-- Days from 1970-01-01 in the Gregorian calendar; years begin in March, so that leap days come last.
 local function days(year, month, day)
   if month <= 2 then
     year, month = year - 1, month + 12
@@ -63,7 +62,7 @@ local function days(year, month, day)
   return 365 * year + leaps + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- RFC 9110: two digits that seem more than 50 years ahead mean the century before.
+-- RFC 9110: a two-digit year more than 50 years ahead belongs to the previous century.
 local function full_year(text)
   local year = tonumber(text)
   if #text > 2 then
@@ -75,7 +74,7 @@ end
 --- Reads a date (5.6.7) in any of its three forms:
 --- "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT" or "Sun Nov  6 08:49:37 1994".
 ---@param text string
----@return integer?  ms since the epoch; nil when it is no date
+---@return integer?  ms since the epoch; nil when it is not a date
 function header_field.date(text)
   local day, name, year, h, m, s = text:match("^%a+, *(%d%d?)[ -](%a%a%a)[ -](%d%d+) (%d%d):(%d%d):(%d%d) GMT$")
   if not day then
@@ -92,7 +91,7 @@ function header_field.date(text)
   return (((days(full_year(year), month, day) * 24 + h) * 60 + m) * 60 + s) * 1000
 end
 
---- How long a server asks to wait (RFC 9110, 10.2.3): seconds, or a date.
+--- The wait that a server asks for (RFC 9110, 10.2.3): seconds, or a date.
 ---@param headers table
 ---@return number? ms
 function header_field.retry_after(headers)
@@ -109,9 +108,9 @@ end
 ---@class operations.Link  of a field `Link` (RFC 8288)
 ---@field target string  as written: a URI reference
 ---@field relations table<string, true>  in lower case
----@field parameters table<string, string>  by name in lower case; of one that is there twice the first
+---@field parameters table<string, string>  by name in lower case; the first of duplicates
 
--- One parameter behind its semicolon: name, value and where the text goes on.
+-- One parameter after its semicolon: name, value and the position after it.
 local function parameter(text, from)
   local name, after = text:match("^[ \t]*(" .. header_field.token .. ")[ \t]*()", from)
   if not name then
@@ -153,7 +152,7 @@ local function relations_of(parameters)
   return relations
 end
 
---- Reads the value of `Link`, of one field or of several joined by commas. What cannot be read ends the list.
+--- Reads the value of `Link`, from one field or several joined by commas. An invalid part ends the list.
 ---@param text string
 ---@return operations.Link[]
 function header_field.links(text)
@@ -174,7 +173,7 @@ function header_field.links(text)
   end
 end
 
---- The target of a relation, of what the answer itself is: links that are anchored elsewhere are others' business.
+--- The target of a relation of the answer itself; links with another anchor are ignored.
 ---@param text string
 ---@param relation string
 ---@return string?

@@ -1,5 +1,5 @@
---- An HTTP client in direct style: a call suspends the running task until the answer is there. libcurl does the work
---- in the reactor; what it must never see (broken headers, other schemes) is refused here.
+--- An HTTP client in direct style: a call suspends the running task until the answer has come. libcurl does the work in
+--- the reactor; invalid headers and other schemes are refused here before it sees them.
 local header_field = require("operations.net.http.header_field")
 local jar = require("operations.net.http.jar")
 local limits = require("operations.base.limits")
@@ -12,46 +12,49 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---@field url string  http or https
 ---@field method? string  "GET" when absent
 ---@field headers? table<string, string|number|string[]>
----@field body? string|fun(): string?|{ read: function }  a function is called, a reader read, whenever the connection
----  takes more, until nil; such a body cannot be sent a second time
----@field body_size? integer  bytes that a function or reader will give; without it they go in chunks
----@field timeout? number  ms for everything, redirects and retries included; 0 or absent: none
+---@field body? string|fun(): string?|{ read: function }  a function is called, or a reader read, whenever the
+---  connection accepts more, until nil; such a body cannot be sent twice
+---@field body_size? integer  bytes that a function or reader gives; without it the body is sent in chunks
+---@field timeout? number  ms in total, including redirects and retries; 0 or absent: none
 ---@field connect_timeout? number  ms
----@field first_byte_timeout? number  ms until the headers are there, from when the body is on its way
----@field idle_timeout? number  ms between two pieces of the answer's body, while somebody reads; 0: any; of a stream:
----  any when absent
----@field max_body? integer  bytes, after decompression; of a stream: no limit when absent
+---@field first_byte_timeout? number  ms until the headers have come, after the body is sent
+---@field idle_timeout? number  ms between two pieces of the answer's body, while it is read; 0: no limit; default for a
+---  stream: no limit
+---@field max_body? integer  bytes, after decompression; default for a stream: no limit
 ---@field max_headers? integer  bytes
----@field redirects? integer  how many to follow; 0: none
----@field redirect_all? boolean  follow for other methods than GET and HEAD: 301 and 302 make a POST a GET, 303 makes
----  all one, 307 and 308 send method and body again
----@field credentials? string[]  headers that, like Authorization and Cookie, stay at the origin they were meant for
----@field query_credentials? string[]  parameters of the query that do so too, when a server redirects with them
----@field idempotent? boolean  may be sent twice, whatever its method: over another connection when one that served
----  others is lost; by `retry`
----@field retry? boolean|operations.RetryPolicy  try again what failed with an error that is
----  `retryable`, if it is idempotent or `mayHaveRun` is false; off when absent
+---@field redirects? integer  the number to follow; 0: none
+---@field redirect_all? boolean  follows redirects for methods other than GET and HEAD: 301 and 302 turn POST into GET,
+---  303 any method, 307 and 308 send method and body again
+---@field credentials? string[]  headers that, like Authorization and Cookie, are not sent to another origin
+---@field query_credentials? string[]  query parameters that are removed when a server redirects to another origin with
+---  them
+---@field idempotent? boolean  may be sent twice, whatever its method: by `retry`, or on another connection when a
+---  shared one is lost
+---@field retry? boolean|operations.RetryPolicy  repeats requests that failed with a `retryable` error, if idempotent or
+---  `mayHaveRun` is false; default off
 ---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
----@field ca_file? string  certificates to trust instead of the system's
----@field insecure? boolean  take any certificate of the server: for tests alone
----@field cert_file? string  our own certificate, PEM; with the key in it, or in `key_file`, which `key_password` opens
+---@field ca_file? string  trusted certificates instead of the system's
+---@field insecure? boolean  accepts any server certificate: for tests only
+---@field cert_file? string  client certificate, PEM; its key is in the same file or in `key_file`, decrypted by
+---  `key_password`
 ---@field key_file? string
 ---@field key_password? string
----@field proxy? string|false  URL; false: none; when absent the environment's (`http_proxy`, `https_proxy`, `no_proxy`)
----@field public_only? boolean  connect to addresses of the public internet only, on every redirect too
----@field window? integer  unread bytes at which a stream's sender is held back
+---@field proxy? string|false  URL; false: none; default: the environment's (`http_proxy`, `https_proxy`, `no_proxy`)
+---@field public_only? boolean  connects to public addresses only, also after redirects
+---@field window? integer  unread bytes at which a stream stops receiving
 ---@field userinfo? boolean  accept a user and password in the URL
 
 ---@class operations.HttpResponse
 ---@field status integer
 ---@field headers table  lower-case names, joined by ", "; cookies are an array under `setCookie`
 ---@field body string
----@field url string  the last one, after redirects
+---@field url string  the final URL, after redirects
 
---- Sends a request and waits for the whole answer. Any status is an answer; a failure is one of the exchange itself:
---- TIMEOUT, ABORTED or EXECUTION_ERROR with `details.kind` "dns", "connect", "tls", "timeout", "reset", "truncated",
---- "size", "encoding", "protocol", "redirect", "request", "body", "memory" or "aborted"; a timeout's `details.phase`
---- is "connect", "first_byte", "idle", "total" or "deadline" (the task's), a reset's "reused" when the connection was.
+--- Sends a request and waits for the whole answer. Any status is an answer. Failures of the exchange are TIMEOUT,
+--- ABORTED or EXECUTION_ERROR with `details.kind` "dns", "connect", "tls", "timeout", "reset", "truncated", "size",
+--- "encoding", "protocol", "redirect", "request", "body", "memory" or "aborted"; `details.phase` of a timeout is
+--- "connect", "first_byte", "idle", "total" or "deadline" (of the task), that of a reset is "reused" when the
+--- connection was reused.
 ---@param options operations.HttpRequest
 ---@return operations.HttpResponse?
 ---@return operations.Error? err
@@ -59,10 +62,10 @@ function http.request(options)
   return sender.send(options, false)
 end
 
---- Sends a request and waits for the head of the answer; the body is read with `stream:read()` as it comes.
+--- Sends a request and waits for the head of the answer; `stream:read()` reads the body as it arrives.
 ---@param options operations.HttpRequest
 ---@return operations.HttpStream?  dropping it closes it
----@return operations.Error? err  as of `request`
+---@return operations.Error? err  as from `request`
 function http.open(options)
   return sender.send(options, true)
 end

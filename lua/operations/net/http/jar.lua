@@ -1,5 +1,5 @@
---- A cookie jar (RFC 6265): takes what answers set, gives what the next request carries. Without a list of public
---- suffixes a jar belongs to one service and one identity: do not share it.
+--- A cookie jar (RFC 6265): stores the cookies of answers, and provides those of the next request. Without a list of
+--- public suffixes, a jar belongs to one service and one identity: do not share it.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
 local url = require("operations.base.url")
@@ -8,7 +8,7 @@ local jar = {}
 
 local trim = header_field.trim
 
-local MAX_COOKIES = 300 -- of a jar; the oldest one goes
+local MAX_COOKIES = 300 -- of a jar; the oldest is dropped
 local MAX_COOKIE = 4096 -- bytes of a name and its value
 
 ---@class operations.CookieJar
@@ -21,11 +21,11 @@ function jar.new()
   return setmetatable({ _cookies = {} }, Jar)
 end
 
--- 5.1.3; a domain with one label would be everybody's.
+-- 5.1.3; a domain with one label would match all hosts below it.
 local function domain_matches(host, domain)
   return host == domain
     or (host:sub(-#domain - 1) == "." .. domain and domain:find(".", 1, true) ~= nil
-      and not host:find("^%[") and not host:find("^[%d.]+$")) -- no address
+      and not host:find("^%[") and not host:find("^[%d.]+$")) -- not an address
 end
 
 -- 5.1.4
@@ -38,7 +38,7 @@ local function path_of(parsed)
   return parsed.path == "" and "/" or parsed.path
 end
 
--- 5.2: the last attribute of a name counts.
+-- 5.2: the last attribute with a name counts.
 local function read_attributes(text)
   local attributes = {}
   for part in text:gmatch(";([^;]*)") do
@@ -48,7 +48,7 @@ local function read_attributes(text)
   return attributes
 end
 
--- 5.2.2 goes before 5.2.1; nil: as long as the program runs.
+-- 5.2.2 takes precedence over 5.2.1; nil: until the program ends.
 local function expiry(attributes, now)
   local age = attributes["max-age"]
   if age and age:find("^%-?%d+$") then
@@ -76,7 +76,7 @@ local function read_cookie(line, parsed, now)
   }
 end
 
--- RFC 6265bis, 5.7: names that promise something, in whatever case.
+-- RFC 6265bis, 5.7: prefixes of names that promise attributes, in any case.
 local function keeps_promise(cookie, parsed)
   local secure, name = cookie.secure and parsed.scheme == "https", cookie.name:lower()
   if name:find("^__secure%-") then
@@ -87,7 +87,7 @@ local function keeps_promise(cookie, parsed)
   return parsed.scheme == "https" or not cookie.secure
 end
 
--- RFC 6265bis, 5.7: would a cookie that came in the clear be sent instead of, or before, one that is secure?
+-- RFC 6265bis, 5.7: would an insecure cookie be sent instead of, or before, a secure one?
 local function hides_secure(cookies, cookie, parsed)
   for _, other in ipairs(parsed.scheme ~= "https" and cookies or {}) do
     local is_near = domain_matches(other.domain, cookie.domain) or domain_matches(cookie.domain, other.domain)
@@ -98,9 +98,9 @@ local function hides_secure(cookies, cookie, parsed)
   return false
 end
 
---- Takes the cookies in that an answer sets.
----@param from string  the URL that was asked
----@param lines string[]?  its `setCookie`
+--- Stores the cookies that an answer sets.
+---@param from string  the request's URL
+---@param lines string[]?  `setCookie` of the answer
 function Jar:store(from, lines)
   local parsed = url.parse(from)
   for _, line in ipairs(parsed and lines or {}) do
@@ -147,7 +147,7 @@ end
 
 --- The Cookie header for a URL, longer paths first (5.4).
 ---@param to string
----@return string?  nil when there is none
+---@return string?  nil without cookies
 function Jar:header(to)
   local parsed, found = url.parse(to), {}
   for i, cookie in ipairs(parsed and self._cookies or {}) do
@@ -167,7 +167,7 @@ function Jar:header(to)
   return found[1] and table.concat(found, "; ")
 end
 
---- Forgets everything.
+--- Removes all cookies.
 function Jar:clear()
   self._cookies = {}
 end

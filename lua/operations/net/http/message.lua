@@ -15,14 +15,15 @@ local control, token = header_field.control, "^" .. header_field.token .. "$"
 -- RFC 9110, 9.2.2
 local idempotent = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true, QUERY = true }
 
--- Framing is the client's own business: a wrong length smuggles requests.
+-- The client sets the framing: a wrong length would allow request smuggling.
 local framing = { ["content-length"] = true, ["transfer-encoding"] = true }
 
 local function bad_type(name, expected, value)
   error(("bad option '%s' (%s expected, got %s)"):format(name, expected, type(value)), 5)
 end
 
--- Every option by type, true where it is judged elsewhere; those that the reactor takes as they are come second.
+-- The type of every option, true if it is checked elsewhere; the second list has those that the reactor takes
+-- unchanged.
 local types = {
   url = true, body = true, proxy = true, retry = true, userinfo = true, method = "string", headers = "table",
   body_size = "number", credentials = "table", query_credentials = "table", timeout = "number", redirects = "number",
@@ -54,7 +55,7 @@ local function check_names(name, list)
   end
 end
 
--- Checks the options, and adds to the request those that the reactor takes.
+-- Checks the options, and adds those for the reactor to the request.
 local function read_options(request, options)
   for name, value in pairs(options) do
     local expected = passed[name] or types[name]
@@ -80,19 +81,19 @@ local function read_options(request, options)
   check_names("query_credentials", options.query_credentials)
 end
 
--- URLs that need no closer look. The frontier keeps a long host from being tried once for each of its digits.
+-- URLs that need no further check. The frontier avoids quadratic time on long hosts.
 local plain_url = "^https?://[A-Za-z0-9.-]+%f[:/]:?[0-9]*/[^%c #]*$"
 
--- The error in any other URL.
+-- The error in other URLs.
 local function url_problem(text, userinfo)
   if text:find("[%c ]") then
     return "the URL contains a blank or a control character"
   end
   local parsed = url.parse(text)
   if not parsed or (parsed.scheme ~= "http" and parsed.scheme ~= "https") then
-    return "the URL is none of http or https"
+    return "the URL is not an http or https URL"
   elseif parsed.host == "" or parsed.host:find("[\\%%]") then
-    return "the URL names no proper host"
+    return "the URL has no valid host"
   elseif parsed.userinfo and not userinfo then
     return "the URL contains a user name or password"
   end
@@ -110,10 +111,10 @@ local function add_line(lines, name, value)
   local kind = type(value)
   if kind == "number" then
     if value ~= value or value == math.huge or value == -math.huge then
-      return ("the value of header '%s' is no finite number"):format(name)
+      return ("the value of header '%s' is not a finite number"):format(name)
     end
     value = number_text(value)
-  elseif core.kind(value) == "integer" then -- wider than numbers are
+  elseif core.kind(value) == "integer" then -- a wide integer
     value = json.encode(value)
   elseif kind ~= "string" then
     error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 7)
@@ -121,11 +122,11 @@ local function add_line(lines, name, value)
   if value:find(control) then
     return ("the value of header '%s' contains a control character"):format(name)
   end
-  -- libcurl's way to say "sent, with nothing in it"
+  -- libcurl's notation for an empty value
   lines[#lines + 1] = value:find("%S") and name .. ": " .. value or name .. ";"
 end
 
--- In a stable order. The values of one name keep theirs, which means something (RFC 9110, 5.3).
+-- In a stable order. The values of one name keep their order, which is significant (RFC 9110, 5.3).
 local function sorted_names(headers)
   local names = {}
   for name in pairs(headers) do
@@ -142,7 +143,7 @@ end
 
 local function add_header(lines, seen, name, value)
   if not name:find(token) then
-    return ("the header name %q is no token"):format(name)
+    return ("the header name %q is not a token"):format(name)
   end
   local lower = name:lower()
   if framing[lower] then
@@ -160,7 +161,7 @@ local function add_header(lines, seen, name, value)
   end
 end
 
--- RFC 6265, 5.4: there is one Cookie header at most.
+-- RFC 6265, 5.4: at most one Cookie header.
 local function add_cookies(lines, cookies)
   for i, line in ipairs(lines) do
     if line:find("^[Cc][Oo][Oo][Kk][Ii][Ee]:") then
@@ -173,13 +174,13 @@ end
 
 local usual_lines, nothing = { user_agent }, {}
 
--- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
+-- The header lines of a request in a stable order, and the names among them; or nil, nil and the error.
 local function header_lines(headers, jar, request, has_body)
   local method = request.method
   if not (headers or jar or has_body) and method == "GET" then
     return usual_lines, nothing
   end
-  local lines, seen = { nil, nil, nil }, {} -- with room for some
+  local lines, seen = { nil, nil, nil }, {} -- reserves fields
   headers = headers or nothing
   for _, name in ipairs(sorted_names(headers)) do
     local problem = add_header(lines, seen, name, headers[name])
@@ -195,7 +196,7 @@ local function header_lines(headers, jar, request, has_body)
     add_cookies(lines, cookies)
   end
   if has_body or method ~= "GET" then
-    -- Without these two libcurl would say more about a body than we were asked to.
+    -- Without these two, libcurl would add headers for the body.
     if not seen["content-type"] then
       lines[#lines + 1] = "Content-Type:"
     end
@@ -206,14 +207,14 @@ local function header_lines(headers, jar, request, has_body)
   return lines, seen
 end
 
---- How many redirects a request follows.
+--- The number of redirects that a request follows.
 ---@param request table
 ---@return integer
 function message.redirects(request)
   return request.options.redirects or limits.redirects
 end
 
--- Puts in what requests with the same options differ in; what is wrong with it.
+-- Sets the parts in which requests with the same options differ; returns the error.
 local function fill(request, address, headers, body, size)
   local options, problem = request.options, nil
   request.url = address
@@ -232,7 +233,7 @@ local function fill(request, address, headers, body, size)
     return problem
   elseif not known and not method:find(token) then
     request.method = "?"
-    return "the method is no token"
+    return "the method is not a token"
   elseif body and method == "HEAD" then
     return "a HEAD request has no body"
   end
@@ -250,18 +251,18 @@ local function fill(request, address, headers, body, size)
   end
 end
 
---- Checks the options of a request and makes what the reactor takes.
+--- Checks the options of a request and makes the table for the reactor.
 ---@param options operations.HttpRequest
 ---@param stream boolean
 ---@return table request
----@return string? problem  what is wrong with it
+---@return string? problem  error message
 function message.prepare(options, stream)
   if type(options) ~= "table" then
     error(("bad argument #1 'options' (table expected, got %s)"):format(type(options)), 3)
   elseif type(options.url) ~= "string" then
     error(("bad option 'url' (string expected, got %s)"):format(type(options.url)), 3)
   end
-  local request = { -- with room for what comes
+  local request = { -- reserves fields
     url = options.url, method = options.method or "GET", options = options, headers = nil, handle = nil,
   }
   if stream then
@@ -274,15 +275,16 @@ function message.prepare(options, stream)
   if options.proxy ~= nil then
     request.proxy = options.proxy or ""
   elseif options.public_only then
-    request.proxy = "" -- a proxy would look at no address
+    request.proxy = "" -- through a proxy, addresses would not be checked
   end
   return request, fill(request, options.url, options.headers, options.body, options.body_size)
 end
 
---- A request as another one that was prepared without a body, but for what is given. The options of both are the same
---- table; `own` has what differs.
+--- Makes a request from another one that was prepared without a body: both have the same options table; `own` has the
+--- differences.
 ---@param base table  from `prepare`, without problem
----@param own { url: string?, headers: table?, body: any, body_size: integer? }  headers instead of all of the other
+---@param own { url: string?, headers: table?, body: any, body_size: integer? }  `headers` replaces all headers of
+---  `base`
 ---@return table request
 ---@return string? problem
 function message.vary(base, own)

@@ -11,7 +11,7 @@ local function is_safe(method)
   return method == "GET" or method == "HEAD"
 end
 
---- Where the answer sends the request, or nil: GET and HEAD, other methods when `redirect_all` asks for it.
+--- The target of a redirect, or nil: for GET and HEAD, and other methods with `redirect_all`.
 ---@param request table
 ---@param answer { status: integer, headers: table }
 ---@return string?
@@ -23,7 +23,7 @@ end
 
 local bound = { authorization = true, cookie = true, ["proxy-authorization"] = true, host = true }
 
--- Header fields of a body, which is not sent again.
+-- Header fields that describe a body, which is not sent again.
 local about_body = {
   ["content-type"] = true, ["content-encoding"] = true, ["content-language"] = true, ["content-location"] = true,
   ["idempotency-key"] = true, expect = true,
@@ -39,7 +39,7 @@ local function without(headers, drop)
   return kept
 end
 
--- The headers that may go to another origin.
+-- The headers that may be sent to another origin.
 local function unbound(options)
   local drop = {}
   for _, name in ipairs(options.credentials or {}) do
@@ -48,14 +48,14 @@ local function unbound(options)
   return without(without(options.headers, drop), bound)
 end
 
--- Takes from the options what is for the origin alone that the request was meant for.
+-- Removes options that are only for the original origin.
 local function leave_origin(options)
   options.headers = unbound(options)
   options.url = url.without_query(options.url, options.query_credentials or {})
   options.cert_file, options.key_file, options.key_password = nil, nil, nil
 end
 
--- Does the answer turn the request into a GET? 301 and 302 do so for POST only, by custom; 303 for all.
+-- Does the answer turn the request into a GET? 301 and 302 only for POST, by convention; 303 for all methods.
 local function becomes_get(status, method)
   if is_safe(method) then
     return false
@@ -63,7 +63,7 @@ local function becomes_get(status, method)
   return status == 303 or (method == "POST" and (status == 301 or status == 302))
 end
 
---- Does a redirect leave the request as it is, but for its URL?
+--- Does a redirect change only the URL of the request?
 ---@param status integer
 ---@param method string
 ---@return boolean
@@ -71,13 +71,13 @@ function redirect.keeps_request(status, method)
   return statuses[status] == true and not becomes_get(status, method)
 end
 
---- Where a redirect leads, when that is allowed.
----@param from string  the URL that was asked
+--- The target URL of a redirect, if it is allowed.
+---@param from string  the request's URL
 ---@param target string  the Location header
 ---@return string? location
----@return boolean|string foreign  is it another origin; the problem when there is no location
+---@return boolean|string foreign  is it another origin? or the problem
 function redirect.destination(from, target)
-  local location = url.resolve(from, (target:gsub("[ \128-\255]", url.encode))) -- which many servers forget
+  local location = url.resolve(from, (target:gsub("[ \128-\255]", url.encode))) -- many servers do not encode these
   local here, there = url.parse(from), location and url.parse(location)
   if not there then
     return nil, "redirected to an invalid URL"
@@ -87,7 +87,8 @@ function redirect.destination(from, target)
   return location, url.origin(here) ~= url.origin(there)
 end
 
---- The request that a redirect asks for. Credentials stay at their origin; the way back to http is barred.
+--- The request that a redirect requires. Credentials are not sent to another origin; redirects from https to http are
+--- refused.
 ---@param request table
 ---@param status integer
 ---@param target string  the Location header
@@ -104,7 +105,7 @@ function redirect.follow(request, status, target)
     options.method, options.body, options.body_size = "GET", nil, nil
     options.headers = without(options.headers, about_body)
   elseif request.upload then
-    return request, "redirected, and the body cannot be sent a second time"
+    return request, "redirected, but the body cannot be sent a second time"
   end
   if foreign then
     leave_origin(options)

@@ -1,4 +1,4 @@
---- Which exchanges are worth another try, and when. No I/O.
+--- Decides which exchanges are retried, and when. No I/O.
 local backoff = require("operations.base.backoff")
 local http_failure = require("operations.net.http.failure")
 local members = require("operations.base.members")
@@ -6,18 +6,17 @@ local members = require("operations.base.members")
 local retry = {}
 
 ---@class operations.RetryPolicy
----@field attempts? integer  all tries together, default 3
----@field delay? number  ms before the second try when the server names no time; doubles each time; default 250
----@field max_delay? number  ms; a server that wants us to wait longer is not asked again; default 30000
----@field jitter? number  share of a delay that chance decides, 0 to 1; default 0.5
----@field statuses? integer[]  answers to try again after, default those that are `retryable`:
----  408, 425, 429, 502, 503 and 504
+---@field attempts? integer  attempts including the first, default 3
+---@field delay? number  ms before the second attempt unless the server names a time; doubles each time; default 250
+---@field max_delay? number  ms; no retry if the server asks for a longer wait; default 30000
+---@field jitter? number  random share of a delay, 0 to 1; default 0.5
+---@field statuses? integer[]  statuses that are retried; default: the `retryable` ones, 408, 425, 429, 502, 503 and 504
 
 local defaults = { attempts = 3, delay = 250, max_delay = 30000, jitter = 0.5 }
 
 local ranges = { attempts = { 1, 100 }, delay = { 0, math.huge }, max_delay = { 0, math.huge }, jitter = { 0, 1 } }
 
---- Fills a policy in. Raises when it is none.
+--- Completes a policy. Raises when it is invalid.
 ---@param given true|operations.RetryPolicy|nil
 ---@return operations.RetryPolicy?
 function retry.policy(given)
@@ -47,10 +46,11 @@ local function delay_of(policy, tries)
   return backoff.spread(backoff.delay(policy.delay, tries, policy.max_delay), -policy.jitter)
 end
 
---- When to try again, or nil when that makes no sense.
+--- ms until the next attempt, or nil for no retry.
 ---@param policy operations.RetryPolicy
 ---@param tries integer  so far
----@param request { once: boolean?, upload: boolean? }  once: it must not run twice; upload: its body is gone
+---@param request { once: boolean?, upload: boolean? }  once: it must not run twice; upload: its body cannot be sent
+---  again
 ---@param answer { status: integer, headers: table }?
 ---@param err operations.Error?
 ---@return number? ms

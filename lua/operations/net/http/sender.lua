@@ -1,5 +1,5 @@
---- Sends requests: where answers redirect to, again where that is worth it, with the cookies of a jar. Requests that
---- have most of their options in common have a sender of their own, which checks those once.
+--- Sends requests: follows redirects, retries, handles the cookies of a jar. Requests that share most of their options
+--- share a sender, which checks these once.
 local exchange = require("operations.net.http.exchange")
 local http_failure = require("operations.net.http.failure")
 local members = require("operations.base.members")
@@ -12,13 +12,13 @@ local sender = {}
 
 local failure = http_failure.new
 
--- The time that is left for a request; nil when it has none to itself.
+-- The time left for a request; nil without a limit of its own.
 local function left(deadline)
   return deadline and deadline - scheduler.host().now()
 end
 
--- What `step` gave; when the request was lost with a connection that served others too, and may be sent twice, what it
--- gives a second time, over one of its own.
+-- Returns the results of `step`. If the request was lost with a shared connection and may be sent twice, runs `step`
+-- again, on a connection of its own.
 local function step_again(request, step, deadline, answer, err)
   if answer or request.once or not http_failure.is_stale(err) then
     return answer, err
@@ -30,7 +30,7 @@ local function step_again(request, step, deadline, answer, err)
   return step(request)
 end
 
--- The same, and what the jar wants of its answer.
+-- As `step_again`; also stores the answer's cookies in the jar.
 local function keep(request, step, deadline, ...)
   local answer, err = step_again(request, step, deadline, ...)
   local cookies = request.options.jar
@@ -40,7 +40,7 @@ local function keep(request, step, deadline, ...)
   return answer, err
 end
 
--- Takes what `step` gave of the request, and goes on where answers redirect to.
+-- Takes the results of `step`, and follows redirects.
 local function follow(request, step, deadline, answer, err)
   local redirects = message.redirects(request)
   for hop = 0, redirects do
@@ -63,14 +63,14 @@ local function follow(request, step, deadline, answer, err)
     if problem then
       return nil, failure(request, "redirect", problem)
     elseif deadline and request.timeout <= 0 then
-      return nil, failure(request, "timeout", "the time was up after a redirect", "total")
+      return nil, failure(request, "timeout", "the time expired after a redirect", "total")
     end
     answer, err = step(request)
   end
   return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
 end
 
--- Waits, unless the request's or the task's time would be up by then.
+-- Waits, unless the time of the request or task would expire first.
 local function pause(request, delay, deadline)
   local host = scheduler.host()
   local limit = scheduler.deadline_of(scheduler.here())
@@ -118,7 +118,7 @@ end
 
 --- Sends a request and waits for its answer.
 ---@param options operations.HttpRequest
----@param stream boolean  for the head alone
+---@param stream boolean  waits for the head only
 ---@return operations.HttpResponse|operations.HttpStream|nil
 ---@return operations.Error? err
 function sender.send(options, stream)
@@ -134,9 +134,9 @@ end
 local Sender = {}
 Sender.__index = Sender
 
----@class operations.HttpOwn  what a request has of its own; not to be changed any more
+---@class operations.HttpOwn  the request's own parts; must not be changed afterwards
 ---@field url? string
----@field headers? table<string, string|number|string[]>  instead of all that the sender has
+---@field headers? table<string, string|number|string[]>  instead of all headers of the sender
 ---@field body? string|fun(): string?|{ read: function }
 ---@field body_size? integer
 ---@field cert_file? string  likewise `key_file`, `key_password`
@@ -152,7 +152,7 @@ function Sender:send(own)
   return run(request, self._policy, self._step)
 end
 
--- A sender of a program's own HTTP client.
+-- A sender with a program's own HTTP client.
 local Foreign = {}
 Foreign.__index = Foreign
 
@@ -162,9 +162,9 @@ function Foreign:send(own)
   return self._client[self._method](options)
 end
 
---- Makes a sender. What is wrong with its options, `send` says; misuse raises.
----@param options operations.HttpRequest  without a body; not to be changed any more
----@param stream boolean  it waits for heads alone
+--- Makes a sender. `send` reports errors in its options; misuse raises.
+---@param options operations.HttpRequest  without a body; must not be changed afterwards
+---@param stream boolean  waits for heads only
 ---@param client? table  `request(options)`, `open(options)`; default: ours
 ---@return operations.HttpSender
 function sender.new(options, stream, client)

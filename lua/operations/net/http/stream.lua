@@ -1,4 +1,4 @@
---- Answers whose bodies are read as they come. Reading suspends the running task until something is there.
+--- Answers whose bodies are read as they arrive. Reading suspends the running task until bytes have come.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
@@ -6,28 +6,28 @@ local scheduler = require("operations.task.scheduler")
 
 local http_stream = {}
 
-local PIECE = 65536 -- bytes asked of a reader at once
-local LENT = 32768 -- bytes lent at once: what is made of them stays near the processor
+local PIECE = 65536 -- bytes requested from a reader at once
+local LENT = 32768 -- bytes lent at once: parsing them stays in the processor's cache
 
 local failure, interrupted = http_failure.new, http_failure.interrupted
 
 ---@class operations.HttpStream
 ---@field status integer
 ---@field headers table
----@field content_type? string  as the headers have it, where that is known without reading them
+---@field content_type? string  from the headers, if known without parsing them
 ---@field url string
 ---@field _request table
----@field _handle operations.Handle|false|nil  of the reactor; none when the answer was there whole
----@field _body? string  what came all at once
----@field _wanted? boolean  the next piece of what is sent is asked for
+---@field _handle operations.Handle|false|nil  of the reactor; none for a complete answer
+---@field _body? string  the body, if it came at once
+---@field _wanted? boolean  the next piece of the request's body is wanted
 ---@field _ended? boolean
 ---@field _failure? operations.Error
----@field _wake? fun()  somebody waits for the next event
+---@field _wake? fun()  wakes the task that waits for the next event
 local Stream = {}
 Stream.__index = Stream
 Stream.__name = "operations.http_stream"
 
--- Streams that nobody reads any more, until they end: what stops their timers.
+-- Streams that are no longer read, until they end: the functions that stop their timers.
 local lingering = {}
 
 local function stop_lingering(self)
@@ -38,7 +38,7 @@ local function stop_lingering(self)
   end
 end
 
---- Makes a stream of a request that is about to be started; its `_handle` is set then.
+--- Makes a stream for a request about to be started; its `_handle` is set then.
 ---@param request table  as `http_message.prepare` makes it
 ---@return operations.HttpStream
 function http_stream.new(request)
@@ -47,7 +47,7 @@ function http_stream.new(request)
   }, Stream)
 end
 
--- A stream of an answer that was there whole: its headers are read when somebody asks for them.
+-- A stream of a complete answer: its headers are parsed on first use.
 local Whole = { __name = Stream.__name }
 
 function Whole.__index(self, key)
@@ -58,7 +58,7 @@ function Whole.__index(self, key)
   return Stream[key]
 end
 
---- Makes a stream of an answer that is there whole.
+--- Makes a stream of a complete answer.
 ---@param url string
 ---@param status integer
 ---@param head string  the lines of its headers
@@ -80,7 +80,7 @@ local function wake_reader(self)
   end
 end
 
---- Takes an event of the handle in.
+--- Handles an event of the handle.
 ---@param self operations.HttpStream
 ---@param kind string
 function http_stream.on_event(self, kind, a, b, c)
@@ -90,7 +90,7 @@ function http_stream.on_event(self, kind, a, b, c)
     self._wanted = true
   elseif kind == "done" then
     self._ended = true
-    if a then -- all at once
+    if a then -- the complete answer
       self.status, self.headers, self._body = a, core.http_fields(b), c
     end
   elseif kind == "error" then
@@ -102,7 +102,7 @@ function http_stream.on_event(self, kind, a, b, c)
   wake_reader(self)
 end
 
--- Waits for the next event; nil, or what interrupted.
+-- Waits for the next event; returns the error that interrupted the wait, if any.
 local function next_event(self)
   local raised = scheduler.try_await(function(wake)
     self._wake = wake
@@ -117,7 +117,7 @@ local function next_event(self)
   end
 end
 
---- The next piece of what a function, or an object with a method `read`, gives.
+--- The next piece from a function, or from an object with a method `read`.
 ---@param source function|{ read: function }
 ---@return string?
 ---@return any err
@@ -128,7 +128,7 @@ function http_stream.next_piece(source)
   return source:read(PIECE)
 end
 
--- Sends the next piece of a body; nil, or why there is none. What the body's source raises passes through.
+-- Sends the next piece of a body; returns an error if there is none. Errors raised by the source propagate.
 local function send_piece(self)
   self._wanted = false
   local ok, piece, err = pcall(http_stream.next_piece, self._request.source)
@@ -143,13 +143,13 @@ local function send_piece(self)
     local text = err ~= nil and tostring(err) or ("it gave a %s"):format(type(piece))
     return failure(self._request, "body", "the body could not be read: " .. text)
   elseif piece == "" then
-    self._wanted = true -- nothing yet; to the client it would be the end
+    self._wanted = true -- nothing yet; the client would take "" for the end
   elseif not self._ended then
     self._handle:write(piece or "")
   end
 end
 
---- Waits until something happened, or sends what is asked for.
+--- Waits for an event, or sends the wanted piece.
 ---@param self operations.HttpStream
 ---@return operations.Error? err
 function http_stream.advance(self)
@@ -159,13 +159,13 @@ function http_stream.advance(self)
   return next_event(self)
 end
 
--- What `method` of the handle gives of the body, as soon as something is there.
+-- The body bytes that `method` of the handle returns, as soon as there are some.
 local function take(self, method, max)
   if self._wake then
     error("stream:read() is already waiting", 3)
   end
   local body = self._body
-  if body then -- it was there whole
+  if body then -- the answer was complete
     self._body = nil
     if body ~= "" then
       return body
@@ -188,7 +188,7 @@ local function take(self, method, max)
   end
 end
 
---- The body of an answer that was there whole, if nothing of it was read yet.
+--- The body of a complete answer, if none of it was read yet.
 ---@return string?
 function Stream:read_whole()
   local body = self._body
@@ -196,23 +196,22 @@ function Stream:read_whole()
   return body
 end
 
---- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
+--- The next bytes of the body, as soon as there are some. Unread bytes hold the sender back.
 ---@return string? chunk  never empty; nil at the end
 ---@return operations.Error? err
 function Stream:read()
   return take(self, "read")
 end
 
---- As `read`, without a copy: where the next bytes lie, for a parser in C. They stay there until the stream is used
---- again or something waits. A small body that came whole is given as it is.
+--- As `read`, without a copy: the address of the next bytes, for a parser in C. It is valid until the stream is used
+--- again or a task waits. A small body that came at once is returned as a string.
 ---@return lightuserdata|string|nil address
----@return integer|operations.Error|nil size  how many they are; nil of a string; nil or the error when there are none
+---@return integer|operations.Error|nil size  their number; nil with a string; nil or the error at the end
 function Stream:lend()
   return take(self, "lend", LENT)
 end
 
---- Reads no further. When the end of the body comes within `ms`, the connection is kept for other streams; else it is
---- closed.
+--- Stops reading. If the body ends within `ms`, the connection is kept for reuse; else it is closed.
 ---@param ms number
 function Stream:linger(ms)
   if not self._ended and not lingering[self] then

@@ -1,4 +1,4 @@
---- A child process that runs: its streams, and its end. `process.spawn` makes them.
+--- A running child process: its streams and its end. `process.spawn` makes them.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -9,13 +9,13 @@ local process_child = {}
 
 local SIGKILL, SIGTERM = 9, 15
 
--- How long the end of a killed process may take, ms.
+-- The longest time until the end of a killed process, ms.
 local KILL_GRACE = 5000
 
 ---@class operations.ProcessEnd
----@field code? integer  what it exited with
----@field signal? integer  what killed it
----@field unknown? boolean  something else in this program (nginx) took the answer, or the process was dropped
+---@field code? integer  exit code
+---@field signal? integer  the signal that killed it
+---@field unknown? boolean  other code in this program (nginx) reaped it, or the process was dropped
 
 ---@class operations.Process
 ---@field pid integer
@@ -27,7 +27,7 @@ local function failure(self, kind, text)
   return errors.new("EXECUTION_ERROR", self._command .. ": " .. text, { kind = kind, command = self._command })
 end
 
--- Waits
+-- Waits.
 
 local function wake_all(self, event)
   local waiting = self._waiting[event]
@@ -39,7 +39,8 @@ local function queue_up(self, event, wake)
   return waiters.add(self._waiting[event], wake)
 end
 
--- Waits for an event; nil, or what interrupted. Other values than error objects are the host's own, and raised.
+-- Waits for an event; returns nil, or the error that interrupted. Values other than error objects come from the host
+-- and are raised.
 local function wait_for(self, event)
   local raised = scheduler.try_await(function(wake)
     return queue_up(self, event, wake)
@@ -58,8 +59,8 @@ local function on_exit(self, kind, value)
   wake_all(self, "exit")
 end
 
--- A finalizer may ask about a process whose handle was collected with what held both: it was killed then, and its end
--- is told to nobody.
+-- A finalizer may ask about a process whose handle was collected in the same cycle: it was killed, and its end is not
+-- reported.
 local function has_ended(self)
   if not self._end and self._handle:cancelled() then
     on_exit(self, "unknown")
@@ -67,7 +68,7 @@ local function has_ended(self)
   return self._end ~= nil
 end
 
--- Waits up to `ms` for the end, whatever becomes of the task.
+-- Waits up to `ms` for the end, ignoring the task's cancellation.
 local function ends_within(self, ms)
   if not has_ended(self) then
     local stop
@@ -80,14 +81,14 @@ local function ends_within(self, ms)
   return has_ended(self)
 end
 
--- Hands over what is there of stdout; false once, at its end.
+-- Passes on the available stdout; false once, at its end.
 local function hand_over(self)
   local on_chunk, handle = self._on_chunk, self._handle
   local text, what = handle:chunk()
   while text do
     on_chunk(text)
     if not what then
-      return -- that was all for now
+      return -- nothing more for now
     end
     text, what = handle:chunk()
   end
@@ -112,7 +113,7 @@ local function on_event(self, event, a, b)
   end
 end
 
---- A process that is not started yet: `_handle` is still to come.
+--- A process that is not started yet; `_handle` is set later.
 ---@param command string  for messages
 ---@param log operations.ProcessLog
 ---@return operations.Process
@@ -124,7 +125,7 @@ end
 process_child.on_event = on_event
 process_child.failure = failure
 
--- Streams
+-- Streams.
 
 local function read_by(self, method)
   if #self._waiting.data > 0 then
@@ -146,7 +147,7 @@ local function read_by(self, method)
   end
 end
 
---- The unread output of the process on stdout, as soon as there is some.
+--- The unread stdout of the process, as soon as there is some.
 ---@return string? bytes  never empty; nil at the end
 ---@return operations.Error? err  ABORTED, TIMEOUT
 function Process:read()
@@ -155,13 +156,13 @@ end
 
 --- The next line of its stdout, without the end ("\n" or "\r\n"); the last one may have none.
 ---@return string? line  nil at the end
----@return operations.Error? err  ABORTED, TIMEOUT; kind "size" for an endless line, again and again
+---@return operations.Error? err  ABORTED, TIMEOUT; kind "size" for a line that is too long, at every call
 function Process:read_line()
   return read_by(self, "line")
 end
 
---- Has a function take the process's stdout piece by piece as it comes, and nil at its end, instead of `read`: for
---- protocols that answer from the loop. The function must not wait or raise.
+--- Passes stdout to a function in pieces as it arrives, and nil at its end, instead of `read`: for protocols that
+--- answer from the loop. The function must not wait or raise.
 ---@param on_chunk fun(bytes: string?)
 function Process:each_chunk(on_chunk)
   argument.expect(on_chunk, "function", 1, "each_chunk")
@@ -169,7 +170,7 @@ function Process:each_chunk(on_chunk)
   hand_over(self)
 end
 
---- Has a function told of the process's end, once. It must not wait or raise.
+--- Calls a function once at the process's end. It must not wait or raise.
 ---@param fn fun(how: operations.ProcessEnd)
 function Process:on_exit(fn)
   argument.expect(fn, "function", 1, "on_exit")
@@ -181,8 +182,8 @@ function Process:on_exit(fn)
   end)
 end
 
---- Has a function told, once, that something was written which the process will not read: it closed its stdin. The
---- function must not wait or raise.
+--- Calls a function once when written bytes will not be read: the process closed its stdin. The function must not wait
+--- or raise.
 ---@param fn fun()
 function Process:on_unread(fn)
   argument.expect(fn, "function", 1, "on_unread")
@@ -191,7 +192,7 @@ end
 
 --- Queues bytes for its stdin if there is room, all or none; never waits.
 ---@param bytes string
----@param more? string  behind them
+---@param more? string  after `bytes`
 ---@return boolean sent
 ---@return "full"|"closed"|nil why
 function Process:offer(bytes, more)
@@ -203,11 +204,11 @@ function Process:offer(bytes, more)
   return false, sent
 end
 
---- Queues bytes for its stdin, all or none; waits while the queue is full. What tasks write in small pieces goes out
---- together once they all wait.
+--- Queues bytes for its stdin, all or none; waits while the queue is full. Small writes of several tasks are sent
+--- together once all tasks wait.
 ---@param bytes string
 ---@return true?
----@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when nobody reads what was written, now or before
+---@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when the process does not read what was written
 function Process:write(bytes)
   argument.expect(bytes, "string", 1, "write")
   while true do
@@ -224,7 +225,7 @@ function Process:write(bytes)
   end
 end
 
---- Closes its stdin when all that was written is taken.
+--- Closes its stdin after everything written was read.
 function Process:close_stdin()
   self._handle:close_input()
   wake_all(self, "drain")
@@ -236,9 +237,9 @@ function Process:stderr()
   return self._log:text()
 end
 
--- End
+-- End.
 
---- Waits until the process has ended; its stdout may still have something to read.
+--- Waits for the end of the process; its stdout may still have unread bytes.
 ---@return operations.ProcessEnd?
 ---@return operations.Error? err  ABORTED, TIMEOUT
 function Process:wait()
@@ -254,10 +255,10 @@ end
 local stop_options = { close = "number", term = "number" }
 
 --- Ends the process: closes its stdin, sends SIGTERM to its group, then SIGKILL, with time in between. Waits for the
---- end, also in a task that was cancelled. The rest of the group ends with the process.
+--- end, even in a cancelled task. The rest of the group ends with the process.
 ---@param options? { close?: number, term?: number }  ms
 ---@return operations.ProcessEnd?
----@return operations.Error? err  it does not even end when killed
+---@return operations.Error? err  it does not end, even when killed
 function Process:stop(options)
   argument.optional(options, "table", 1, "stop")
   options = options or {}
@@ -283,7 +284,7 @@ function Process:stop(options)
   return nil, failure(self, "killed", "does not end")
 end
 
--- The task that started it is cancelled: nobody waits here.
+-- Called when the task that started it is cancelled: must not wait.
 function Process:abort()
   if self._end or self._stop_killer then
     return

@@ -1,5 +1,5 @@
 --- Child processes in direct style: reading, writing and waiting suspend the running task. No shell is involved; a
---- process leads a group of its own, sees only the descriptors of its standard streams and the variables it is given.
+--- process leads its own group, and gets only the descriptors of its standard streams and the given variables.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -12,26 +12,27 @@ local task_wait = require("operations.task.wait")
 ---@class operations.process
 local process = {}
 
--- The variables that a program inherits from our environment; a star stands for any end.
+-- The environment variables that a program inherits; a star matches any end.
 local inherited = { "PATH", "HOME", "LANG", "LC_*", "TMPDIR", "USER", "SHELL", "TERM" }
 process.inherited = inherited
 
--- Hosts that serve others: programs are started there only when ours says so.
+-- Hosts that are servers: programs can only be started there after `process.allow`.
 local guarded = { openresty = true }
 local allowed
 
 ---@class operations.ProcessOptions
----@field [integer] string  the command, then its arguments; a command without "/" is looked for in the process's PATH
----@field env? table<string, string|number>  added to what is inherited
----@field env_allow? string[]  names that are inherited, "LC_*" for all that start so; default `process.inherited`
+---@field [integer] string  the command, then its arguments; a command without "/" is searched in the process's PATH
+---@field env? table<string, string|number>  added to the inherited variables
+---@field env_allow? string[]  names of inherited variables, "LC_*" for all with this prefix; default
+---  `process.inherited`
 ---@field cwd? string
 ---@field max_line? integer  bytes; a longer line of stdout is an error
 ---@field window? integer  unread bytes of stdout at which the process is held back
----@field queue? integer  bytes not yet taken by the process at which `write` waits
----@field stderr_lines? integer  how many are kept
----@field on_stderr? fun(line: string)  told of every line as it comes
----@field shared? boolean  goes on when the task that started it is cancelled
----@field whole_group? boolean  what it has started and left behind is killed when it ends, however that comes
+---@field queue? integer  unread bytes at which `write` waits
+---@field stderr_lines? integer  the number of lines kept
+---@field on_stderr? fun(line: string)  called with every line
+---@field shared? boolean  continues when the task that started it is cancelled
+---@field whole_group? boolean  kills the rest of its process group when it ends
 
 local kinds = {
   env = "table", env_allow = "table", cwd = "string", max_line = "number", window = "number", queue = "number",
@@ -39,7 +40,7 @@ local kinds = {
   whole_group = "boolean", no_pidfd = "boolean",
 }
 
--- The level is that of `error`: the message names the program's own line.
+-- The level is as for `error`: the message names the program's line.
 local function fail(level, text, ...)
   error(("bad argument #1 to 'spawn' (" .. text .. ")"):format(...), level + 1)
 end
@@ -69,7 +70,7 @@ local function check_kinds(options)
       fail(4, "%s: %s is too small", name, tostring(value))
     end
   end
-  for i = 1, count do -- one that is missing would take those behind it along
+  for i = 1, count do -- a missing one would hide those after it
     check_text(options[i], ("[%d]"):format(i), 4)
   end
   if check_text(options[1], "[1]", 4) == "" then
@@ -77,7 +78,7 @@ local function check_kinds(options)
   end
 end
 
--- Adds to `env` what may be inherited.
+-- Adds the inherited variables to `env`.
 local function inherit(env, patterns)
   local names, prefixes = {}, {}
   for i, name in ipairs(patterns) do
@@ -104,7 +105,7 @@ local function environment(options)
   inherit(env, options.env_allow or inherited)
   for name, value in pairs(options.env or {}) do
     if type(name) ~= "string" or name == "" or name:find("[=%z]") then
-      fail(4, "env: '%s' is no name of a variable", tostring(name))
+      fail(4, "env: '%s' is not a valid name of a variable", tostring(name))
     end
     env[name] = check_text(type(value) == "number" and tostring(value) or value, "env." .. name, 4)
   end
@@ -115,7 +116,7 @@ local function environment(options)
   return list, env.PATH
 end
 
--- The files that a command may be: itself when it names a directory, else in those of the program's own PATH.
+-- The files that a command may mean: itself if it has a directory, else those in the process's own PATH.
 local function candidates(command, path)
   if command:find("/", 1, true) then
     return { command }
@@ -127,7 +128,7 @@ local function candidates(command, path)
   return files
 end
 
--- Checks the options and makes of them what the reactor is asked. Raises at the caller of `spawn`.
+-- Checks the options and makes those for the reactor. Raises at the caller of `spawn`.
 local function prepare(options)
   check_kinds(options)
   local arguments = {}
@@ -154,7 +155,7 @@ local PIECE = 8192
 ---@class operations.ProcessLog
 ---@field _lines string[]  a ring
 ---@field _count integer  of lines so far
----@field _rest string  the line that is not over
+---@field _rest string  the incomplete line
 local Log = {}
 Log.__index = Log
 
@@ -168,7 +169,7 @@ local function add_line(self, line)
   end
 end
 
--- Adds the pieces of a text; returns what is left for the next one.
+-- Adds the pieces of a text; returns the remaining text.
 local function add_pieces(self, text)
   while #text > PIECE do
     add_line(self, text:sub(1, PIECE))
@@ -190,7 +191,7 @@ function Log:add(bytes)
   self._rest = add_pieces(self, text:sub(from))
 end
 
---- The lines kept, oldest first, with "\n" between them.
+--- The kept lines, oldest first, joined by "\n".
 ---@return string
 function Log:text()
   local list = {}
@@ -225,11 +226,11 @@ local function refusal(host, command)
   end
 end
 
--- Steps that may succeed another time.
+-- Steps whose failure may be temporary.
 local passing = { fork = true, descriptors = true, memory = true }
 
---- Starts a program. It ends when it is dropped (SIGKILL), and when the task that started it is cancelled (SIGTERM,
---- then SIGKILL).
+--- Starts a program. It ends when its handle is dropped (SIGKILL), and when the task that started it is cancelled
+--- (SIGTERM, then SIGKILL).
 ---@param options operations.ProcessOptions  `{ "cat", "-n", cwd = "/tmp" }`
 ---@return operations.Process?
 ---@return operations.Error? err  `details.kind`: "command", "cwd", "fork", "descriptors", "memory"
@@ -264,7 +265,7 @@ function process.spawn(options)
   return self
 end
 
---- Says whether programs may be started: in nginx they may not until this is called.
+--- Sets whether programs may be started: in nginx they may not until this is called.
 ---@param allow boolean
 function process.allow(allow)
   argument.expect(allow, "boolean", 1, "allow")

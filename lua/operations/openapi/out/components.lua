@@ -1,8 +1,8 @@
---- `components/schemas` of a document: what the operations' schemas have in their `$defs`, once where it is the same
---- for several, and the schemas rewritten to refer to it there.
+--- `components/schemas` of a document: the `$defs` of the operations' schemas, shared where they are equal, and the
+--- schemas with references to them.
 ---
---- First every schema is added, then names are given: the name that a definition has in its `$defs`, and
---- `<operationId>.<name>` where operations mean different things by it.
+--- First all schemas are added, then names are given: the name in `$defs`, or `<operationId>.<name>` where operations
+--- use one name for different definitions.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -18,12 +18,12 @@ local DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 ---@class operations.openapi.Components
 ---@field records table<table, table>  by schema
----@field wanted table<string, { keys: string[], by_key: table<string, table> }>  by name: what is called so
+---@field wanted table<string, { keys: string[], by_key: table<string, table> }>  by name: definitions with that name
 local Components = {}
 Components.__index = Components
 
---- What a reference within a schema names: the name of a definition ("#" for the schema itself), and the pointer
---- behind it.
+--- The target of a reference within a schema: the name of a definition ("#" for the schema itself), and the pointer
+--- after it.
 ---@param ref string
 ---@return string? name
 ---@return string? rest
@@ -36,9 +36,9 @@ local function target_of(ref)
   end
 end
 
--- Keywords by which a schema names itself.
+-- Keywords that identify a schema.
 local naming_keywords = { "$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor" }
--- Drafts that mean the same by most keywords, and what they mean otherwise.
+-- Drafts that mostly agree with 2020-12, and the keywords in which they differ.
 local relatives = { ["http://json-schema.org/draft-06/schema"] = true,
   ["http://json-schema.org/draft-07/schema"] = true,
   ["https://json-schema.org/draft/2019-09/schema"] = true }
@@ -53,7 +53,7 @@ local function has_any(schema, keywords)
   return false
 end
 
--- Does it name itself, or mean by a keyword what 2020-12 does not? Then it stays in one piece.
+-- Does it identify itself, or use keywords with another meaning than in 2020-12? Then it stays in one piece.
 local function is_resource(schema)
   local dialect = tostring(schema["$schema"] or DIALECT):gsub("#$", "")
   local is_relative, found = relatives[dialect] or false, false
@@ -66,7 +66,7 @@ local function is_resource(schema)
   return found or dialect ~= DIALECT and not is_relative
 end
 
--- The definitions that a schema refers to itself.
+-- The definitions that a schema refers to directly.
 local function uses_of(schema, but)
   local uses = {}
   walk.each(schema, function(inner)
@@ -109,7 +109,7 @@ local function node_of(record, name)
   return node
 end
 
--- The names of all that a definition needs, itself among them.
+-- The names of all definitions that a definition needs, including itself.
 local function reach(record, start)
   local seen, stack, names = { [start] = true }, { start }, {}
   while #stack > 0 do
@@ -129,7 +129,7 @@ local function reach(record, start)
   return names
 end
 
--- Distinguishes a definition from others of its name: its text and that of all it needs.
+-- Distinguishes definitions with the same name: by the text of the definition and of all it needs.
 local function key_of(record, name)
   local parts = {}
   for i, needed in ipairs(reach(record, name)) do
@@ -153,7 +153,7 @@ local function want(self, record, name)
   record.keys[name] = entry.by_key[key]
 end
 
---- Makes room for the schemas of a document.
+--- Makes an empty collection for a document.
 ---@return operations.openapi.Components
 function components.new()
   return setmetatable({ records = {}, wanted = { Problem = { keys = { "" }, by_key = { [""] = {} } } } }, Components)
@@ -190,7 +190,7 @@ function Components:add(schema, operation, label)
   end
 end
 
--- Gives each definition its name.
+-- Names each definition.
 local function give_names(self)
   local list, taken = {}, naming.counter()
   for wanted in pairs(self.wanted) do
@@ -213,7 +213,7 @@ local function give_names(self)
   self.named = true
 end
 
--- Does a schema accept what it gives as an example? One that it does not accept misleads readers, and one that is a
+-- Does a schema accept its own example? Otherwise the example would mislead; an example with references has no target.
 -- reference leads nowhere.
 local function accepts(record, schema, value)
   if type(value) == "table" and value["$ref"] ~= nil then
@@ -252,7 +252,7 @@ local function rewrite(record, schema)
   end)
 end
 
--- Checkers want an object where a schema stands for itself.
+-- Document checkers require an object where a schema refers to itself.
 local function as_object(schema)
   if type(schema) ~= "table" then
     schema = schema == false and { ["not"] = setmetatable({}, core.object_mt) } or {}
@@ -260,8 +260,8 @@ local function as_object(schema)
   return next(schema) == nil and setmetatable(schema, core.object_mt) or schema
 end
 
---- The schema as the document has it: its references lead to the document's components.
----@param schema any  that was added
+--- The schema for the document: its references point to the document's components.
+---@param schema any  that was added before
 ---@return table
 function Components:schema(schema)
   local record = type(schema) == "table" and self.records[schema]
@@ -292,8 +292,8 @@ function Components:part(whole, part)
   return as_object(record and rewrite(record, part) or part)
 end
 
---- Can the schema be taken apart? Not where it names itself, or parts of itself by their place.
----@param schema table  that was added
+--- Can the schema be split? Not if it identifies itself, or refers to parts by position.
+---@param schema table  that was added before
 ---@return boolean
 function Components:is_plain(schema)
   local record = self.records[schema]

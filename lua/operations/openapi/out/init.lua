@@ -1,6 +1,6 @@
---- Operations as an OpenAPI document (3.1, 3.2), from which `from_openapi` makes the same operations again.
+--- Makes an OpenAPI document (3.1, 3.2) of operations, from which `from_openapi` makes the same operations again.
 ---
---- What OpenAPI cannot say is in `x-operation` of each operation; it holds no schema, and calls go without it.
+--- What OpenAPI cannot express is in each operation's `x-operation`; it has no schema, and calls work without it.
 local components = require("operations.openapi.out.components")
 local core = require("operations.core")
 local members = require("operations.base.members")
@@ -11,17 +11,17 @@ local security = require("operations.openapi.out.security")
 
 local out = {}
 
---- An operation as it is served.
+--- A served operation.
 ---@class operations.openapi.Entry
 ---@field spec operations.Spec  with its schemas
----@field denied? string  why the caller for whom the document is may not call it
+---@field denied? string  why the document's reader may not call it
 ---@field path string  below the server's URL: "/tasks/{id}"
 ---@field path_names string[]  names of its parameters
----@field methods table<string, any>  that lead to it, in upper case
+---@field methods table<string, any>  its methods, in upper case
 ---@field flat boolean  can a query string carry its input?
 ---@field media? string  the input is a body of this media type
----@field output_media? string  and so is the output
----@field cache? true|{ maxAge: number }  what `_meta.http.cache` says
+---@field output_media? string  the same for the output
+---@field cache? true|{ maxAge: number }  `_meta.http.cache`
 ---@field status? integer  of an answer with a result, default 200
 ---@field key_required? boolean  calls need an Idempotency-Key
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
@@ -29,13 +29,13 @@ local out = {}
 ---@class operations.openapi.OutOptions
 ---@field version "3.1"|"3.2"
 ---@field info? table  title, version, description, license, ...: an Info Object
----@field servers? table[]  Server Objects; default: where the document comes from
----@field prefix string  of the paths, which the default server has
+---@field servers? table[]  Server Objects; default: the document's origin
+---@field prefix string  of the paths, part of the default server
 ---@field authorized? boolean  callers have credentials
 ---@field scheme? "basic"|"bearer"  of these, default "bearer"
----@field anonymous? boolean  and may do without where nothing is required
+---@field anonymous? boolean  credentials are optional where nothing is required
 ---@field authority? operations.openapi.Authority  the issuer of the credentials
----@field go_on? fun()  called between two operations, for documents that take long
+---@field go_on? fun()  called between two operations, for large documents
 
 local versions = { ["3.1"] = "3.1.1", ["3.2"] = "3.2.0" }
 
@@ -43,12 +43,12 @@ local function present(text)
   return type(text) == "string" and text ~= "" and text or nil
 end
 
--- A list, also where it is empty.
+-- Marks a list, even an empty one.
 local function list_of(items)
   return items and setmetatable(members.joined(items), core.array_mt)
 end
 
--- The access rule of an operation; nil: everybody may call.
+-- The access rule of an operation; nil: none.
 local function access_of(access)
   if type(access) ~= "table" or access.resourceType == nil and #(access.requiredScopes or {}) == 0
     and #(access.requiredScopesAny or {}) == 0 then
@@ -58,7 +58,7 @@ local function access_of(access)
     requiredScopesAny = list_of(access.requiredScopesAny) })
 end
 
--- What `from_openapi` needs to know beside the rest.
+-- The `x-operation` of an entry.
 local function extension(entry, taken, codes)
   local spec = entry.spec
   local meta = type(spec._meta) == "table" and spec._meta or {}
@@ -88,7 +88,7 @@ local function operation_of(all, entry, options)
   }, taken.method
 end
 
--- Sorted, so that equal registries give equal documents, with their operationIds.
+-- Sorted, with operationIds, so that equal registries give equal documents.
 local function prepared(entries)
   local list, next_name = members.copy(entries), naming.counter()
   table.sort(list, function(a, b)

@@ -1,4 +1,4 @@
---- The request of an operation: its method, and the parts of its input in the path, in the query, in the body.
+--- The request of an operation: its method, and the parts of its input in path, query and body.
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 
@@ -12,7 +12,7 @@ local function accepts_anything(schema)
   return schema == nil or schema == true or type(schema) == "table" and next(schema) == nil
 end
 
--- Is it an object of members each of which stands for itself?
+-- Is it an object whose members are independent?
 local function is_plain(all, schema)
   if type(schema) ~= "table" or schema.type ~= "object" or not all:is_plain(schema)
     or type(schema.additionalProperties) == "table" and next(schema.additionalProperties) ~= nil then
@@ -31,13 +31,13 @@ local function is_plain(all, schema)
   return true
 end
 
--- Members that the query of a stream cannot have: the server reads it itself.
+-- Members that a stream's query cannot have: the server uses them itself.
 local function is_reserved(entry)
   local properties = type(entry.spec.inputSchema) == "table" and entry.spec.inputSchema.properties
   return entry.spec.type == "subscription" and properties and properties.lastEventId ~= nil
 end
 
--- The method that the document shows, of those that lead to the operation.
+-- The method for the document, of those of the operation.
 local function method_of(entry, version, fits)
   local methods = entry.methods
   if methods.GET and entry.flat and (fits or not methods.POST) then
@@ -63,7 +63,7 @@ local function parameter(all, schema, name, where)
   return made
 end
 
--- The schema without the members that are in the path.
+-- The schema without the members in the path.
 local function without(schema, names)
   local copy = members.copy(schema)
   copy.properties = property_order.carry(members.copy(schema.properties or {}), schema.properties or {})

@@ -26,7 +26,7 @@ responses.shared = {
   Failed = { description = "The operation failed.", content = { [PROBLEM] = { schema = reference } } },
 }
 
--- One code, with its details, beside what all problems have.
+-- One code with its details, in addition to the members of all problems.
 local function branch(components, entry)
   local properties = { code = entry.pattern and { pattern = entry.pattern } or { const = entry.code } }
   if entry.schema ~= nil and entry.schema ~= true then
@@ -36,7 +36,7 @@ local function branch(components, entry)
     properties = properties }
 end
 
--- Any other code than these.
+-- Any code except these.
 local function others(entries)
   local codes = {}
   for i, entry in ipairs(entries) do
@@ -83,7 +83,7 @@ local function add_problems(all, components, entry)
   return codes
 end
 
--- An event of a stream: its data is JSON, of the schema of the operation.
+-- An event of a stream: its data is JSON by the operation's schema.
 local function event_of(schema)
   return {
     type = "object", required = { "data" },
@@ -94,7 +94,7 @@ local function event_of(schema)
   }
 end
 
--- Before 3.2 nothing describes the items of a stream.
+-- Before 3.2 the items of a stream cannot be described.
 local function stream_of(schema, version)
   if version == "3.2" then
     return { ["text/event-stream"] = { itemSchema = event_of(schema) },
@@ -133,7 +133,7 @@ end
 ---@param components operations.openapi.Components
 ---@param entry operations.openapi.Entry
 ---@param version "3.1"|"3.2"
----@param method string  that the document shows, in lower case
+---@param method string  the method in the document, in lower case
 ---@return table<string, table>
 ---@return table<string, string[]>? codes
 function responses.of(components, entry, version, method)

@@ -1,5 +1,5 @@
---- The credentials that the operations of a document need: a token, and its issuer if that is known. Scopes
---- belong to schemes that list them, or linters complain; `x-operation` has them in any case.
+--- The credentials required by a document's operations: a token, and its issuer if known. Scopes are only listed for
+--- schemes that declare them, as linters require; `x-operation` always has them.
 local core = require("operations.core")
 local members = require("operations.base.members")
 
@@ -7,13 +7,13 @@ local security = {}
 
 ---@class operations.openapi.Authority  an authorization server
 ---@field issuer string
----@field endpoints? { authorization: string, token: string }  nil: its OpenID Connect metadata tells them
+---@field endpoints? { authorization: string, token: string }  nil: from its OpenID Connect metadata
 
 local function list_of(items)
   return setmetatable(items, core.array_mt)
 end
 
--- The lists of scopes of which a token has to have one: all that are required, with each of those of which one will do.
+-- The alternative lists of scopes for a token: all required ones, with each of the alternatives.
 local function alternatives(access)
   local all, any = access and access.requiredScopes or {}, access and access.requiredScopesAny or {}
   local lists = {}
@@ -24,7 +24,7 @@ local function alternatives(access)
 end
 
 --- The security of an operation.
----@param access? operations.AccessControl  nil: everybody may call it
+---@param access? operations.AccessControl  nil: no restriction
 ---@param options operations.openapi.OutOptions
 ---@return table[]
 function security.of(access, options)
@@ -39,7 +39,7 @@ function security.of(access, options)
   return requirements
 end
 
--- All scopes that operations name, each with a description.
+-- All scopes of the operations, each with a description.
 local function scopes_of(entries)
   local scopes = setmetatable({}, core.object_mt)
   for _, entry in ipairs(entries) do
@@ -63,7 +63,7 @@ local function oauth_of(authority, entries)
     clientCredentials = { tokenUrl = endpoints.token, scopes = scopes } } }
 end
 
---- The schemes of a document whose callers have credentials.
+--- The security schemes of a document.
 ---@param entries operations.openapi.Entry[]
 ---@param options operations.openapi.OutOptions
 ---@return table
