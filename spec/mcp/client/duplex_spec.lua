@@ -54,7 +54,7 @@ describe("a connection on which messages go both ways", function()
     assert.same({ "TIMEOUT", 500, 0 }, { ask(500, 9000, {}) })
     assert.equal(0, host.timers)
     link:take({ jsonrpc = "2.0", id = 1, result = {} })
-    assert.same({ "an answer to nothing that waits" }, said)
+    assert.same({ "an answer without a waiting request" }, said)
   end)
 
   it("gives it anew with progress, up to the longest", function()
@@ -104,7 +104,7 @@ describe("a connection on which messages go both ways", function()
   for text, problem in pairs({
     ['{"id":1,"result":{}}'] = "JSON-RPC 2.0", ['{"id":1,"error":{"code":1,"message":"x"}}'] = "JSON-RPC 2.0",
     ['{"jsonrpc":"1.0","id":1}'] = "JSON-RPC 2.0", ['{"jsonrpc":"2.0","id":1}'] = "neither a result nor an error",
-    ['{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}'] = "expected", ['{"jsonrpc":"2.0","result":1}'] = "no object",
+    ['{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}'] = "expected", ['{"jsonrpc":"2.0","result":1}'] = "not an object",
   }) do
     it("fails the request whose answer is malformed: " .. text, function()
       assert.matches("malformed response: .*" .. problem:gsub("%p", "%%%0"), (hear(text)))

@@ -112,8 +112,8 @@ describe("a hostile MCP server over stdio", function()
   end)
 
   for tool, message in pairs({
-    deep = "nested deeper", coded = "code is no integer",
-    uncountable = "code is no integer", versionless = "JSON-RPC 2.0",
+    deep = "nested deeper", coded = "code is not an integer",
+    uncountable = "code is not an integer", versionless = "JSON-RPC 2.0",
   }) do
     it("fails the one call that it answers so: " .. tool, function()
       local _, err = client:call(tool)
@@ -175,7 +175,7 @@ describe("a hostile MCP server's list over stdio", function()
     for _, problem in ipairs(client.problems) do
       problems[#problems + 1] = problem.name
       if problem.name == "echo" then
-        assert.equal("the name is taken: this tool cannot be called", problem.message)
+        assert.equal("the name is already used: this tool cannot be called", problem.message)
       end
     end
     table.sort(problems)

@@ -10,11 +10,11 @@ describe("what a server sends as a request", function()
 
   -- Invalid requests, and why; false: it cannot be answered.
   local none = {
-    ['{"jsonrpc":"2.0","id":"a","method":"ping","params":[1]}'] = "params are no object",
+    ['{"jsonrpc":"2.0","id":"a","method":"ping","params":[1]}'] = "params are not an object",
     ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}'] = "neither a string nor an integer",
     ['{"id":"c","method":"ping"}'] = "JSON-RPC 2.0", ['{"jsonrpc":"1.0","id":4,"method":"ping"}'] = "JSON-RPC 2.0",
-    ['{"jsonrpc":"2.0","id":"e","method":5}'] = "method is no string",
-    ['{"jsonrpc":"2.0","id":"f","method":null,"params":{}}'] = "method is no string",
+    ['{"jsonrpc":"2.0","id":"e","method":5}'] = "method is not a string",
+    ['{"jsonrpc":"2.0","id":"f","method":null,"params":{}}'] = "method is not a string",
     ['{"jsonrpc":"2.0","id":null,"method":"ping","params":[1]}'] = false,
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}'] = false, ['{"jsonrpc":"2.0","id":true,"method":"ping"}'] = false,
     ['{"jsonrpc":"2.0","method":"ping","params":[1]}'] = false, ['{"method":5}'] = false,

@@ -63,9 +63,9 @@ describe("the headers of a request", function()
   end)
 
   for problem, properties in pairs({
-    ["no name of a header"] = { a = { type = "string", ["x-mcp-header"] = "My Region" } },
-    ["no string, integer or boolean"] = { a = { type = "number", ["x-mcp-header"] = "A" } },
-    ["twice"] = {
+    ["not a valid name of a header"] = { a = { type = "string", ["x-mcp-header"] = "My Region" } },
+    ["other than a string, integer or boolean"] = { a = { type = "number", ["x-mcp-header"] = "A" } },
+    ["a duplicate"] = {
       a = { type = "string", ["x-mcp-header"] = "Same" }, b = { type = "string", ["x-mcp-header"] = "sAME" },
     },
   }) do

@@ -15,14 +15,14 @@ describe("a message", function()
     ['{"jsonrpc":"1.0","id":1,"result":{}}'] = "JSON%-RPC 2.0",
     ['{"jsonrpc":"2.0","id":1}'] = "neither a result nor an error",
     ['{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}'] = "both a result and an error",
-    ['{"jsonrpc":"2.0","id":1,"error":"x"}'] = "error is no object",
-    ['{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"x"}}'] = "code is no integer",
-    ['{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}'] = "code is no integer",
+    ['{"jsonrpc":"2.0","id":1,"error":"x"}'] = "error is not an object",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"x"}}'] = "code is not an integer",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}'] = "code is not an integer",
     ['{"jsonrpc":"2.0","id":1,"error":{"code":1}}'] = "no message",
-    ['{"jsonrpc":"2.0","id":1,"result":5}'] = "result is no object",
+    ['{"jsonrpc":"2.0","id":1,"result":5}'] = "result is not an object",
     ['{"jsonrpc":"2.0","id":true,"method":"x"}'] = "neither a string nor an integer",
-    ['{"jsonrpc":"2.0","id":1,"method":5}'] = "method is no string",
-    ['{"jsonrpc":"2.0","method":"x","params":[1]}'] = "params are no object",
+    ['{"jsonrpc":"2.0","id":1,"method":5}'] = "method is not a string",
+    ['{"jsonrpc":"2.0","method":"x","params":[1]}'] = "params are not an object",
   }) do
     it("is none when it reads " .. text, function()
       local kind, why = message.kind((json.decode(text)))

@@ -79,7 +79,7 @@ describe("prompts of an MCP server", function()
     mine:prompt({ name = "a", get = get_nothing })
     assert.error_matches(function()
       mine:prompt({ name = "a", get = get_nothing })
-    end, 'there is a prompt "a"')
+    end, 'a prompt "a" exists already')
   end)
 end)
 

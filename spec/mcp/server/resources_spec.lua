@@ -173,7 +173,7 @@ describe("resources of an MCP server", function()
       { { read = read_nothing, uri = "a:b", uriTemplate = "a:{b}" }, "either uri or uriTemplate expected" },
       { { read = read_nothing, uri = 1 }, "bad option 'uri' to 'resource' %(string expected, got number" },
       { { read = read_nothing, uri = "a:b", other = 1 }, "bad option 'other' to 'resource' %(unknown" },
-      { { read = read_nothing, uriTemplate = "a:{b" }, "a brace without its other one" },
+      { { read = read_nothing, uriTemplate = "a:{b" }, "unbalanced braces" },
       { { read = read_nothing, uriTemplate = "a:{#b}" }, "an expression such as" },
       { { read = read_nothing, uriTemplate = "a:{?b}/c" }, "an expression such as" },
     }) do
@@ -184,7 +184,7 @@ describe("resources of an MCP server", function()
     mine:resource({ uri = "a:b", read = read_nothing })
     assert.error_matches(function()
       mine:resource({ uri = "a:b", read = read_nothing })
-    end, 'there is a resource "a:b"')
+    end, 'a resource "a:b" exists already')
     assert.error_matches(function() mine:changed("nothing") end, "bad argument #1 to 'changed'")
     assert.error_matches(function() mine:updated() end, "bad argument #1 to 'updated'")
     assert.error_matches(function() mine:offer({}) end, "bad argument #1 to 'offer' %(MCP client expected")

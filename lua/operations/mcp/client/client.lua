@@ -1,4 +1,4 @@
---- One MCP server (2024-11-05 to 2026-07-28), as the program sees it.
+--- One MCP server (2024-11-05 to 2026-07-28) for the program.
 local argument = require("operations.base.argument")
 local cache = require("operations.mcp.protocol.cache")
 local core = require("operations.core")
@@ -18,17 +18,17 @@ local client = {}
 
 ---@class operations.mcp.Client
 ---@field name string
----@field operations operations.Definition[]  tools, and resources and prompts where the server has some
----@field problems { name: string, message: string }[]  what of the server's tools could not be taken over
+---@field operations operations.Definition[]  its tools, and operations for its resources and prompts
+---@field problems { name: string, message: string }[]  tools that could not be imported
 ---@field state operations.mcp.State
----@field server? table  what the server says about itself
+---@field server? table  the server's description of itself
 ---@field instructions? string
 ---@field version string  of the protocol
 local Client = {}
 Client.__index = Client
 Client.__name = "operations.mcp_client"
 
--- Calls functions of the program; what they raise is logged.
+-- Calls functions of the program; errors that they raise are logged.
 function Client:_tell(listeners, ...)
   for _, listener in ipairs(listeners) do
     local ok, raised = xpcall(listener, debug.traceback, ...)
@@ -72,11 +72,11 @@ local function now()
   return scheduler.host().now()
 end
 
---- Connects to a server and lists what it has.
+--- Connects to a server and lists its tools.
 ---@param name string
 ---@param config operations.mcp.Config  checked
 ---@param open function  of the transport
----@param renew? fun(): operations.mcp.Config  what of the configuration is made anew when the client is restarted
+---@param renew? fun(): operations.mcp.Config  the parts of the configuration that are made again for a restart
 ---@return operations.mcp.Client?
 ---@return operations.Error? err
 function client.connect(name, config, open, renew)
@@ -98,16 +98,16 @@ function client.connect(name, config, open, renew)
   return self
 end
 
---- Can the server do this? A server that was not asked may: then its answer tells.
+--- Does the server support this? True also if it was not asked: its answer will tell.
 ---@param capability string  "tools", "resources", "prompts", "completions", "logging"
 ---@return boolean
 function Client:has(capability)
   return not self._session.known or self._session.capabilities[capability] ~= nil
 end
 
--- Calls
+-- Calls.
 
--- The options of a call: the caller's, with those of the tool's plan and the configuration.
+-- The options of a call: the caller's, completed by the tool's plan and the configuration.
 local function completed(self, plan, options)
   local all = members.merged(plan.options, options)
   local on_progress = all.on_progress or self._config.on_progress
@@ -134,14 +134,14 @@ function Client:_call(plan, input, options, again)
   if value then
     return result.of_tool(value, plan, self._config, session.modern)
   elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
-    self._cache:forget("tools/list") -- the list is older than the tool
+    self._cache:forget("tools/list") -- the list is outdated
     self:refresh()
     return self:_call(self._plans[plan.tool] or plan, input, options, true)
   end
   return nil, err
 end
 
---- Calls a tool by its own name, without a registry around it.
+--- Calls a tool by its own name, without a registry.
 ---@param tool string
 ---@param arguments? table
 ---@param options? operations.mcp.RequestOptions
@@ -153,7 +153,7 @@ function Client:call(tool, arguments, options)
   return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options)
 end
 
---- Sends any request and returns its result as the server gave it.
+--- Sends a request and returns the server's result unchanged.
 ---@param method string
 ---@param params? table
 ---@param options? operations.mcp.RequestOptions
@@ -173,7 +173,7 @@ function Client:request(method, params, options)
   return value, err
 end
 
---- Asks the server whether it is there.
+--- Tests whether the server answers.
 ---@return true?
 ---@return operations.Error? err
 function Client:ping()

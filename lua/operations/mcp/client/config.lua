@@ -1,4 +1,4 @@
---- The configuration of a connection: what there is, checked before anything is started.
+--- The configuration of a connection, checked before anything is started.
 local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
@@ -10,52 +10,52 @@ local url = require("operations.base.url")
 local config = {}
 
 ---@class operations.mcp.Config
----@field command? string  stdio: the program; looked for in its PATH
+---@field command? string  stdio: the program; searched in its PATH
 ---@field args? string[]
----@field env? table<string, string|number>  added to what is inherited
----@field env_allow? string[]  what is inherited, default `operations.process.inherited`
+---@field env? table<string, string|number>  added to the inherited variables
+---@field env_allow? string[]  inherited variables, default `operations.process.inherited`
 ---@field cwd? string
 ---@field on_stderr? fun(line: string)
 ---@field stop? { close?: number, term?: number }  ms until TERM, and KILL
----@field restart? boolean  a server that ended is started again by the next call; default false
----@field url? string  Streamable HTTP, or HTTP+SSE (2024-11-05); a user in it is refused: give `headers` or `auth`
+---@field restart? boolean  the next call restarts a server that has ended; default false
+---@field url? string  Streamable HTTP, or HTTP+SSE (2024-11-05); without user and password: use `headers` or `auth`
 ---@field headers? table<string, string>  HTTP: sent with every request
 ---@field auth? operations.oauth.AuthorizerOptions|operations.oauth.Authorizer  HTTP: how a user logs in when the server
----  asks for it; an object with the methods of an authorizer is used as it is
+---  requires it; an object with the methods of an authorizer is used directly
 ---@field ca_file? string
 ---@field proxy? string|false
----@field stream? boolean  HTTP, legacy: listen for what the server says by itself; default true
----@field era? "auto"|"modern"|"legacy"  default "auto": asks the server, once
+---@field stream? boolean  HTTP, legacy: listens for messages of the server; default true
+---@field era? "auto"|"modern"|"legacy"  default "auto": asks the server once
 ---@field version? string  pins a revision; a modern one is used without asking
----@field verdict? "modern"|"legacy"|"events"  what an earlier negotiation found
----@field timeout? number  ms of one request; progress begins it anew
----@field max_timeout? number  ms, whatever the progress; of a tool that is a task, until it is done
+---@field verdict? "modern"|"legacy"|"events"  result of an earlier negotiation
+---@field timeout? number  ms of one request; progress restarts it
+---@field max_timeout? number  ms, regardless of progress; for a tool that runs as a task, until it is done
 ---@field connect_timeout? number  ms
 ---@field probe_timeout? number  ms
 ---@field max_message? integer  bytes
 ---@field client? { name: string, version: string }
----@field capabilities? table  of the client, besides those that the functions below stand for
----@field roots? (string|table)[]|fun(): table[]  directories that the server may look at, as URIs
+---@field capabilities? table  of the client, besides those of the functions below
+---@field roots? (string|table)[]|fun(): table[]  directories that the server may access, as URIs
 ---@field sampling? fun(params: table, context: table): table?, any
 ---@field elicitation? fun(params: table, context: table): table?, any|{ form?: function, url?: function }
----@field questions? "caller"  elicitation and sampling without a function above are handed on to the caller of the tool
+---@field questions? "caller"  elicitation and sampling without a function above go to the caller of the tool
 ---@field on_progress? fun(progress: table, call: { tool: string })
 ---@field on_log? fun(entry: { level: string, logger: string?, data: any })
----@field on_message? fun(way: "in"|"out", message: any)  told of each message, a text that goes out or a value
----  that came; it must neither wait nor raise, nor refer to the client
+---@field on_message? fun(way: "in"|"out", message: any)  called with each message, the text of an outgoing one or the
+---  value of an incoming one; it must neither wait nor raise, nor refer to the client
 ---@field log_level? string
 ---@field log? fun(level: string, message: string, details: any)
 ---@field namespace? string  of the operations, default: the name of the connection
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field include? string[]|fun(tool: table): boolean  names of tools
 ---@field exclude? string[]|fun(tool: table): boolean
----@field disabled_tools? string[]  tools that are taken out until `client:enable` takes them in
----@field text? "json"  a result that is one text block of JSON, and fits the tool's outputSchema, is that data;
+---@field disabled_tools? string[]  tools that are not offered until `client:enable`
+---@field text? "json"  a result of one text block with JSON that fits the tool's outputSchema becomes that data;
 ---  default: the blocks are the data
 ---@field is_error? "data"|"fail"  a tool's own failure is an envelope with `meta.isError` (default), or an error
 ---@field normalize? "cast"|"force"|"off"  of results; default: the registry's
----@field on_mismatch? "warn"|"fail"  of results that do not fit the tool's outputSchema; default: the registry's
----@field retry? boolean  send calls of read-only and idempotent tools again when the answer was lost; default true
+---@field on_mismatch? "warn"|"fail"  for results that do not fit the tool's outputSchema; default: the registry's
+---@field retry? boolean  repeats calls of read-only and idempotent tools whose answer was lost; default true
 ---@field http? table  HTTP client, default `operations.http`
 
 local kinds = {
@@ -101,7 +101,7 @@ local function check_place(given)
   end
 end
 
--- The program's function, of which nobody is hurt when it raises.
+-- A function of the program, whose errors are ignored.
 local function guarded(fn)
   return function(...)
     local ok, raised = xpcall(fn, debug.traceback, ...)
@@ -111,14 +111,14 @@ local function guarded(fn)
   end
 end
 
--- An authorizer for this connection alone. The way to the network is the connection's, unless the options say another.
+-- The authorizer of this connection. It uses the connection's network options, unless its own options differ.
 local function auth_of(given)
   local auth = given.auth
   if auth == nil or auth.challenged then
     return auth
   end
   local options = members.merged({ http = given.http, ca_file = given.ca_file, proxy = given.proxy }, auth)
-  local authorizer = require("operations.oauth.authorizer") -- where nobody logs in it is not needed
+  local authorizer = require("operations.oauth.authorizer") -- only loaded if users log in
   local ok, made = pcall(authorizer.new, options)
   if not ok then
     wrong("config.auth: %s", (tostring(made):gsub("^authorizer: ", "")))
@@ -126,7 +126,7 @@ local function auth_of(given)
   return made
 end
 
---- Checks a configuration; what is wrong is misuse and raises.
+--- Checks a configuration; errors in it are misuse and raise.
 ---@param name string
 ---@param given operations.mcp.Config
 ---@return operations.mcp.Config  a copy with its defaults
@@ -153,10 +153,10 @@ local functions = {
 }
 
 ---@class operations.mcp.ConnectionConfig : operations.mcp.Config
----@field has_answers boolean  the program has functions that answer the server's requests
+---@field has_answers boolean  do functions of the program answer the server's requests?
 
---- What a connection needs of a configuration: none of the program's functions. They may refer to the client, and a
---- client that is dropped is to be collected while a stream of its is open.
+--- The part of a configuration that a connection needs, without the program's functions: they may refer to the client,
+--- and a dropped client must be collected while one of its streams is open.
 ---@param self operations.mcp.Config  checked
 ---@return operations.mcp.ConnectionConfig
 function config.of_connection(self)
@@ -175,7 +175,7 @@ local function named_in(filter, tool)
   return members.contains(filter, tool.name)
 end
 
---- Does the configuration ask for this tool?
+--- Does the configuration include this tool?
 ---@param self operations.mcp.Config
 ---@param tool table
 ---@return boolean

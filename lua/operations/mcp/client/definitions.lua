@@ -1,6 +1,5 @@
---- Makes definitions of operations of a server's tools (`Tool`, 2024-11-05 to 2026-07-28), and of its resources
---- and prompts as operations too. Also what a list of them has become since it was read last, and a registry that
---- follows it.
+--- Makes definitions of a server's tools (`Tool`, 2024-11-05 to 2026-07-28), and of operations for its resources and
+--- prompts; computes the changes of a list, and applies them to a registry.
 local config = require("operations.mcp.client.config")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -14,9 +13,9 @@ local schema = require("operations.schema")
 
 local definitions = {}
 
--- Specs of tools
+-- Specs of tools.
 
--- Characters that neither the specification nor an operation's name allows.
+-- Replaces characters that an operation's name must not have.
 local function name_of(text)
   return (text:gsub("[%s%c]+", "_"))
 end
@@ -29,10 +28,10 @@ local function object_or_nil(value)
   return core.kind(value) == "object" and value or nil
 end
 
--- The schema, when it can be used; else nil and why not.
+-- The schema, if it is usable; else nil and the reason.
 local function usable(value)
   if core.kind(value) ~= "object" then
-    return nil, "is no JSON Schema object"
+    return nil, "is not a JSON Schema object"
   end
   local compiled, err = schema.compile(value)
   if not compiled then
@@ -41,7 +40,7 @@ local function usable(value)
   return value
 end
 
--- Why an entry of tools/list is no tool.
+-- The reason why an entry of tools/list is not a tool, or nil.
 local function problem_of(value)
   if core.kind(value) ~= "object" then
     return "a tool is an object"
@@ -50,11 +49,11 @@ local function problem_of(value)
   end
 end
 
--- Members of a tool that the spec has in a place of its own.
+-- Members of a tool that the spec has elsewhere.
 local known = members.set({ "name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons",
   "execution", "_meta" })
 
--- The members of a tool that no revision knows; nil: none.
+-- The members of a tool that no revision defines, or nil.
 local function unknown_of(value)
   local unknown
   for name, member in pairs(value) do
@@ -66,8 +65,8 @@ local function unknown_of(value)
   return unknown
 end
 
--- The spec of a tool's operation. A schema that cannot be used is left out and told: any input is then sent, any
--- output is taken.
+-- The spec of a tool's operation. An unusable schema is left out and reported: any input is then sent, any output
+-- accepted.
 local function spec_of(namespace, value, report)
   local hints = object_or_nil(value.annotations) or {}
   local spec = {
@@ -93,15 +92,15 @@ local function spec_of(namespace, value, report)
   return spec
 end
 
--- May a call be sent again when its answer was lost?
+-- May a call be repeated when its answer was lost?
 local function is_repeatable(value)
   local hints = object_or_nil(value.annotations) or {}
   return hints.readOnlyHint == true or hints.idempotentHint == true
 end
 
--- Definitions
+-- Definitions.
 
--- What a call's context says of its request, and who may be asked; nil: nothing.
+-- The options that a call's context adds to its request, and who can be asked; nil: none.
 local function options_of(context, asker)
   local traceparent, metadata = context and context.traceparent, context and context.metadata
   local on_progress = metadata and metadata.on_progress
@@ -114,10 +113,10 @@ local function options_of(context, asker)
     and { traceparent = traceparent, on_progress = on_progress, asker = asker } or nil
 end
 
---- How a tool is called: what `client:_call` takes.
+--- How a tool is called: the argument of `client:_call`.
 ---@class operations.mcp.Plan
 ---@field tool string
----@field schema? table  of its arguments, when some of them are arrays
+---@field schema? table  of its arguments, if it contains arrays
 ---@field output? table  its outputSchema
 ---@field options operations.mcp.RequestOptions  of every call
 ---@field definition operations.Definition
@@ -153,7 +152,7 @@ local function finish(client, definition)
   return definition
 end
 
---- The definitions of a list of tools. One that cannot be used is told of, and costs the others nothing.
+--- The definitions of a list of tools. An unusable tool is reported and does not affect the others.
 ---@param client operations.mcp.Client
 ---@param tools any[]
 ---@param report fun(tool: string, problem: string)
@@ -167,7 +166,7 @@ function definitions.of_tools(client, tools, report)
     if not plan then
       report(core.kind(tool) == "object" and type(tool.name) == "string" and tool.name or name, problem)
     elseif taken[name] then
-      report(name, "the name is taken: this tool cannot be called")
+      report(name, "the name is already used: this tool cannot be called")
     elseif config.wants(client._config, tool) then
       taken[name], plans[plan.tool] = true, plan
       plan.definition.handler = errors.relay(function(input, context)
@@ -191,7 +190,7 @@ end
 local none = object({})
 none.additionalProperties = false
 
--- Operations beside the tools; those with a `key` are lists, asked for page by page.
+-- Operations beside the tools; those with a `key` are lists that come in pages.
 local offered = {
   { needs = "resources", name = "resources.list", method = "resources/list", key = "resources",
     description = "The resources of the server", input = none },
@@ -219,7 +218,7 @@ local function handler_of(client, method, key)
   end)
 end
 
---- The definitions of resources and prompts, where the server has some.
+--- The definitions for resources and prompts, if the server has any.
 ---@param client operations.mcp.Client
 ---@return operations.Definition[]
 function definitions.of_server(client)
@@ -237,9 +236,9 @@ function definitions.of_server(client)
   return list
 end
 
--- Changes
+-- Changes.
 
--- The content of a definition as text that can be compared.
+-- The content of a definition as comparable text.
 local function words_of(definition)
   local spec = members.merged(definition)
   spec.handler = nil
@@ -249,7 +248,7 @@ end
 ---@class operations.mcp.Changes
 ---@field added operations.Definition[]
 ---@field removed operations.Definition[]
----@field changed operations.Definition[]  as they are now
+---@field changed operations.Definition[]  in their new form
 
 --- The differences of two lists: added, removed, changed.
 ---@param before operations.Definition[]
@@ -277,14 +276,14 @@ function definitions.changes(before, after)
   return found
 end
 
--- Is the operation of this id the server's, and not another that the program has registered under it?
+-- Is the operation with this id the server's, and not another one registered by the program?
 local function is_ours(registry, id, definition)
   local spec = registry:get_spec(id)
   local meta = spec and spec._meta
   return meta ~= nil and meta.source == "mcp" and meta.server == definition._meta.server
 end
 
---- Brings a registry up to date. What it does not take costs the others nothing.
+--- Updates a registry. Refused operations do not affect the others.
 ---@param registry operations.Registry
 ---@param found operations.mcp.Changes
 ---@return true?

@@ -1,6 +1,6 @@
---- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
---- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
---- not; it calls `take` and `lost`.
+--- A connection on which messages go both ways in any order: requests wait for the answer with their id. The carrier of
+--- the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may not; it
+--- calls `take` and `lost`.
 local errors = require("operations.base.error")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
@@ -16,22 +16,22 @@ local duplex = {}
 
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
----@field noise fun(what: string, came?: any)  input that is no message, or belongs to no request
----@field watch? fun(way: "in"|"out", message: any)  the program wants to see all messages
----@field mended fun(warning: string)  what came was changed so that it could be read
----@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
+---@field noise fun(what: string, came?: any)  invalid input, or an answer to no request
+---@field watch? fun(way: "in"|"out", message: any)  called with all messages
+---@field mended fun(warning: string)  a received text was repaired
+---@field refused fun(answer: operations.mcp.Message)  the answer to an invalid request
 ---@field closed fun(err: operations.Error)
 
 ---@class operations.mcp.Duplex
 ---@field pending operations.mcp.Pending
 ---@field closed operations.Error|false
----@field expired boolean  the server has forgotten us
----@field _over? boolean  the bytes have come to their end
+---@field expired boolean  the server has ended the session
+---@field _over? boolean  the input has ended
 local Duplex = {}
 Duplex.__index = Duplex
 duplex.methods = Duplex
 
---- Makes a kind of connection: it has all the methods, to be added to.
+--- Makes a class of connections with all common methods.
 ---@return table class
 function duplex.class()
   local class = members.merged(Duplex)
@@ -39,7 +39,7 @@ function duplex.class()
   return class
 end
 
---- Gives an object the fields of a connection.
+--- Sets the fields of a connection in an object.
 ---@param self table
 ---@param events operations.mcp.LinkEvents
 function duplex.init(self, events)
@@ -55,7 +55,7 @@ local function malformed(problem)
   return mcp_failure.new("malformed", "malformed response: " .. problem)
 end
 
---- Shows a message to the program, where it watches.
+--- Shows a message to the program, if it watches.
 ---@param way "in"|"out"
 ---@param what any
 function Duplex:show(way, what)
@@ -64,7 +64,7 @@ function Duplex:show(way, what)
   end
 end
 
---- Takes one message that came.
+--- Handles one message.
 ---@param value any
 function Duplex:accept(value)
   self:show("in", value)
@@ -72,7 +72,7 @@ function Duplex:accept(value)
   if kind == "answer" then
     local failure = value.error and message.id_of(value.id) == nil and mcp_failure.of_answer(value.error, "the server")
     if not (failure and self.pending:fail(nil, failure)) and not self.pending:answer(value) then
-      self._events.noise("an answer to nothing that waits")
+      self._events.noise("an answer without a waiting request")
     end
   elseif kind then
     self._events.message(value, kind)
@@ -85,7 +85,7 @@ function Duplex:accept(value)
   end
 end
 
--- A text that the end of the bytes cut short answers nothing: whoever waits is told of the end.
+-- A truncated text at the end answers nothing: the end fails the waiting requests.
 function Duplex:_misread(err, text)
   local id = reader.id(text)
   if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
@@ -93,11 +93,11 @@ function Duplex:_misread(err, text)
   end
 end
 
---- Takes what a text that came says: one message, or a batch.
+--- Handles a received text: one message, or a batch.
 ---@param value any
----@param err? operations.Error  it is no JSON
+---@param err? operations.Error  it is not JSON
 ---@param text? string  then
----@param warning? string  what was changed so that it could be read
+---@param warning? string  what was repaired
 function Duplex:take(value, err, text, warning)
   if err then
     return self:_misread(err, text)
@@ -107,7 +107,7 @@ function Duplex:take(value, err, text, warning)
   message.each(value, self.accept, self)
 end
 
---- The connection is gone: whoever waits is told. What comes later says no more.
+--- The connection is lost: fails the waiting requests. Later messages are ignored.
 ---@param err operations.Error
 function Duplex:lost(err)
   if self.closed then
@@ -119,9 +119,9 @@ function Duplex:lost(err)
   self._deadlines:stop()
 end
 
--- Waits until the entry, which is its own wait, is answered; nil, or what interrupted.
+-- Waits until the entry, which is its own wait, is answered; returns the error that interrupted the wait, if any.
 local function follow(entry, on_progress)
-  entry.wake = settle -- which has no effect while this is not waiting
+  entry.wake = settle -- no effect while nothing waits
   while not entry.answered do
     entry.done = false
     local raised = scheduler.wait(entry)
@@ -146,9 +146,9 @@ end
 ---@param id integer
 ---@param method string
 ---@param params? table
----@param timeout number  ms, begun anew by progress
----@param max number  ms, whatever the progress
----@param options operations.mcp.RequestOptions  `on_progress` is called where the request waits
+---@param timeout number  ms, restarted by progress
+---@param max number  ms, regardless of progress
+---@param options operations.mcp.RequestOptions  `on_progress` is called in the waiting task
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
 function Duplex:exchange(id, method, params, timeout, max, options)
@@ -173,7 +173,7 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   return self.pending:close(entry, err)
 end
 
---- Hands progress to the request that it is about; reports that nobody has read yet become one, the last.
+--- Passes progress to its request; unread reports are replaced by the latest.
 ---@param token any
 ---@param params table
 ---@return boolean
@@ -190,13 +190,13 @@ function Duplex:progress(token, params)
   return true
 end
 
---- Sends a text if that can be done at once.
+--- Sends a text if that is possible without waiting.
 ---@return boolean sent
 function Duplex._offer()
   return false
 end
 
--- The text of what wants no answer, given to a function of the connection.
+-- Encodes a message without an answer, and passes the text to a function of the connection.
 local function hand(self, value, take)
   if self.closed then
     return nil, self.closed
@@ -209,7 +209,7 @@ local function hand(self, value, take)
   return take(self, text)
 end
 
---- Sends what wants no answer. Does not wait.
+--- Sends a message without an answer. Does not wait.
 ---@param value operations.mcp.Message
 ---@return true?
 ---@return operations.Error? err
@@ -217,18 +217,18 @@ function Duplex:send(value)
   return hand(self, value, self._post)
 end
 
---- What only some connections do: says which era and revision are spoken from here on.
+--- Sets the era and revision from here on; only some connections need it.
 function Duplex.speak() end
 
---- The handshake is over.
+--- Called when the handshake is over.
 function Duplex.started() end
 
---- The same, and waits until it is on its way.
+--- As `send`, but waits until the message is sent.
 function Duplex:deliver(value)
   return hand(self, value, self._write)
 end
 
---- Calls a request off: the server is told.
+--- Cancels a request and tells the server.
 ---@param id integer  the request's
 ---@param reason string
 function Duplex:abandon(id, reason)

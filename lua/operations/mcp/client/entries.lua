@@ -1,5 +1,5 @@
---- Entries of files called `mcp.json`: JSON with comments and trailing commas, as editors write it, an entry for each
---- server. The forms of VS Code, Claude, Cursor, Gemini, Windsurf, Zed and others are read.
+--- Entries of `mcp.json` files: JSON with comments and trailing commas, as editors write it, with an entry for each
+--- server. Reads the forms of VS Code, Claude, Cursor, Gemini, Windsurf, Zed and others.
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -8,9 +8,9 @@ local variables = require("operations.mcp.client.variables")
 
 local entries = {}
 
--- Files
+-- Files.
 
--- A string from its opening quote on, up to the end of the text when it has none.
+-- A string from its opening quote on, up to the end of the text if it is not closed.
 local function quoted(text, from)
   local at = from + 1
   while true do
@@ -24,7 +24,7 @@ local function quoted(text, from)
   end
 end
 
--- Comments and trailing commas become blanks: places in errors stay what they are.
+-- Replaces comments and trailing commas by blanks, so that positions in errors stay right.
 local function without_comments(text)
   local pieces, at, comma, last = {}, 1, nil, "["
   while at <= #text do
@@ -65,15 +65,15 @@ function entries.read(path)
   return value
 end
 
--- Lists
+-- Lists.
 
 ---@class operations.mcp.Entry
 ---@field name string  of the server
 ---@field path string  JSON Pointer, for messages
 ---@field namespace string  of its operations
----@field value any  as it is written
+---@field value any  as written
 
--- Where the servers are: { member, ... }.
+-- Members that contain the servers.
 local places = { { "mcpServers" }, { "servers" }, { "context_servers" }, { "mcp", "servers" } }
 
 local function find(source)
@@ -89,7 +89,7 @@ local function find(source)
   return source, "", false
 end
 
--- The list form: its order counts.
+-- The list form, whose order is kept.
 local function of_list(list, path)
   local found = {}
   for i, value in ipairs(list) do
@@ -112,7 +112,7 @@ local function of_object(object, path, is_place)
   return found
 end
 
--- Names and namespaces of their own for all: those that come to the same are told apart by a number.
+-- Gives all entries unique names and namespaces: equal ones get a number.
 local function tell_apart(list, report)
   local names, taken = {}, {}
   for _, entry in ipairs(list) do
@@ -133,7 +133,7 @@ local function tell_apart(list, report)
   return list
 end
 
---- The entries of a file or table: in the order of a list, else in that of their names.
+--- The entries of a file or table: in the order of a list, else sorted by name.
 ---@param source table
 ---@param report fun(entry: operations.mcp.Entry, message: string)
 ---@return operations.mcp.Entry[]?
@@ -154,7 +154,7 @@ function entries.list(source, report)
   return tell_apart(list, report)
 end
 
---- Is a server to be started only when the program says so?
+--- Is a server only started on request?
 ---@param entry operations.mcp.Entry
 ---@return boolean
 function entries.is_disabled(entry)
@@ -162,9 +162,9 @@ function entries.is_disabled(entry)
   return type(value) == "table" and (value.disabled == true or value.enabled == false)
 end
 
--- Configurations
+-- Configurations.
 
--- Keys, and the options that they are.
+-- Keys and their options.
 local options_of = {
   command = "command", args = "args", env = "env", cwd = "cwd", url = "url", serverUrl = "url", httpUrl = "url",
   headers = "headers", timeout = "timeout", include = "include", includeTools = "include", enabledTools = "include",
@@ -172,7 +172,7 @@ local options_of = {
   disabledTools = "disabled_tools", disabled_tools = "disabled_tools",
 }
 
--- Keys that are read elsewhere here, or that are about programs and people: names, pictures, who approves a call.
+-- Keys that are read elsewhere, or are for other programs and people: names, pictures, approval.
 local others = members.set({
   "type", "transport", "envFile", "disabled", "enabled", "name", "title", "description", "icon", "$schema", "gallery",
   "version", "dev", "source", "autoApprove", "alwaysAllow", "trust",
@@ -183,7 +183,7 @@ local kinds = {
   streamable_http = true, remote = true, sse = "events",
 }
 
---- Reports the keys of an entry that nobody knows.
+--- Reports unknown keys of an entry.
 ---@param entry operations.mcp.Entry
 ---@param report fun(entry: operations.mcp.Entry, message: string, path: string)
 function entries.check(entry, report)
@@ -197,7 +197,7 @@ function entries.check(entry, report)
   end
 end
 
--- Arguments and variables are texts, whatever JSON they were written as.
+-- Arguments and variables become texts, however JSON has them.
 local function as_texts(list)
   local copy = {}
   for key, item in pairs(type(list) == "table" and list or {}) do
@@ -207,7 +207,7 @@ local function as_texts(list)
   return type(list) == "table" and copy or list
 end
 
--- The variables of a file of lines NAME=value.
+-- The variables in a file of lines NAME=value.
 local function read_variables(path, place)
   local file, message = io.open(path, "rb")
   if not file then
@@ -224,7 +224,7 @@ local function read_variables(path, place)
   return found
 end
 
---- The configuration that an entry asks for; what its variables stand for is found out now. Raises an error object.
+--- The configuration of an entry, with its variables expanded now. Raises an error object.
 ---@param entry operations.mcp.Entry
 ---@param common operations.mcp.Config  for all servers
 ---@param options { workspace?: string }

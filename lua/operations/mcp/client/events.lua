@@ -1,4 +1,5 @@
---- The HTTP+SSE transport of 2024-11-05: one stream of events brings all messages, its first says where to POST ours.
+--- The HTTP+SSE transport of 2024-11-05: one stream of events brings all messages; its first event names the URL to
+--- POST to.
 local duplex = require("operations.mcp.client.duplex")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local message = require("operations.mcp.protocol.message")
@@ -22,7 +23,7 @@ local function endpoint_of(config, data)
   return nil, mcp_failure.new("protocol", "the server's endpoint is at another origin")
 end
 
--- Reads the stream to its end, in a task of its own.
+-- Reads the stream to its end, in its own task.
 local function listen(self, reader, stream)
   local _, err = reader:run(stream, function(event, data)
     if event == "message" then
@@ -58,7 +59,7 @@ local function open(config, listeners)
   return self
 end
 
---- Opens the stream and waits until it says where to.
+--- Opens the stream and waits for the URL to POST to.
 ---@param config operations.mcp.Config
 ---@param listeners operations.mcp.LinkEvents
 ---@return operations.mcp.Events?

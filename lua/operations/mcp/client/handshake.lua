@@ -1,5 +1,5 @@
---- How a session begins (`server/discover` in 2026-07-28, `initialize` before): carries out what the negotiation asks
---- for, and remembers each server's era for as long as this program runs.
+--- Begins a session (`server/discover` in 2026-07-28, `initialize` before): performs the negotiation's steps, and
+--- remembers each server's era while this program runs.
 local compat = require("operations.base.compat")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -8,9 +8,9 @@ local results = require("operations.mcp.protocol.result")
 
 local handshake = {}
 
--- Verdicts
+-- Verdicts.
 
--- Servers that are remembered; with more, all are asked again.
+-- The most remembered servers; beyond that, all are forgotten.
 local MAX = 1000
 
 local known, count = {}, 0
@@ -22,7 +22,7 @@ local function key_of(config)
   return table.concat({ config.command, config.cwd or "", compat.unpack(config.args or {}) }, "\0")
 end
 
--- Remembers it.
+-- Stores a verdict.
 local function keep_verdict(config, verdict)
   local key = key_of(config)
   if known[key] == nil then
@@ -34,11 +34,11 @@ local function keep_verdict(config, verdict)
   known[key] = verdict
 end
 
--- Steps
+-- Steps.
 
 local steps = {}
 
--- Sends one request of the handshake; an answer that cannot be used is none.
+-- Sends one request of the handshake; an unusable answer counts as none.
 local function ask(self, method, params, timeout)
   local reply, err = self:_ask(self._link.pending:next_id(), method, params, timeout, {})
   local problem = reply and reply.result and results.problem(method, reply.result)
@@ -56,7 +56,7 @@ end
 
 function steps.initialize(self, state)
   if state.fresh and self._link.closed then
-    self._link:close() -- it ended over what it did not know
+    self._link:close() -- it ended because of an unknown message
     local ok, err = self:_connect()
     if not ok then
       return state:initialized(nil, err)
@@ -84,7 +84,7 @@ local function take_over(self, state)
   local result = state.result or {}
   self.modern, self.version = state.modern, state.version
   self._self.modern, self._self.version = state.modern, state.version
-  if state.result then -- else nobody asked what the server can do
+  if state.result then -- otherwise the server's capabilities are unknown
     self.known, self.capabilities = true, type(result.capabilities) == "table" and result.capabilities or {}
     self.server = requests.server_of(result)
     self.instructions = type(result.instructions) == "string" and result.instructions or nil
@@ -93,7 +93,7 @@ local function take_over(self, state)
   keep_verdict(self._config, state.modern and "modern" or self._link.verdict or "legacy")
 end
 
---- Finds out the era and takes over what the server says about itself.
+--- Determines the era and stores the server's description of itself.
 ---@param self operations.mcp.Session  with an open link
 ---@return true?
 ---@return operations.Error? err
@@ -113,7 +113,7 @@ function handshake.run(self)
   if not state.modern then
     local ok, err = self._link:deliver(message.notification("notifications/initialized"))
     if not ok then
-      self._events.log("warn", "notifications/initialized was not taken: " .. err.message)
+      self._events.log("warn", "notifications/initialized was not accepted: " .. err.message)
     end
     self._link:started()
   end

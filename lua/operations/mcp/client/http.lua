@@ -1,5 +1,5 @@
---- The Streamable HTTP transport (2025-03-26 to 2026-07-28): each message is a POST; in the legacy era there are
---- sessions too, and a stream on which the server says things by itself.
+--- The Streamable HTTP transport (2025-03-26 to 2026-07-28): each message is a POST; the legacy era also has sessions,
+--- and a stream for messages of the server.
 local duplex = require("operations.mcp.client.duplex")
 local errors = require("operations.base.error")
 local mcp_failure = require("operations.mcp.protocol.failure")
@@ -20,7 +20,7 @@ local LISTEN_TIMEOUT = 1000
 ---@class operations.mcp.Http : operations.mcp.Duplex
 local Http = duplex.class()
 
---- Makes a connection; nothing is sent yet.
+--- Makes a connection without sending anything.
 ---@param config operations.mcp.Config
 ---@param events operations.mcp.LinkEvents
 ---@return operations.mcp.Http
@@ -30,7 +30,7 @@ function http.open(config, events)
   }, Http), events)
 end
 
---- Which era and revision is spoken from here on; none: the handshake begins.
+--- Sets the era and revision from here on; none: the handshake begins.
 function Http:speak(modern, version)
   self._modern, self._version = modern, version
   if modern or not version then
@@ -38,7 +38,7 @@ function Http:speak(modern, version)
   end
 end
 
--- Waits until the server's own stream is open, or the server has had time for it.
+-- Waits until the server's own stream is open, or some time has passed.
 local function wait_for_listener(self)
   local stop
   scheduler.await(function(wake)
@@ -50,8 +50,8 @@ local function wait_for_listener(self)
   stop()
 end
 
---- The handshake is over: what the server says by itself is listened to. A server may drop a question that it has no
---- stream for, so where there is somebody to answer, the stream comes first.
+--- The handshake is over: listens for messages of the server. A server may drop a question without a stream for it, so
+--- if questions can be answered, the stream is opened first.
 function Http:started()
   local config = self._config
   self.expired = false
@@ -63,7 +63,7 @@ function Http:started()
   end
 end
 
---- The headers that all requests have in common.
+--- The headers that all requests share.
 function Http:headers(accept)
   return {
     ["Accept"] = accept or ACCEPT, ["Content-Type"] = "application/json", ["Mcp-Session-Id"] = self._session,
@@ -71,7 +71,7 @@ function Http:headers(accept)
   }
 end
 
--- Ends what a request waits for that somebody else has answered, or failed.
+-- Interrupts a waiting request that was answered elsewhere, or failed.
 local function interrupt(entry)
   local err = entry.err or errors.new("ABORTED", "the request was answered on another stream")
   scheduler.interrupt_strand(entry.strand, err)
@@ -93,8 +93,8 @@ end
 ---@param id integer
 ---@param method string
 ---@param params? table
----@param timeout number  ms, begun anew by progress
----@param max number  ms, whatever the progress
+---@param timeout number  ms, restarted by progress
+---@param max number  ms, regardless of progress
 ---@param options operations.mcp.RequestOptions
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err
@@ -120,11 +120,11 @@ local function accept(self, value, entry)
   self:accept(value)
 end
 
---- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
+--- Handles a text that answers a request, or precedes its answer. An error without an id belongs to that request.
 ---@param text string
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
----@param headers? table  of a status that is an error
+---@param headers? table  of an error status
 function Http:receive(text, entry, status, headers)
   local decoded, err, warning = message.decode(text)
   if err then
@@ -142,7 +142,7 @@ function Http:receive(text, entry, status, headers)
   end
 end
 
---- Progress is read where the request waits.
+--- Progress is read in the waiting task.
 function Http:progress(token, params)
   local entry = self.pending:find(token)
   if entry then
@@ -151,7 +151,7 @@ function Http:progress(token, params)
   return entry ~= nil
 end
 
---- Sends what wants no answer, and waits until the server has it.
+--- Sends a message without an answer, and waits until the server has it.
 ---@param value operations.mcp.Message
 ---@return true?
 ---@return operations.Error? err
@@ -165,7 +165,7 @@ function Http:deliver(value)
   return waits.at_most(self._config.timeout, requester.deliver, self._config, request, text, reply.LINGER)
 end
 
---- The same, without waiting.
+--- As `deliver`, without waiting.
 function Http:send(value)
   if self.closed then
     return nil, self.closed
@@ -179,14 +179,14 @@ function Http:send(value)
   return true
 end
 
---- Calls a request off. In the modern era the server sees that its stream was closed.
+--- Cancels a request. In the modern era the server notices that its stream was closed.
 function Http:abandon(id, reason)
   if not self._modern then
     duplex.methods.abandon(self, id, reason)
   end
 end
 
--- Tells the server that the session is over; one that does not listen is left alone.
+-- Tells the server that the session is over; ignores failures.
 local function delete_session(self)
   local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
   local stream = waits.at_most(DELETE_TIMEOUT, requester.open, self._config, request)
@@ -195,7 +195,7 @@ local function delete_session(self)
   end
 end
 
---- Ends the connection; the server is told that the session is over.
+--- Ends the connection and tells the server.
 function Http:close()
   if self.closed then
     return
@@ -208,7 +208,7 @@ function Http:close()
   if self._session and not self._modern then
     local deleting = task.detach(delete_session, self)
     local ok, raised = pcall(deleting.wait, deleting)
-    if not ok and not errors.is_error(raised) then -- a task that was cancelled does not wait, the server is told
+    if not ok and not errors.is_error(raised) then -- a cancelled task does not wait for the server
       error(raised, 0)
     end
   end

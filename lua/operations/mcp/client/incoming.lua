@@ -1,6 +1,6 @@
---- Messages that a server sends unasked: its notifications, and its requests, answered while calls are under way. The
---- program's own functions answer what it asks: roots, sampling, elicitation. Until 2025-11-25 it asks in requests,
---- since then in the rounds of ours.
+--- Messages that a server sends on its own: notifications, and requests, which are answered while calls run. Functions
+--- of the program answer them: roots, sampling, elicitation. Until 2025-11-25 the server asks in requests, since then
+--- in the rounds of ours.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -13,11 +13,11 @@ local task = require("operations.task")
 
 local incoming = {}
 
--- Answers
+-- Answers.
 
 local codes = message.codes
 
---- The capabilities that a configuration stands for.
+--- The client capabilities of a configuration.
 ---@param config operations.mcp.Config
 ---@return table
 function incoming.capabilities(config)
@@ -51,7 +51,7 @@ local function roots_list(config)
   return { roots = list }
 end
 
--- The content that the user accepted, what they left out taken from the form's defaults (SEP-1034).
+-- The accepted content, with missing members from the form's defaults (SEP-1034).
 local function completed(form, content)
   if type(form) ~= "table" then
     return content
@@ -90,7 +90,7 @@ local function elicit(config, params, context)
   elseif type(answer) ~= "table" or not actions[answer.action] then
     return nil, errors.new("EXECUTION_ERROR", "elicitation: the program gave no action: accept, decline or cancel")
   elseif type(answer.content or {}) ~= "table" then
-    return nil, errors.new("EXECUTION_ERROR", "elicitation: the program's content is no object")
+    return nil, errors.new("EXECUTION_ERROR", "elicitation: the program's content is not an object")
   elseif answer.action ~= "accept" or mode ~= "form" then
     return { action = answer.action, _meta = answer._meta }
   end
@@ -117,7 +117,7 @@ local needs = {
   ["roots/list"] = "roots", ["sampling/createMessage"] = "sampling", ["elicitation/create"] = "elicitation",
 }
 
---- Answers one request. May wait as long as the program's function does.
+--- Answers one request. May wait for the program's function.
 ---@param config operations.mcp.Config
 ---@param method string
 ---@param params table
@@ -142,28 +142,28 @@ function incoming.answer(config, method, params, context)
   err = errors.from(ok and (err ~= nil and err or method .. " was refused") or result)
   local code = err.code == "VALIDATION_ERROR" and codes.INVALID_PARAMS or codes.INTERNAL_ERROR
   if err.code == "ABORTED" then
-    code = -1 -- the user's refusal, as the specification has it
+    code = -1 -- the user's refusal, by the specification
   end
   return nil, { code = code, message = err.message }
 end
 
--- Requests and notifications
+-- Requests and notifications.
 
 ---@class operations.mcp.Incoming
 ---@field _running table<operations.mcp.Id, operations.Task>
 ---@field _count integer
----@field reports table<string, table|false>  of progress, by the tokens of tasks: the last one that nobody has read
+---@field reports table<string, table|false>  of progress, by the tokens of tasks: the latest unread one
 local Incoming = {}
 Incoming.__index = Incoming
 
---- One for a session.
----@param notified fun(method: string, params: table)  told of notifications that belong to no request
+--- Makes one for a session.
+---@param notified fun(method: string, params: table)  called with notifications that belong to no request
 ---@return operations.mcp.Incoming
 function incoming.new(notified)
   return setmetatable({ _notified = notified, _running = {}, _count = 0, reports = {} }, Incoming)
 end
 
--- No longer under way; nil when it was not.
+-- Removes a running request; nil if it is not running.
 local function forget(self, id)
   local running = self._running[id]
   if running then
@@ -173,7 +173,7 @@ local function forget(self, id)
   return running
 end
 
--- The message of a result or a failure; a result that JSON cannot hold is a failure, too.
+-- The message for a result or a failure; a result that is not JSON is a failure.
 local function reply_of(config, request, result, failure)
   local reply = result and message.result(request.id, result)
     or message.failure(request.id, failure.code, failure.message, failure.data)
@@ -182,7 +182,7 @@ local function reply_of(config, request, result, failure)
     return reply
   end
   config.log("error", ("%s: the program's answer cannot be sent: %s"):format(request.method, err.message))
-  return message.failure(request.id, message.codes.INTERNAL_ERROR, request.method .. ": the client's answer is no JSON")
+  return message.failure(request.id, message.codes.INTERNAL_ERROR, request.method .. ": the answer is not JSON")
 end
 
 local function answer(self, request, link, client)
@@ -190,13 +190,13 @@ local function answer(self, request, link, client)
   local config = client._config
   local result, failure = incoming.answer(config, request.method, request.params or {},
     { client = client, requestId = request.id })
-  if self._running[request.id] == running then -- else it was called off
+  if self._running[request.id] == running then -- otherwise it was cancelled
     forget(self, request.id)
     link:send(reply_of(config, request, result, failure))
   end
 end
 
---- Takes a request of the server; what the program's functions take their time for does not hold anything up.
+--- Handles a request of the server; slow functions of the program do not block others.
 ---@param request operations.mcp.Message
 ---@param link table
 ---@param client operations.mcp.Client
@@ -209,7 +209,7 @@ function Incoming:request(request, link, client)
   self._running[request.id] = task.detach(answer, self, request, link, client)
 end
 
---- Takes a notification of the server.
+--- Handles a notification of the server.
 ---@param notification operations.mcp.Message
 ---@param link table
 function Incoming:notification(notification, link)
@@ -222,14 +222,14 @@ function Incoming:notification(notification, link)
   elseif method == "notifications/cancelled" then
     local running = params.requestId ~= nil and forget(self, params.requestId)
     if running then
-      running:cancel("the server called its request off")
+      running:cancel("the server cancelled its request")
     end
   else
     self._notified(method, params)
   end
 end
 
---- Calls off what is under way.
+--- Cancels all running requests.
 function Incoming:close()
   for id, running in pairs(self._running) do
     forget(self, id)

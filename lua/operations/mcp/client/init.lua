@@ -1,7 +1,7 @@
 --- Operations of MCP servers (Model Context Protocol, revisions 2024-11-05 to 2026-07-28; stdio and HTTP).
 ---
---- What messages are and mean is `operations.mcp.protocol`. Here is what a client does with them, from the
---- program's side to the server's:
+--- `operations.mcp.protocol` defines messages and their meaning. This room implements the client, from the program's
+--- side to the server's:
 ---
 --- | files                                | what they are about                                        |
 --- |--------------------------------------|------------------------------------------------------------|
@@ -23,15 +23,15 @@ local servers = require("operations.mcp.client.servers")
 ---@class operations.from_mcp
 local from_mcp = {}
 
--- Opens the connection that a configuration asks for; `kind` "events": as in 2024-11-05. A client of a program need
--- not load what talks to a URL.
+-- Opens the connection of a configuration; `kind` "events": as in 2024-11-05. A client of a program does not load the
+-- code for URLs.
 local function open(options, listeners, kind)
   local transport = options.command and "stdio" or kind or "http"
   return require("operations.mcp.client." .. transport).open(options, listeners)
 end
 
---- Connects to a server: starts it when it is a program (`command`, `args`), else calls it (`url`). Waits until it has
---- said what it can do.
+--- Connects to a server: starts it if it is a program (`command`, `args`), else calls it (`url`). Waits until it has
+--- declared its capabilities.
 ---@param name string  of the connection; the operations are called `name.tool`
 ---@param options operations.mcp.Config
 ---@return operations.mcp.Client?
@@ -43,14 +43,13 @@ function from_mcp.connect(name, options)
   return clients.connect(name, checked, open)
 end
 
---- Connects to many servers at the same time: those of a file of the form that MCP's programs share (`mcp.json`), or of
---- such a table. One that fails is a problem of the result and costs the others nothing; so is a key that nobody knows.
---- Files may have comments and trailing commas. `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for the
---- environment's, `${workspaceFolder}` for `workspace`, `${cmd:...}` for the output of a command, which runs each time
---- that the server is started.
+--- Connects to many servers at the same time: those of a file in the form of `mcp.json`, or of such a table. A failing
+--- server or an unknown key is a problem in the result and does not affect the others. Files may have comments and
+--- trailing commas. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are environment variables, `${workspaceFolder}` is
+--- `workspace`, `${cmd:...}` is the output of a command, which runs each time the server is started.
 ---@param source string|table  a path, or `{ mcpServers = { name = { command =, args =, env =, url =, headers = } } }`
----@param options? operations.mcp.Config  for all of them; also `workspace`: a directory, default the current one, and
----  `start`: function(name, namespace) -> boolean that says which servers are started; the others stay closed until
+---@param options? operations.mcp.Config  for all servers; also `workspace`: a directory, default the current one, and
+---  `start`: function(name, namespace) -> boolean, selects the servers to start; the others stay closed until
 ---  `servers:enable(name)`
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or the task was cancelled
@@ -65,7 +64,7 @@ function from_mcp.load(source, options)
   return servers.load(source, options or {}, open)
 end
 
---- Reads a file of the form of `mcp.json`, with comments and trailing commas, without starting anything.
+--- Reads a file in the form of `mcp.json`, with comments and trailing commas, without starting anything.
 ---@param path string
 ---@return table?
 ---@return operations.Error? err
@@ -74,7 +73,7 @@ function from_mcp.read(path)
   return entries.read(path)
 end
 
---- The namespaces of the operations of the servers that such a file lists, without starting anything.
+--- The namespaces of the servers in such a file, without starting anything.
 ---@param path string
 ---@return string[]?
 ---@return operations.Error? err  the file cannot be read, or lists no servers

@@ -11,7 +11,7 @@ local task = require("operations.task")
 ---@class operations.mcp.Client
 local lifecycle = {}
 
--- Tells a change of the state.
+-- Changes the state and notifies listeners.
 function lifecycle:_enter(state, err)
   if self.state ~= state then
     self.state = state
@@ -21,7 +21,7 @@ end
 
 local function nothing() end
 
--- A session for a client, which it does not keep. What a former session of the client says counts no more.
+-- A new session for a client, which it does not keep alive. Events of the client's previous sessions are ignored.
 local function new_session(self)
   local name, owner, session = self.name, setmetatable({ client = self }, { __mode = "v" }), nil
   local function current()
@@ -30,7 +30,7 @@ local function new_session(self)
   end
   session = sessions.new(self._config, self._open, {
     owner = owner,
-    -- In few frames: what they leave in the stack of a listener that waits, LuaJIT does not collect.
+    -- Few stack frames: LuaJIT does not collect what they leave on the stack of a waiting listener.
     notified = function(method, params)
       local found = owner.client
       if found then
@@ -62,7 +62,7 @@ local function new_session(self)
   return session
 end
 
--- Ends what listens for a client that nobody has any more. A child process ends by itself then.
+-- Ends the listeners of a collected client. A child process then ends by itself.
 local function when_dropped(session)
   return scheduler.finalizer(function()
     if not session._ended then
@@ -71,11 +71,11 @@ local function when_dropped(session)
   end)
 end
 
---- Connects and lists what the server has.
+--- Connects and lists the server's tools.
 ---@return true?
 ---@return operations.Error? err
 function lifecycle:_begin()
-  self._closed, self._refreshing = false, single_flight.new() -- what listed over another session is of no use
+  self._closed, self._refreshing = false, single_flight.new() -- lists of another session are of no use
   self._session = new_session(self)
   self._sentinel = self._config.url and when_dropped(self._session)
   local ok, err = self._session:start()
@@ -102,19 +102,19 @@ local function restart(self)
   return ok, err
 end
 
---- Ends the connection, if there is one, and connects again; so, too, a client that was closed. Calls under way fail.
---- Registries that have the server's operations keep them meanwhile, and follow the new list; after a failure the
---- operations fail with its error, until another `restart`.
+--- Connects again, after ending the connection if there is one; also for a closed client. Running calls fail.
+--- Registries keep the server's operations meanwhile, and follow the new list; after a failure the operations fail with
+--- its error until the next `restart`.
 ---@return true?
----@return operations.Error? err  as of `from_mcp.connect`
+---@return operations.Error? err  as from `from_mcp.connect`
 function lifecycle:restart()
   return self._restarting:run(function()
     return restart(self)
   end)
 end
 
---- Has a function told when `client.state` changes. It must not wait.
----@param fn fun(state: operations.mcp.State, err: operations.Error?)  err: why it is "disconnected"
+--- Calls a function when `client.state` changes. It must not wait.
+---@param fn fun(state: operations.mcp.State, err: operations.Error?)  err: the reason for "disconnected"
 function lifecycle:on_state(fn)
   argument.expect(fn, "function", 1, "on_state")
   table.insert(self._observers, fn)
@@ -122,8 +122,8 @@ end
 
 local close_options = { keep = "boolean" }
 
---- Ends the connection, and the server when it is a child process, and takes its operations out of the registries that
---- it was registered in; a client that is dropped is closed when it is collected. Closing twice does nothing.
+--- Ends the connection, and the server if it is a child process, and removes its operations from all registries; a
+--- dropped client is closed when it is collected. Closing twice does nothing.
 ---@param options? { keep?: boolean }  keep: the operations stay registered, and fail
 function lifecycle:close(options)
   argument.optional(options, "table", 1, "close")

@@ -1,6 +1,5 @@
 --- The client's requests besides its operations: completions, logging, subscriptions, roots. In the modern era one
---- request stays open for what the server says by itself (`subscriptions/listen`, 2026-07-28); it is asked again when
---- it ends.
+--- request stays open for messages of the server (`subscriptions/listen`, 2026-07-28), and is repeated when it ends.
 local argument = require("operations.base.argument")
 local backoff = require("operations.base.backoff")
 local limits = require("operations.base.limits")
@@ -11,15 +10,15 @@ local task = require("operations.task")
 ---@class operations.mcp.Client
 local methods = {}
 
--- Listening to a server of the modern era
+-- Listening to a server of the modern era.
 
--- Between two requests, ms: doubles with every failure.
+-- The pause between two requests, ms: doubles with every failure.
 local PAUSE, LONGEST = 500, 30000
 
--- Endings after which asking again makes no sense.
+-- Endings after which repeating is useless.
 local function is_final(session, err)
   local details = err and err.details or {}
-  return session._ended or details.rpcCode ~= nil or details.kind == "closed" -- the next connection is listened to anew
+  return session._ended or details.rpcCode ~= nil or details.kind == "closed" -- the next connection gets a new listener
 end
 
 local function run(session, filter, missed)
@@ -48,13 +47,13 @@ local function filter_of(session, uris)
   return next(filter) ~= nil and filter or nil
 end
 
--- Methods
+-- Methods.
 
---- Values that an argument may be completed to.
+--- Completions for the value of an argument.
 ---@param reference string|table  the name of a prompt, the URI template of a resource ("x://{y}"), or the table itself
 ---@param name string  of the argument
----@param value string  what is there so far
----@param others? table<string, string>  arguments that are known already
+---@param value string  the beginning of the value
+---@param others? table<string, string>  arguments with known values
 ---@return string[]? values
 ---@return operations.Error?|boolean more  with values: are there more than these?
 function methods:complete(reference, name, value, others)
@@ -72,7 +71,7 @@ function methods:complete(reference, name, value, others)
   return result.completion.values, result.completion.hasMore == true
 end
 
---- Has the server log from this level on; what it logs goes to `config.on_log`.
+--- Sets the level from which the server logs; its messages go to `config.on_log`.
 ---@param level "debug"|"info"|"notice"|"warning"|"error"|"critical"|"alert"|"emergency"
 ---@return true?
 ---@return operations.Error? err
@@ -86,7 +85,7 @@ function methods:set_log_level(level)
   return result and true, err
 end
 
--- Begins to listen to a server of the modern era, or listens for something else from here on.
+-- Begins to listen to a server of the modern era, or updates what it listens for.
 local function listen(self)
   local owner = self._session.owner
   local filter = filter_of(self._session, members.names(self._watched))
@@ -101,7 +100,7 @@ local function listen(self)
   end)
 end
 
--- Tells the server which resources are watched; no method: it knows.
+-- Tells the server which resources are watched.
 local function tell_watched(self, uri, method)
   local result, err = true, nil
   if self._session.modern then
@@ -112,7 +111,7 @@ local function tell_watched(self, uri, method)
   return result and true, err
 end
 
---- Has a function told when a resource changes.
+--- Calls a function when a resource changes.
 ---@param uri string
 ---@param fn fun(uri: string, params: table)
 ---@return true?
@@ -125,7 +124,7 @@ function methods:subscribe(uri, fn)
   return tell_watched(self, uri, not was_watched and "resources/subscribe")
 end
 
---- The function is no longer told.
+--- Removes the function.
 ---@param uri string
 ---@return true?
 ---@return operations.Error? err
@@ -138,7 +137,7 @@ function methods:unsubscribe(uri)
   return tell_watched(self, uri, "resources/unsubscribe")
 end
 
---- Other directories may be looked at from here on.
+--- Replaces the directories that the server may access.
 ---@param roots (string|table)[]|fun(): table[]
 ---@return true?
 ---@return operations.Error? err
@@ -150,14 +149,14 @@ function methods:set_roots(roots)
   if self._session.modern then
     return true
   end
-  local ok, err = self._session:notify("notifications/roots/list_changed") -- no tail call: it keeps the client alive
+  local ok, err = self._session:notify("notifications/roots/list_changed") -- not a tail call: keeps the client alive
   return ok, err
 end
 
--- A server that ends over what is asked of each connection is not to be started for that again.
+-- A server that ends because of a request made for each connection is not started for it again.
 local attached = { attached = true }
 
---- The requests that are sent after each connect.
+--- Sends the requests that each connection needs.
 ---@param self operations.mcp.Client
 function methods._resume(self)
   local config, session = self._config, self._session

@@ -1,4 +1,4 @@
---- The client's list of a server's tools, resources and prompts: fetched again when it changes, followed by registries.
+--- The client's list of a server's tools, resources and prompts: fetched again when it changes, applied to registries.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")
@@ -10,11 +10,11 @@ local task = require("operations.task")
 ---@class operations.mcp.Client
 local offer = {}
 
--- How long after a list news of the server wait to be listed, together, ms: twice as long each time there are some.
+-- The pause after a list before the next one, ms; doubles while changes keep coming.
 local PAUSE, LONGEST = 50, 30000
 
--- All items of a list that comes page by page. A cursor is opaque, "" is one too; no cursor, or null, is the end. A
--- server that gives the same cursor twice, or does not come to an end, is told of and asked no further.
+-- All items of a list that comes in pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server
+-- that repeats a cursor, or never ends, is reported and asked no further.
 function offer:_list(method, key, options)
   local items, seen, cursor = marks.array(), {}, nil
   local problem = ("the list has more than %d pages"):format(limits.mcp_pages)
@@ -39,7 +39,7 @@ function offer:_list(method, key, options)
   return items
 end
 
--- The list of a method that a server need not have.
+-- The list of an optional method.
 local function list_of(self, method, key, options)
   local items, err = self:_list(method, key, options)
   if not items and err.details and err.details.rpcCode == message.codes.METHOD_NOT_FOUND then
@@ -75,7 +75,7 @@ local function load(self, options)
   return self:_offer()
 end
 
--- Has each registry hold what the list has, and nothing else of this server.
+-- Makes each registry contain the list, and nothing else of this server.
 function offer:_publish(list)
   for _, entry in ipairs(self._registries) do
     local ok, problem = definitions.apply(entry.registry, definitions.changes(entry.has, list))
@@ -86,7 +86,7 @@ function offer:_publish(list)
   end
 end
 
--- Offers what was listed, without the tools that are disabled; whoever follows is told of what changed.
+-- Offers the list without disabled tools; notifies listeners of the changes.
 function offer:_offer()
   local list = {}
   for _, definition in ipairs(self._listed) do
@@ -105,7 +105,7 @@ end
 
 local function refresh(self, options)
   return self._refreshing:run(function()
-    self._stale = false -- what the server says from here on is news
+    self._stale = false -- messages from here on are new
     self._cache:forget("tools/list")
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
@@ -114,7 +114,7 @@ local function refresh(self, options)
   end)
 end
 
---- Fetches the lists again and tells followers of the changes. Calls while that is under way get the same lists.
+--- Fetches the lists again and notifies listeners of changes. Concurrent calls get the same lists.
 ---@return operations.mcp.Changes?
 ---@return operations.Error? err
 function offer:refresh()
@@ -123,7 +123,7 @@ end
 
 local attached = { attached = true }
 
--- Lists again if there is news; false when there is none, or nobody for it.
+-- Lists again if there are changes; false if there are none, or no client.
 local function catch_up(self)
   if not self then
     return false
@@ -141,7 +141,7 @@ local function catch_up(self)
   return true
 end
 
--- Between two lists, this does not keep the client.
+-- Between two lists, this does not keep the client alive.
 local function follow(owner)
   local pause = PAUSE
   while catch_up(owner.client) do
@@ -150,7 +150,7 @@ local function follow(owner)
   end
 end
 
--- The server says that its list changed; several times is once. A list that is on its way then may be the old one.
+-- The server reports a change of its list; several reports count once. A list being fetched may be the old one.
 function offer:_refresh_later()
   self._stale = true
   if not self._following then
@@ -159,21 +159,21 @@ function offer:_refresh_later()
   end
 end
 
---- Has a function told when the server's list changes.
+--- Calls a function when the server's list changes.
 ---@param fn fun(changes: operations.mcp.Changes)
 function offer:on_change(fn)
   argument.expect(fn, "function", 1, "on_change")
   table.insert(self._followers, fn)
 end
 
---- Has a function told of every notification of the server.
+--- Calls a function for every notification of the server.
 ---@param fn fun(method: string, params: table)
 function offer:on_notification(fn)
   argument.expect(fn, "function", 1, "on_notification")
   table.insert(self._listeners, fn)
 end
 
---- The tools of the server, in its order, those that are disabled among them.
+--- The tools of the server, in its order, including disabled ones.
 ---@return { name: string, id: string, enabled: boolean }[]  name: the server's own; id: of the operation
 function offer:tools()
   local list = {}
@@ -198,15 +198,15 @@ local function switch(self, tool, is_disabled)
   return false
 end
 
---- Takes a tool out: it is no operation of the client and its registries, and calls of it fail.
+--- Disables a tool: removes it from the client's operations and registries; calls of it fail.
 ---@param tool string  the server's own name
----@return boolean known  false: the server has no such tool now; it is out when it comes
+---@return boolean known  false: the server has no such tool now; it is disabled if it appears
 function offer:disable(tool)
   argument.expect(tool, "string", 1, "disable")
   return switch(self, tool, true)
 end
 
---- Takes a tool in again that was disabled.
+--- Enables a disabled tool.
 ---@param tool string  the server's own name
 ---@return boolean known
 function offer:enable(tool)
@@ -214,7 +214,7 @@ function offer:enable(tool)
   return switch(self, tool, nil)
 end
 
--- The state of a registry that has the operations.
+-- The state of a registry with the operations.
 local function entry_of(self, registry)
   for _, entry in ipairs(self._registries) do
     if entry.registry == registry then
@@ -226,7 +226,7 @@ local function entry_of(self, registry)
   return entry
 end
 
---- Registers the server's operations, and keeps the registry in step with its list until the client is closed.
+--- Registers the server's operations, and updates the registry with the server's list until the client is closed.
 ---@param registry operations.Registry
 ---@return string[]? ids
 ---@return operations.Error? err

@@ -1,5 +1,5 @@
---- The HTTP requests that carry messages (Streamable HTTP), all but their bodies: what their headers repeat of the body
---- (revision 2026-07-28; SEP-2243), and what they are made of besides, which seldom changes.
+--- The HTTP requests that carry messages (Streamable HTTP), without bodies: the headers that repeat parts of the body
+--- (revision 2026-07-28; SEP-2243), and the other parts, which rarely change.
 local base64 = require("operations.base.base64")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -8,16 +8,16 @@ local members = require("operations.base.members")
 
 local outgoing = {}
 
--- Headers
+-- Headers.
 
--- The parameter that `Mcp-Name` repeats.
+-- The parameter repeated in `Mcp-Name`.
 local named_by = {
   ["tools/call"] = "name", ["prompts/get"] = "name", ["resources/read"] = "uri",
   ["tasks/get"] = "taskId", ["tasks/update"] = "taskId", ["tasks/cancel"] = "taskId",
 }
 
---- A value as a header can carry it: as it is when it is printable ASCII without blanks at its ends, else in Base64
---- between marks; so too what looks as if it were between those marks.
+--- A value in a form for headers: unchanged if it is printable ASCII without blanks at its ends, else in Base64 between
+--- marks; also if it looks like that form.
 ---@param value string
 ---@return string
 function outgoing.encode(value)
@@ -27,7 +27,7 @@ function outgoing.encode(value)
   return value
 end
 
--- An integer in decimal digits: those of its text in JSON, without that one's exponent.
+-- An integer in decimal digits, without JSON's exponent.
 local function digits(value)
   local text = json.encode(value)
   local whole, fraction, exponent = text:match("^(-?%d+)%.?(%d*)e%+?(%d+)$")
@@ -37,7 +37,7 @@ local function digits(value)
   return whole .. fraction .. ("0"):rep(tonumber(exponent) - #fraction)
 end
 
--- The text of an argument; nil when there is nothing to mirror.
+-- The text of an argument; nil if it has no header.
 local function text_of(value)
   if type(value) == "string" then
     return outgoing.encode(value)
@@ -58,7 +58,7 @@ local function value_at(arguments, path)
   return arguments
 end
 
---- The parameter of a request that says what it is about.
+--- The parameter of a request that names its subject.
 ---@param method string
 ---@param params? table
 ---@return string?
@@ -71,7 +71,7 @@ end
 ---@param method string
 ---@param params? table
 ---@param version string
----@param mirrored? operations.mcp.Mirrored[]  the arguments of a tool that have headers of their own
+---@param mirrored? operations.mcp.Mirrored[]  the arguments of a tool that have headers
 ---@return table<string, string>
 function outgoing.headers(method, params, version, mirrored)
   local name, arguments = outgoing.name_of(method, params), params and params.arguments
@@ -86,20 +86,20 @@ function outgoing.headers(method, params, version, mirrored)
   return list
 end
 
--- Types whose values have one form as text; numbers have many.
+-- Types whose values have one text form; numbers have many.
 local mirrorable = { string = true, integer = true, boolean = true }
 
 ---@class operations.mcp.Mirrored
----@field header string  behind "Mcp-Param-"
----@field path string[]  names of properties, from the arguments down
+---@field header string  after "Mcp-Param-"
+---@field path string[]  names of properties, starting from the arguments
 
 local function problem_of(name, property, taken)
   if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+.^_`|~-]+$") then
-    return "is no name of a header"
+    return "is not a valid name of a header"
   elseif not mirrorable[property.type] then
-    return "is of a property that is no string, integer or boolean"
+    return "is on a property other than a string, integer or boolean"
   elseif taken[name:lower()] then
-    return "is there twice"
+    return "is a duplicate"
   end
   taken[name:lower()] = true
 end
@@ -126,9 +126,9 @@ local function collect(schema, path, list, taken)
   end
 end
 
---- The arguments of a tool that are mirrored in headers.
+--- The arguments of a tool that are repeated in headers.
 ---@param schema any  its inputSchema
----@return operations.mcp.Mirrored[]? list  nil when there are none
+---@return operations.mcp.Mirrored[]? list  nil without any
 ---@return string? problem  an annotation is wrong: the tool must not be used
 function outgoing.mirrored(schema)
   local list = {}
@@ -136,7 +136,7 @@ function outgoing.mirrored(schema)
   return not problem and list[1] and list or nil, problem
 end
 
--- Requests
+-- Requests.
 
 local MAX_KEPT = 64 -- requests
 
@@ -151,7 +151,7 @@ function outgoing.new()
   return setmetatable({ _kept = {}, _count = 0 }, Outgoing)
 end
 
--- A call that does something may not be sent twice; whatever else there is may.
+-- A call with effects must not be repeated; other requests may be.
 local function is_repeatable(method, options)
   return method ~= "tools/call" or options.repeatable == true
 end
@@ -165,7 +165,7 @@ local function make(link, method, params, options)
   }
 end
 
--- What the requests of a message and of others like it have in common; nil when arguments are among its headers.
+-- The key under which similar messages share a request; nil if arguments are among the headers.
 local function key_of(link, method, params, options)
   local again = is_repeatable(method, options)
   if not (link._modern and method) then
@@ -175,7 +175,7 @@ local function key_of(link, method, params, options)
   end
 end
 
--- Keeps a request; all others are forgotten when there are too many.
+-- Keeps a request; drops all others when there are too many.
 local function keep(self, key, request)
   if self._kept[key] == nil then
     if self._count == MAX_KEPT then
@@ -187,9 +187,9 @@ local function keep(self, key, request)
   return request
 end
 
---- The request of a message.
+--- The request for a message.
 ---@param link operations.mcp.Http
----@param method? string  none: it is an answer
+---@param method? string  nil for an answer
 ---@param params? table
 ---@param options operations.mcp.RequestOptions
 ---@return operations.mcp.HttpRequest

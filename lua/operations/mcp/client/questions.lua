@@ -1,7 +1,6 @@
---- Hands elicitation and sampling, which a server requests while one of its tools is called, on to the caller: the
---- option `questions = "caller"`. A server of the modern era asks in the rounds of the call. One of the legacy era asks
---- in requests that do not say for which call: they are answered while one call is under way, else refused, as another
---- caller could be asked.
+--- Passes elicitation and sampling, which a server requests during a tool call, to the caller: the option `questions =
+--- "caller"`. A modern server asks in the rounds of the call. A legacy server asks in requests that do not name the
+--- call: they are answered if exactly one call is running, else refused, as the wrong caller could be asked.
 local errors = require("operations.base.error")
 local task = require("operations.task")
 
@@ -11,21 +10,21 @@ local questions = {}
 questions.methods = { ["elicitation/create"] = "elicitation", ["sampling/createMessage"] = "sampling" }
 
 ---@class operations.mcp.Asker
----@field ask fun(requests: table): table, table  the function of the call's context
----@field count integer  how often it was asked
----@field worker? operations.Task  in which the tool is called
+---@field ask fun(requests: table): table, table  `ask` of the call's context
+---@field count integer  the number of questions so far
+---@field worker? operations.Task  the task that calls the tool
 local Asker = {}
 Asker.__index = Asker
 
--- Where there is nobody to ask, the user has declined.
+-- The answer when there is no caller to ask: the user has declined.
 local function refusal(method)
   if method == "elicitation/create" then
     return { action = "decline" }
   end
 end
 
---- Asks for several things at once. Raises INPUT_REQUIRED when the answers come with another call. A call that is
---- repeated asks the same in the same order: the answers are known by that.
+--- Asks several questions at once. Raises INPUT_REQUIRED when the answers come with another call. A repeated call asks
+--- the same questions in the same order, which identifies the answers.
 ---@param requests table<string, { method: string, params: table }>
 ---@return table<string, table> answers
 ---@return table<string, operations.Error> failures
@@ -45,7 +44,7 @@ function Asker:ask(requests)
   return answers, failures
 end
 
---- Calls a tool for somebody who may be asked.
+--- Calls a tool for a caller who can be asked.
 ---@param client operations.mcp.Client
 ---@param context? table  of the call
 ---@param call fun(asker: operations.mcp.Asker?): operations.Envelope?, operations.Error?
@@ -66,13 +65,13 @@ function questions.during(client, context, call)
   return envelope, err
 end
 
--- The one who calls now; nil: nobody, or more than one.
+-- The only running caller; nil if there is none or more than one.
 local function only(askers)
   local asker = next(askers)
   return asker and next(askers, asker) == nil and asker or nil
 end
 
---- Answers a request of a server of the legacy era.
+--- Answers a request of a legacy server.
 ---@param client operations.mcp.Client
 ---@param method string
 ---@param params table
@@ -81,7 +80,7 @@ end
 function questions.answer(client, method, params)
   local asker = only(client._askers)
   if not asker then
-    return nil, errors.new("ABORTED", method .. ": not one call is under way, so that nobody can be asked")
+    return nil, errors.new("ABORTED", method .. ": there is not exactly one running call, so no caller can be asked")
   end
   local ok, answers, failures = pcall(asker.ask, asker, { asked = { method = method, params = params } })
   if ok then

@@ -1,36 +1,36 @@
---- A server's messages over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events that in the
---- legacy era is taken up again where it broke off; and the stream on which a legacy server says things by itself.
+--- A server's messages over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events, which in
+--- the legacy era is resumed after a lost connection; and the stream for messages of a legacy server.
 local limits = require("operations.base.limits")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local requester = require("operations.mcp.client.requester")
 local sse = require("operations.base.sse")
 local task = require("operations.task")
 
---- LINGER: how long a stream that has given its answer may go on before its connection is closed, ms.
+--- LINGER: how long a stream may continue after its answer before its connection is closed, ms.
 local reply = { LINGER = 2000 }
 
--- The events of a stream, over as many connections as it takes
+-- The events of a stream, over as many connections as necessary.
 
--- The shortest time until a stream is opened again, whatever the server says, ms.
+-- The shortest time before a stream is opened again, ms, whatever the server says.
 local SHORTEST = 50
 
 ---@class operations.mcp.EventReader
----@field last_id string  of the last event, "" when there was none with an id
+---@field last_id string  of the last event, "" without one
 ---@field retry? integer  ms, as the server asked
----@field events integer  so far
----@field _parser? operations.SseParser  of the connection that it had enough of: there may be more of it
+---@field events integer  the number of events so far
+---@field _parser? operations.SseParser  of the connection where reading stopped: it may have more events
 ---@field _stream? operations.HttpStream  the connection
 local EventReader = {}
 EventReader.__index = EventReader
 
---- One for a stream that has not been read yet.
+--- Makes a reader for a new stream.
 ---@param max integer  bytes of one event
 ---@return operations.mcp.EventReader
 function reply.reader(max)
   return setmetatable({ _max = max, last_id = "", events = 0 }, EventReader)
 end
 
--- Hands over what the parser has; false when `on_event` has had enough.
+-- Passes the parser's events on; false when `on_event` wants no more.
 local function hand_over(self, parser, on_event)
   local data, event, id, retry = parser:next_values()
   while data do
@@ -42,11 +42,11 @@ local function hand_over(self, parser, on_event)
   end
 end
 
---- Reads one connection, or goes on with it behind the event that was enough.
+--- Reads one connection, or continues it after the event where it stopped.
 ---@param stream operations.HttpStream
 ---@param on_event fun(event: string, data: string): boolean?  false: enough
----@return boolean ended  false: it had enough
----@return operations.Error? err  what ended the connection, when it was no proper end
+---@return boolean ended  false: `on_event` wanted no more
+---@return operations.Error? err  the error that ended the connection
 function EventReader:run(stream, on_event)
   local parser = self._stream == stream and self._parser
   if not parser then
@@ -56,7 +56,7 @@ function EventReader:run(stream, on_event)
   end
   while true do
     local chunk, err = stream:read()
-    local fed, too_large = parser:feed(chunk or "\n\n") -- a last event without its blank line is one too
+    local fed, too_large = parser:feed(chunk or "\n\n") -- ends a last event without its blank line
     if hand_over(self, parser, on_event) == false then
       self._parser, self._stream = parser, stream
       return false
@@ -70,24 +70,24 @@ function EventReader:run(stream, on_event)
   end
 end
 
---- How long to wait before the stream is opened again: as long as the server asks for, up to five minutes.
----@param failures integer  in a row
+--- The wait before the stream is opened again: the server's, up to five minutes.
+---@param failures integer  consecutive ones
 ---@return number ms
 function EventReader:delay(failures)
   local asked = math.min(self.retry or 1000, limits.reconnect_wait)
   return math.max(SHORTEST, asked, math.min(asked * 2 ^ (failures - 1), limits.first_byte_timeout))
 end
 
--- The stream of a legacy server (2025-03-26 to 2025-11-25): opened with GET, opened again when it ends
+-- The stream of a legacy server (2025-03-26 to 2025-11-25): opened by GET, and again when it ends.
 
--- The headers that open a stream behind the last event that was read.
+-- The headers that resume a stream after the last event read.
 local function resuming(link, reader)
   local all = link:headers("text/event-stream")
   all["Last-Event-ID"] = reader.last_id ~= "" and reader.last_id or nil
   return all
 end
 
--- Opens the stream; nil when there is none to be had, or not now.
+-- Opens the stream; nil if the server has none, or not now.
 local function open(link, reader)
   local stream, err = requester.open(link._config, {
     url = link._config.url, method = "GET", headers = resuming(link, reader),
@@ -101,7 +101,7 @@ local function open(link, reader)
   return nil, nil, stream.status < 500
 end
 
---- Listens until the link is closed or expired, the server has no such stream, or it fails too often in a row.
+--- Listens until the link is closed or expired, the server has no such stream, or it fails too often.
 ---@param link operations.mcp.Http
 function reply.listen(link)
   local reader, failures = reply.reader(link._config.max_message), 0
@@ -129,18 +129,18 @@ function reply.listen(link)
   link._listener = nil
 end
 
--- Answers
+-- Answers.
 
 local function protocol_error(text, details)
   return mcp_failure.new("protocol", text, details)
 end
 
--- Is the request answered, or did its time run out?
+-- Is the request answered, or has its time expired?
 local function is_over(entry, err)
   return entry.answered or err and (err.code == "TIMEOUT" or err.code == "ABORTED")
 end
 
--- Opens a broken stream again behind its last event.
+-- Resumes a lost stream after its last event.
 local function resume(self, reader, failures)
   task.sleep(reader:delay(failures) / 1000)
   return requester.events(self._config, resuming(self, reader))
@@ -152,7 +152,7 @@ local function lost(method, cause)
     { cause = cause })
 end
 
--- Reads one connection until the answer is there.
+-- Reads one connection until the answer comes.
 local function read_answer(self, stream, reader, entry, extend, on_progress)
   local interrupt = entry.wake
   entry.wake = function()
@@ -179,7 +179,7 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
   return err
 end
 
--- Follows a stream of events to the answer, in the legacy era over several connections.
+-- Reads a stream of events until the answer, in the legacy era over several connections.
 local function follow(self, stream, method, entry, extend, on_progress)
   local reader, failures, refusal = reply.reader(self._config.max_message), 0, nil
   while true do
@@ -206,13 +206,13 @@ local function is_json(media, body)
     or media == "" and body:find("^[%s\239\187\191]*[{[]") ~= nil
 end
 
--- Takes a body that is no stream: JSON, or what no server of the protocol says.
+-- Handles a body other than a stream: JSON, or something outside the protocol.
 local function read_body(self, stream, media, method, entry, request)
   local body, err = requester.body(stream, self._config.max_message)
   if not body then
     return err
   end
-  entry.wake = nil -- what comes now is not waited for
+  entry.wake = nil -- later events are ignored
   local is_success = stream.status >= 200 and stream.status < 300
   -- A refusal may be JSON of another protocol, such as OAuth.
   if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
@@ -232,13 +232,13 @@ local function read_body(self, stream, media, method, entry, request)
     stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)), details)
 end
 
---- Takes the answer to a POST: the entry of the request is done then, or there is an error.
+--- Handles the answer to a POST: afterwards the request's entry is done, or there is an error.
 ---@param self operations.mcp.Http
 ---@param stream operations.HttpStream
 ---@param method string
 ---@param entry operations.mcp.Entry
----@param request operations.mcp.HttpRequest  what was POSTed
----@param extend fun()  has the request's time begin anew
+---@param request operations.mcp.HttpRequest  the request of the POST
+---@param extend fun()  restarts the request's timeout
 ---@param on_progress? fun(params: table)
 ---@return operations.Error? err
 function reply.take(self, stream, method, entry, request, extend, on_progress)

@@ -1,5 +1,5 @@
---- Single HTTP requests of a transport: what the configuration adds to each, its credentials, redirects that stay at
---- the origin, and bodies read whole.
+--- Single HTTP requests of a transport: adds the configuration's parts and credentials, follows redirects within the
+--- origin, reads complete bodies.
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
 local json = require("operations.base.json")
@@ -14,7 +14,7 @@ local waits = require("operations.mcp.client.waits")
 local requester = {}
 
 local REDIRECTS = 5
--- How often one request may be asked for credentials.
+-- The most challenges for one request.
 local CHALLENGES = 4
 
 ---@class operations.mcp.HttpRequest
@@ -22,10 +22,10 @@ local CHALLENGES = 4
 ---@field method string
 ---@field headers table<string, string>
 ---@field idempotent? boolean
----@field session? string  of the protocol, that it is part of
----@field sender? operations.HttpSender  what it was sent with
----@field given? table  a copy of the configuration's headers then
----@field credentials? table  and of the credentials
+---@field session? string  the id of its MCP session
+---@field sender? operations.HttpSender  the sender used last
+---@field given? table  a copy of the configuration's headers at that time
+---@field credentials? table  a copy of the credentials at that time
 
 local function sender_of(config, request, credentials)
   return senders.new({
@@ -45,7 +45,7 @@ local function is_part(part, whole)
   return true
 end
 
--- Has a table what its copy has? Without the one there is none of the other.
+-- Is a table equal to its copy? Both may be absent.
 local function is_copy(copy, given)
   return copy == given or copy and given and is_part(given, copy) and is_part(copy, given)
 end
@@ -54,7 +54,7 @@ local function copy_of(given)
   return given and members.merged(given)
 end
 
--- Sends a request once. What is sent besides the body is made when it was not yet, or is not the same any more.
+-- Sends a request once. Makes the sender if there is none, or headers have changed.
 local function open_once(config, request, body)
   local credentials, err
   if config.auth then
@@ -79,7 +79,7 @@ local function refused(request, status, text)
   return http_failure.judge(err, status, {})
 end
 
--- Where the answer sends the request; false when nowhere, nil and an error when it must not follow.
+-- The target of a redirect; false without one, nil and an error when it must not be followed.
 local function target_of(request, stream, hop)
   local status, location = stream.status, stream.headers.location
   if status < 300 or status > 399 or status == 304 then
@@ -118,7 +118,7 @@ local function read_all(stream, max)
 end
 
 --- The rest of a body.
----@param stream operations.HttpStream  perhaps of a client that is not ours
+---@param stream operations.HttpStream  may come from the program's own HTTP client
 ---@param max integer  bytes
 ---@return string?
 ---@return operations.Error? err  kind "size"
@@ -133,8 +133,7 @@ function requester.body(stream, max)
   return whole
 end
 
--- Has the credentials renewed; true when the request may be tried again. A user who logs in may take longer than any
--- request.
+-- Renews the credentials; true if the request may be repeated. A user's login may take longer than a request.
 local function challenged(config, request, stream, credentials)
   local status = stream.status
   if not config.auth or (status ~= 401 and status ~= 403) then
@@ -193,7 +192,7 @@ local function words_of(body)
   return body:find("^%s*<") and "" or body:gsub("%s+", " "):gsub("[%z\1-\31\127]", ""):sub(1, 200)
 end
 
---- The error of a status that is none of the protocol's answers.
+--- The error for a status outside the protocol.
 ---@param request { method: string, url: string }
 ---@param stream { status: integer, headers: table }
 ---@param body string
@@ -210,11 +209,11 @@ local function refusal(config, request, stream)
   return requester.failure(request, stream, requester.body(stream, config.max_message) or "")
 end
 
---- Sends a request whose answer says no more than its status.
+--- Sends a request whose answer is only a status.
 ---@param config operations.mcp.Config
 ---@param request operations.mcp.HttpRequest
 ---@param body string
----@param linger number  ms that the answer may go on before its connection is closed
+---@param linger number  ms that the answer may continue before its connection is closed
 ---@return true?
 ---@return operations.Error? err
 function requester.deliver(config, request, body, linger)
@@ -228,12 +227,12 @@ function requester.deliver(config, request, body, linger)
   return nil, refusal(config, request, stream)
 end
 
--- The content type that was asked about last, and what it is.
+-- The last content type, and its media type.
 local last_type, last_media
 
---- A content type without its parameters, in lower case.
+--- A content type without parameters, in lower case.
 ---@param stream { headers: table, content_type: string? }
----@return string  "" when there is none
+---@return string  "" without one
 function requester.media_type(stream)
   local given = stream.content_type or stream.headers["content-type"] or ""
   if given ~= last_type then

@@ -1,5 +1,5 @@
---- The requests of a session: sent, sent again when their answer was lost, and followed over several rounds (revision
---- 2026-07-28), in which the server asks for input in its result and is asked again with the answers.
+--- The requests of a session: sent, repeated when their answer was lost, and followed over several rounds (revision
+--- 2026-07-28), in which the server's result asks for input and the request is repeated with the answers.
 local core = require("operations.core")
 local http_failure = require("operations.net.http.failure")
 local incoming = require("operations.mcp.client.incoming")
@@ -16,14 +16,14 @@ local task = require("operations.task")
 
 local rounds = {}
 
--- A server that only asks to come back is given time, more with every round, ms.
+-- The pause when a server only asks to repeat the request, ms; grows with every round.
 local PAUSE, LONGEST = 50, 5000
 
 local function invalid(method, text)
   return nil, mcp_failure.new("malformed", ("%s: malformed result: %s"):format(method, text))
 end
 
--- Asks the caller where the program has no function for a question.
+-- Asks the caller when the program has no function for a question.
 local function ask_caller(config, asked, asker)
   local relayed = {}
   for key, request in pairs(asker and asked or {}) do
@@ -39,14 +39,14 @@ local function ask_caller(config, asked, asker)
   return asker:ask(relayed)
 end
 
--- Answers what the server asks for, with the functions that answer requests of the legacy era.
+-- Answers the server's questions, with the functions that answer legacy requests.
 local function responses_to(session, asked, method, asker)
   local responses, client = marks.object(), session.owner.client
   if not client then
-    return nil, mcp_failure.closed(method .. ": nobody has the client any more")
+    return nil, mcp_failure.closed(method .. ": the client was dropped")
   end
   local answers, failures = ask_caller(client._config, asked, asker)
-  for _, key in ipairs(members.names(asked)) do -- the user is asked in an order that stays
+  for _, key in ipairs(members.names(asked)) do -- in a stable order
     local request = asked[key]
     if type(request) ~= "table" or type(request.method) ~= "string" then
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
@@ -65,7 +65,7 @@ local function responses_to(session, asked, method, asker)
   return responses
 end
 
--- The params of the next round: the first ones, with what was asked for. The state is the server's own business.
+-- The params of the next round: the first ones and the answers. The state is opaque.
 local function next_params(session, params, result, method, asker)
   local all = members.merged(params)
   local asked, state = message.present(result.inputRequests), message.present(result.requestState)
@@ -86,13 +86,13 @@ local function next_params(session, params, result, method, asker)
   return all
 end
 
--- A revision that the server named instead of ours, when there is one.
+-- A revision that the server named instead of ours, if there is one.
 local function other_version(session, failure)
   local data = failure.code == message.codes.UNSUPPORTED_VERSION and session.modern and failure.data
   return core.kind(data) == "object" and negotiation.common(data.supported, true) or nil
 end
 
--- Is the first answer the result already?
+-- Is the first answer the result?
 local function is_over(session, reply)
   if reply.error ~= nil or not session.modern then
     return reply.error == nil
@@ -101,7 +101,7 @@ local function is_over(session, reply)
   return kind == nil or kind == "complete"
 end
 
--- The server's error. Of one that may have run the request, the status that came with it knows more.
+-- The server's error. If it may have run the request, the HTTP status is more precise.
 local function refusal(reply, method)
   local err = mcp_failure.of_answer(reply.error, method, { method = method, statusCode = reply.status })
   if reply.headers and err.mayHaveRun then
@@ -110,7 +110,7 @@ local function refusal(reply, method)
   return err
 end
 
--- What became of one round: a result, or nil and an error, or nil, nil and the params of the next.
+-- The outcome of one round: a result, or nil and an error, or nil, nil and the params of the next round.
 local function judge(session, reply, method, params, asker)
   local result = reply.result
   if reply.error then
@@ -125,18 +125,18 @@ local function judge(session, reply, method, params, asker)
 end
 
 ---@class operations.mcp.RequestOptions
----@field timeout? number  ms, begun anew by progress
+---@field timeout? number  ms, restarted by progress
 ---@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
 ---@field traceparent? string
 ---@field meta? table  further keys of `_meta`
----@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
----@field asker? operations.mcp.Asker  who calls, and may be asked
----@field repeatable? boolean  may be sent again when the answer was lost
----@field attached? boolean  is about this connection: not worth another one
+---@field mirrored? operations.mcp.Mirrored[]  arguments repeated in headers
+---@field asker? operations.mcp.Asker  the caller, who may be asked
+---@field repeatable? boolean  may be repeated when the answer was lost
+---@field attached? boolean  concerns this connection only: does not reconnect
 
 local none = {}
 
--- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
+-- May the request be repeated: the server has ended the session, or the answer was lost and the request is repeatable?
 local function may_repeat(err, options)
   local kind = err.details and err.details.kind
   return kind == "session" or kind == "lost" and options.repeatable
@@ -160,7 +160,7 @@ local function exchange(self, method, params, options, again)
   return nil, err
 end
 
--- Goes on with a request until it has its result.
+-- Follows a request until its result.
 local function follow(session, method, params, reply, options)
   local current, pause, adopted = params, PAUSE, false
   for round = 1, limits.mcp_rounds do
@@ -198,7 +198,7 @@ end
 ---@return table? result
 ---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
 ---  `details.kind`: "closed", "lost", "malformed", "size", ...
----@return boolean? in_rounds  the result took more than one request
+---@return boolean? in_rounds  was more than one request needed?
 function rounds.request(self, method, params, options)
   options = options or none
   local reply, err = exchange(self, method, params, options)

@@ -1,4 +1,4 @@
---- Many servers at once, as files called `mcp.json` list them. One that fails costs the others nothing.
+--- Many servers at once, from `mcp.json` files. A failing server does not affect the others.
 local argument = require("operations.base.argument")
 local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")
@@ -16,13 +16,13 @@ local servers = {}
 ---@field namespace string  of its operations
 ---@field message string
 ---@field err? operations.Error  the server failed
----@field path? string  JSON Pointer of what is wrong in the file
+---@field path? string  JSON Pointer of the error in the file
 
 ---@class operations.mcp.Servers
----@field names string[]  of all servers, in their order, those that are disabled among them
+---@field names string[]  of all servers, in order, including disabled ones
 ---@field clients table<string, operations.mcp.Client>  by the name of the server
----@field operations operations.Definition[]  of all of them, as they are now, in the order of the servers
----@field problems operations.mcp.Problem[]  servers that failed, keys that nobody knows, tools left out
+---@field operations operations.Definition[]  current operations of all servers, in their order
+---@field problems operations.mcp.Problem[]  failed servers, unknown keys, tools left out
 local Servers = {}
 
 function Servers.__index(self, key)
@@ -37,7 +37,7 @@ function Servers.__index(self, key)
   return list
 end
 
--- What of a configuration stands in the file: it is found out anew for each start.
+-- The parts of a configuration from the file, which are read again for each start.
 local in_file = { "command", "args", "env", "cwd", "url", "headers" }
 
 -- The part of an entry that a restart reads again.
@@ -51,7 +51,7 @@ end
 
 local function connect(self, entry)
   if type(entry.value) ~= "table" then
-    return nil, errors.new("VALIDATION_ERROR", "its entry is no object")
+    return nil, errors.new("VALIDATION_ERROR", "its entry is not an object")
   end
   local ok, client, err = pcall(function()
     local own = config.check(entry.name, entries.config(entry, self._common, self._options))
@@ -76,7 +76,7 @@ function Servers:_tell(name, state, err)
   end
 end
 
--- Connects to one server; it has a client then, or a failure.
+-- Connects to one server; afterwards it has a client or a failure.
 local function start(self, entry)
   self._starting[entry.name] = true
   local client, err = connect(self, entry)
@@ -94,7 +94,7 @@ local function problem_of(entry, message, path, err)
   return { name = entry.name, namespace = entry.namespace, message = message, path = path, err = err }
 end
 
--- What is wrong, in the order of the servers, whichever was told first.
+-- The problems, in the order of the servers.
 local function collect(self, found)
   for _, entry in ipairs(self._entries) do
     for _, problem in ipairs(found[entry] or {}) do
@@ -111,7 +111,7 @@ local function collect(self, found)
   end
 end
 
--- An object with the entries of a file or table, and what is wrong with them, by entry.
+-- An object with the entries of a file or table, and their problems by entry.
 local function new(source, common, options, open)
   local found = {}
   local function report(entry, message, path)
@@ -139,7 +139,7 @@ local function is_wanted(self, entry)
   return not entries.is_disabled(entry) and (chosen == nil or chosen(entry.name, entry.namespace) and true or false)
 end
 
--- Connects to the servers while the program goes on; `on_state` tells of each.
+-- Connects to the servers in the background; `on_state` reports each.
 local function start_behind(self)
   for _, entry in ipairs(self._entries) do
     if is_wanted(self, entry) then
@@ -153,8 +153,8 @@ end
 
 --- Connects to all servers of a file or table, several at the same time.
 ---@param source string|table  a path; or `{ mcpServers = { name = { command =, args =, env =, url =, ... } } }`
----@param common operations.mcp.Config  for all of them, and `workspace`; `wait = false`: returns before they are there;
----  `start`: function(name, namespace) that says which are started
+---@param common operations.mcp.Config  for all servers, and `workspace`; `wait = false`: returns before they are
+---  connected; `start`: function(name, namespace) that selects the servers to start
 ---@param open function
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or lists no servers
@@ -193,8 +193,8 @@ function servers.load(source, common, open)
   return self
 end
 
---- Registers the operations of all servers, in their order, and keeps the registry in step with their lists; so, too,
---- those of servers that are enabled later.
+--- Registers the operations of all servers, in order, and updates the registry with their lists, also for servers that
+--- are enabled later.
 ---@param registry operations.Registry
 ---@return string[]? ids
 ---@return operations.Error? err
@@ -215,10 +215,9 @@ function Servers:register(registry)
   return all
 end
 
---- The state of a server: its client's, "connecting" before it has one, or "closed" when it is disabled or has
---- failed.
+--- The state of a server: its client's, "connecting" before it has one, or "closed" when it is disabled or has failed.
 ---@param name string
----@return operations.mcp.State? state  nil: there is no such server
+---@return operations.mcp.State? state  nil: unknown server
 ---@return operations.Error? err  of a server that has failed
 function Servers:state(name)
   local client = self.clients[name]
@@ -228,7 +227,7 @@ function Servers:state(name)
   return self._entries[name] and (self._starting[name] and "connecting" or "closed"), self._failures[name]
 end
 
---- Has a function told when the state of a server changes. It must not wait.
+--- Calls a function when the state of a server changes. It must not wait.
 ---@param fn fun(name: string, state: operations.mcp.State, err: operations.Error?)
 function Servers:on_state(fn)
   argument.expect(fn, "function", 1, "on_state")
@@ -257,7 +256,7 @@ local function first_start(self, entry)
   return not err or nil, err
 end
 
---- Starts a server that is disabled, closed or has failed; its operations come to the registries of `register`.
+--- Starts a server that is disabled, closed or has failed; its operations are added to the registries of `register`.
 ---@param name string
 ---@return true?
 ---@return operations.Error? err
@@ -277,7 +276,7 @@ function Servers:enable(name)
   end)
 end
 
---- Closes a server; its operations leave the registries.
+--- Closes a server; its operations are removed from the registries.
 ---@param name string
 ---@return true?
 ---@return operations.Error? err
@@ -292,8 +291,8 @@ function Servers:disable(name)
   return true
 end
 
---- Ends all connections, at the same time.
----@param options? { keep?: boolean }  as of `client:close`
+--- Ends all connections at the same time.
+---@param options? { keep?: boolean }  as for `client:close`
 function Servers:close(options)
   local list = {}
   for _, name in ipairs(self.names) do

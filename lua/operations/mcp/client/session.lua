@@ -1,5 +1,5 @@
---- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
---- answers what the server asks meanwhile.
+--- A session with one server over any transport: determines the era, sends requests and waits for their results,
+--- answers the server's requests meanwhile.
 local configs = require("operations.mcp.client.config")
 local errors = require("operations.base.error")
 local handshake = require("operations.mcp.client.handshake")
@@ -16,10 +16,10 @@ local session = {}
 
 local none = {}
 
--- How often the same kind of noise is logged one by one, and how many bytes of it.
+-- The number of messages of one kind that are logged individually, and the bytes shown of each.
 local NOISE, NOISE_TEXT = 100, 200
 
--- Later it is logged each time that its number has doubled.
+-- Later ones are logged each time their number has doubled.
 local function is_told(count)
   while count % (2 * NOISE) == 0 do
     count = count / 2
@@ -30,12 +30,12 @@ end
 ---@class operations.mcp.Session
 ---@field modern boolean
 ---@field version string  of the protocol
----@field capabilities table  the server's; empty when it was not asked
----@field server? table  what it says about itself
+---@field capabilities table  the server's; empty if it was not asked
+---@field server? table  the server's description of itself
 ---@field instructions? string
----@field longest number  ms that one request may take, whatever the progress
----@field noise integer  how many invalid messages and answers to unknown requests came
----@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
+---@field longest number  the longest time of a request in ms, regardless of progress
+---@field noise integer  the number of invalid messages and answers to unknown requests
+---@field owner { client: operations.mcp.Client? }  weak, so that listeners do not keep the client alive
 local Session = {}
 Session.__index = Session
 
@@ -64,7 +64,7 @@ function session.new(config, open, events)
   }, Session)
 end
 
--- Counts what came and was of no use; the log stays short, however much it is.
+-- Counts unusable input; limits its log entries.
 function Session:_noise(what, came)
   self.noise = self.noise + 1
   if not is_told(self.noise) then
@@ -76,7 +76,7 @@ function Session:_noise(what, came)
   self._events.log("debug", what, type(text) == "string" and text:sub(1, NOISE_TEXT) or text)
 end
 
--- Opens the connection; `kind` "events": of the transport of 2024-11-05.
+-- Opens the connection; `kind` "events": by the transport of 2024-11-05.
 function Session:_connect(kind)
   local link, err
   link, err = self._open(self._config, {
@@ -85,7 +85,7 @@ function Session:_connect(kind)
         self._incoming:notification(value, link)
       elseif self.modern then
         self._events.log("warn", "a request from a server of the modern era: " .. value.method)
-      elseif self.owner.client then -- else its end is near
+      elseif self.owner.client then -- otherwise the session is about to end
         self._incoming:request(value, link, self.owner.client)
       end
     end,
@@ -106,9 +106,9 @@ function Session:_connect(kind)
     end,
     closed = function(reason)
       reason.retryable = self._config.restart == true
-      self._incoming:close() -- nobody is left to be answered
+      self._incoming:close() -- the server gets no answers any more
       self._events.log("info", "disconnected: " .. reason.message)
-      if self._is_up then -- else a handshake is under way, which may connect again
+      if self._is_up then -- otherwise a handshake is running, which may reconnect
         self._is_up = false
         self._events.state("disconnected", reason)
       end
@@ -122,7 +122,7 @@ function Session:_connect(kind)
   return link, err
 end
 
--- Sends one request, without anything around it, and waits for its answer.
+-- Sends one request and waits for its answer.
 function Session:_ask(id, method, params, timeout, options)
   local link = self._link
   local result, err = link:exchange(id, method, params, timeout, self._config.max_timeout, options)
@@ -167,7 +167,7 @@ local function shake_hands(self)
   return ok, err
 end
 
--- The same; whoever follows the state is told.
+-- As `connect`, and notifies the listeners of the state.
 local function start(self)
   self._is_up = false
   self._events.state("connecting")
@@ -181,7 +181,7 @@ local function start(self)
   return ok, err
 end
 
---- Opens the connection and finds out what the server speaks. Several tasks may ask for it at once.
+--- Opens the connection and determines the era. Concurrent callers share one attempt.
 ---@return true?
 ---@return operations.Error? err
 function Session:start()
@@ -199,7 +199,7 @@ local function no_connection(self)
     or mcp_failure.new("closed", "the connection was lost"))
 end
 
--- Connects again; of those who ask for it at the same time, one tells that it was done.
+-- Connects again; concurrent callers share one attempt, which one of them reports.
 local function reconnect(self, options)
   local link = self._link
   if self._ended or options.attached or link and link.closed and not self._config.restart then
@@ -215,10 +215,10 @@ local function reconnect(self, options)
   if self._link then
     return self._link
   end
-  return no_connection(self) -- it came to another end meanwhile
+  return no_connection(self) -- it was closed meanwhile
 end
 
--- The open connection; connects when there is none.
+-- The open connection; connects if there is none.
 function Session:_ensure(options)
   local link = self._link
   if link and not (self._ended or link.closed or link.expired) then
@@ -227,16 +227,16 @@ function Session:_ensure(options)
   return reconnect(self, options)
 end
 
---- Sends a request and waits for its result, as `rounds` says.
+--- Sends a request and waits for its result, see `rounds`.
 Session.request = rounds.request
 
---- Has every request say from which level on the server is to log (modern).
+--- Sets the server's log level in every request (modern).
 ---@param level string
 function Session:set_log_level(level)
   self._self.log_level = level
 end
 
---- Speaks another revision of the same era from here on.
+--- Changes the revision within the same era.
 ---@param version string
 function Session:adopt(version)
   self.version, self._self.version = version, version
@@ -256,7 +256,7 @@ function Session:notify(method, params)
   return link:deliver(message.notification(method, params))
 end
 
---- Has a task listen for what the server says by itself (modern), in place of the one before; no function: none.
+--- Starts a task that listens for messages of the server (modern), in place of the previous one; no function: stops it.
 ---@param run? fun(session: operations.mcp.Session, ...)
 function Session:listen(run, ...)
   if self._listening then
@@ -265,8 +265,8 @@ function Session:listen(run, ...)
   self._listening = run and task.detach(run, self, ...)
 end
 
---- Ends it, and the server with it when it is a child process.
----@param reason? operations.Error  what further requests fail with
+--- Ends the session, and the server if it is a child process.
+---@param reason? operations.Error  the error of further requests
 function Session:close(reason)
   self:listen()
   self._ended = self._ended or reason or mcp_failure.closed("the client was closed")

@@ -1,4 +1,4 @@
---- The stdio transport (every revision): a server that is a child process, one message on each line.
+--- The stdio transport (every revision): the server is a child process, with one message per line.
 local compat = require("operations.base.compat")
 local duplex = require("operations.mcp.client.duplex")
 local mcp_failure = require("operations.mcp.protocol.failure")
@@ -9,9 +9,9 @@ local task = require("operations.task")
 
 local stdio = {}
 
--- How far apart the two signs of an end, the last bytes and the exit, may be, ms.
+-- The longest time between the two signs of an end, the last bytes and the exit, ms.
 local APART = 250
--- How much of what a server said last the error of its end repeats, bytes.
+-- Bytes of the server's last output shown in the error of its end.
 local LAST_WORDS = 500
 
 ---@class operations.mcp.Stdio : operations.mcp.Duplex
@@ -26,7 +26,7 @@ local function how_it_ended(how, closed)
   return how.signal and ("was ended by signal %d"):format(how.signal) or "ended"
 end
 
--- What a log's lines say. How a program came to an error (Lua, Node, Python, Java) is indented, and is left out.
+-- The lines of a log, without indented stack traces (Lua, Node, Python, Java).
 local function lines_of(log)
   local said, indented = {}, nil
   for line in log:gmatch("[^\n]+") do
@@ -39,7 +39,7 @@ local function lines_of(log)
   return said[1] and said or { indented }
 end
 
--- The last lines, each below the one before, or the one that there is: of a long one, its beginning.
+-- The last lines, one below the other; of a single long line, its beginning.
 local function last_words(log)
   local said, size = lines_of(log), 0
   local first = #said + 1
@@ -60,7 +60,7 @@ local function end_error(self)
     { command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
 end
 
--- A sign of its end came: both of them, or one and some time, are the end. `closed` is the stream that it closed.
+-- A sign of the end came: both signs, or one after some time, are the end. `closed` is the stream that was closed.
 local function ending(self, closed)
   self._first_closed = self._first_closed or closed
   if self._end and self._over then
@@ -121,7 +121,7 @@ function stdio.open(config, events)
   return self
 end
 
--- Waits while the server takes nothing. When it never will, its end is near, and tells whoever waits for an answer.
+-- Waits while the server reads nothing. If it never reads again, its end is near and fails the waiting requests.
 function Stdio:_write(text)
   local sent, err = self._child:write(text .. "\n")
   if sent or err.details and err.details.kind == "closed" then
@@ -145,7 +145,7 @@ function Stdio:_post(text)
   return true
 end
 
---- Ends the server: closes its stdin, then TERM, then KILL.
+--- Ends the server: closes its stdin, then sends TERM, then KILL.
 function Stdio:close()
   if not self.closed then
     self.closed = mcp_failure.closed(self._command .. ": the connection was closed")

@@ -1,4 +1,4 @@
---- Calls that a server works on as tasks (revision 2025-11-25): created, asked after, their result fetched.
+--- Calls that a server runs as tasks (revision 2025-11-25): created, polled, their result fetched.
 local core = require("operations.core")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
@@ -7,13 +7,13 @@ local waits = require("operations.mcp.client.waits")
 
 local tasks = {}
 
--- Between two questions when the server does not say, at most, and at least, ms.
+-- Polling intervals in ms: the default, the longest and the shortest.
 local POLL, LONGEST, SHORTEST = 1000, 30000, 10
 
--- States in which the result may be fetched: of the last one, too, because it brings what is asked for.
+-- States in which the result may be fetched; for the last one it contains the questions.
 local fetchable = { completed = true, failed = true, input_required = true }
 
--- Has the server said that its tasks do this?
+-- Has the server declared that it supports this for tasks?
 local function offers(session, ...)
   local value = session.capabilities.tasks
   for _, key in ipairs({ ... }) do
@@ -22,7 +22,7 @@ local function offers(session, ...)
   return value and value ~= core.null
 end
 
--- A task reports progress for as long as it lives, under a token that outlives the request which began it.
+-- A task reports progress for its lifetime, under a token that outlives the request that created it.
 local count = 0
 
 local function new_token(session)
@@ -32,7 +32,7 @@ local function new_token(session)
   return token
 end
 
--- Tells the last report that came, once.
+-- Reports the latest progress once.
 local function tell(session, token, on_progress)
   local report = token and session._incoming.reports[token]
   if report then
@@ -41,7 +41,7 @@ local function tell(session, token, on_progress)
   end
 end
 
--- Asks for the state of a task until its result may be fetched, and fetches it.
+-- Polls the state of a task until its result may be fetched, and fetches it.
 local function await(session, created, options, watch)
   local id, pause = { taskId = created.taskId }, created.pollInterval
   while true do
@@ -73,7 +73,7 @@ local function follow(session, created, options, token)
     return result
   end
   local details = err.details or {}
-  if details.kind ~= "task" and details.rpcCode == nil and offers(session, "cancel") then -- it may still be at work
+  if details.kind ~= "task" and details.rpcCode == nil and offers(session, "cancel") then -- it may still be running
     task.detach(session.request, session, "tasks/cancel", { taskId = created.taskId }, { attached = true })
   end
   if err.code == "TIMEOUT" then
@@ -82,8 +82,8 @@ local function follow(session, created, options, token)
   return nil, err
 end
 
---- Calls a tool that wants to be a task, where the server has such, and waits until it is done, for as long as any
---- request may take: until then the server is asked to keep it (`ttl`), and to end it when nobody waits any more.
+--- Calls a tool as a task, if the server supports it, and waits until it is done, up to the longest time of a request:
+--- the server is asked to keep the task that long (`ttl`), and to end it when the caller gives up.
 ---@param session operations.mcp.Session
 ---@param method "tools/call"
 ---@param params table

@@ -1,5 +1,4 @@
---- The values of `${...}` in files called `mcp.json`: variables of the environment, the workspace, the output of a
---- command.
+--- Expands `${...}` in `mcp.json` files: environment variables, the workspace, the output of a command.
 local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
@@ -8,7 +7,7 @@ local waits = require("operations.mcp.client.waits")
 
 local variables = {}
 
--- Bytes of what a command may say.
+-- The longest output of a command in bytes.
 local LONGEST = 65536
 
 local function invalid(text, ...)
@@ -23,7 +22,7 @@ local function read_all(child)
     piece, err = child:read()
   end
   if err or size > LONGEST then
-    return nil, err or errors.new("EXECUTION_ERROR", ("it said more than %d bytes"):format(LONGEST))
+    return nil, err or errors.new("EXECUTION_ERROR", ("it printed more than %d bytes"):format(LONGEST))
   end
   return table.concat(pieces)
 end
@@ -44,7 +43,7 @@ local function said_by(child)
   return (said:gsub("[\r\n]+$", ""))
 end
 
--- The output of a command line of the shell, without the end of its last line.
+-- The output of a shell command line, without its final line end.
 local function output_of(line)
   local child, err = process.spawn({ "sh", "-c", line, env_allow = { "*" } })
   if not child then
@@ -62,7 +61,7 @@ local function workspace(options)
   return options.workspace or output_of("pwd -P")
 end
 
--- Names that editors give a meaning.
+-- Names with a meaning in editors.
 local named = {
   workspaceFolder = workspace,
   workspaceFolderBasename = function(options)
@@ -82,7 +81,7 @@ local function value_of(inner, options)
   if line then
     return output_of(line)
   elseif inner:find("^input:") then
-    invalid("nobody is asked for ${%s}: use ${env:NAME} or ${cmd:...}", inner)
+    invalid("there is no prompt for ${%s}: use ${env:NAME} or ${cmd:...}", inner)
   end
   local name, default = inner:match("^(.-):%-(.*)$")
   name = (name or inner):gsub("^env:", "")
@@ -93,7 +92,7 @@ local function value_of(inner, options)
   return found
 end
 
--- A loop, not gsub: a command is waited for.
+-- A loop instead of gsub: commands must be waited for.
 local function expand_text(text, options)
   local pieces, at = {}, 1
   while true do
@@ -119,9 +118,9 @@ local function sorted_keys(map)
   return keys
 end
 
---- A value with all `${...}` in its texts replaced: `${NAME}` and `${env:NAME}` from the environment, with `:-default`;
+--- Expands all `${...}` in the texts of a value: `${NAME}` and `${env:NAME}` from the environment, with `:-default`;
 --- `${workspaceFolder}`, `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}`; `${cmd:...}`, which runs a
---- command of the shell and waits for it. Raises an error object that names the place.
+--- shell command and waits for it. Raises an error object that names the place.
 ---@param value any
 ---@param path string  JSON Pointer of the value, for messages
 ---@param options { workspace?: string }  default: the current directory

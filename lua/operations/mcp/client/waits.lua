@@ -1,5 +1,4 @@
---- The requests that wait for their answer, by id; and how long each may take, and
---- that it may take longer while it makes progress.
+--- The requests that wait for an answer, by id, and their timeouts, which progress extends.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local message = require("operations.mcp.protocol.message")
@@ -7,45 +6,45 @@ local scheduler = require("operations.task.scheduler")
 
 local waits = {}
 
--- Requests
+-- Requests.
 
 ---@class operations.mcp.Pending
----@field entries table<operations.mcp.Id, operations.mcp.Entry>  who waits, for reading
+---@field entries table<operations.mcp.Id, operations.mcp.Entry>  the waiting requests, read-only
 local Pending = {}
 Pending.__index = Pending
 
 ---@class operations.mcp.Entry
 ---@field id integer
----@field answered? boolean  it has its answer, or its failure
+---@field answered? boolean  it has an answer or a failure
 ---@field answer? operations.mcp.Message
 ---@field err? operations.Error
----@field done boolean  nobody waits in it; as of `operations.Wait`
----@field wake? fun(entry: operations.mcp.Entry)  called when it is answered, and on progress
----@field timeout number  ms since it was sent, or since a report of progress
----@field max number  ms, whatever the progress
----@field limit? number  when its time is up, ms since the epoch
----@field last? number  how far progress can put that off, ms since the epoch
----@field progress? table  params of the report that nobody has read yet
+---@field done boolean  no task waits in it; as in `operations.Wait`
+---@field wake? fun(entry: operations.mcp.Entry)  called at its answer, and on progress
+---@field timeout number  ms since it was sent, or since the last progress
+---@field max number  ms, regardless of progress
+---@field limit? number  its deadline, ms since the epoch
+---@field last? number  the latest deadline, ms since the epoch
+---@field progress? table  params of the unread report
 
 ---@return operations.mcp.Pending
 function waits.new()
   return setmetatable({ entries = {}, _last = 0, _count = 0 }, Pending)
 end
 
---- An id that was not used before.
+--- A new id.
 ---@return integer
 function Pending:next_id()
   self._last = self._last + 1
   return self._last
 end
 
---- Notes a request that is about to be sent.
+--- Records a request about to be sent.
 ---@param id integer
----@param timeout number  ms, begun anew by progress
----@param max number  ms, whatever the progress
+---@param timeout number  ms, restarted by progress
+---@param max number  ms, regardless of progress
 ---@return operations.mcp.Entry
 function Pending:open(id, timeout, max)
-  local entry = { -- with room for what comes, also when it is waited for
+  local entry = { -- reserves the fields set later
     id = id, answered = false, timeout = timeout, max = max, done = true, last = nil, answer = nil, err = nil,
     wake = nil, task = nil, limit = nil,
   }
@@ -54,7 +53,7 @@ function Pending:open(id, timeout, max)
   return entry
 end
 
--- Messages for it are late from here on.
+-- Removes it: further messages for it are late.
 local function drop(self, entry)
   if self.entries[entry.id] == entry then
     self.entries[entry.id] = nil
@@ -70,13 +69,13 @@ local function settle(self, entry)
   end
 end
 
----@param id any  as the peer gave it
+---@param id any  from the peer
 ---@return operations.mcp.Entry?
 function Pending:find(id)
   return self.entries[id] or self.entries[message.id_of(id)]
 end
 
---- Takes an answer; false when nobody waits for it: it is late, repeated or foreign.
+--- Handles an answer; false when no request waits for it: it is late, repeated or foreign.
 ---@param answer operations.mcp.Message
 ---@return boolean
 function Pending:answer(answer)
@@ -89,8 +88,8 @@ function Pending:answer(answer)
   return true
 end
 
---- Fails the request that an unreadable answer belongs to: the one with its id, or, when the peer could not tell the
---- id (null), the only one that waits.
+--- Fails the request of an unreadable answer: the one with its id, or, if the peer did not know the id (null), the only
+--- waiting one.
 ---@param id any
 ---@param err operations.Error
 ---@return boolean
@@ -107,7 +106,7 @@ function Pending:fail(id, err)
   return true
 end
 
---- Fails all: the connection is gone.
+--- Fails all requests: the connection is lost.
 ---@param err operations.Error
 function Pending:fail_all(err)
   for _, entry in pairs(self.entries) do
@@ -116,9 +115,9 @@ function Pending:fail_all(err)
   end
 end
 
---- The outcome of a request, which ends its wait.
+--- The outcome of a request; ends its wait.
 ---@param entry operations.mcp.Entry
----@param err? operations.Error  why nobody waits any more
+---@param err? operations.Error  why the caller has given up
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err
 function Pending:close(entry, err)
@@ -129,23 +128,23 @@ function Pending:close(entry, err)
   return nil, err
 end
 
---- How many wait.
+--- The number of waiting requests.
 ---@return integer
 function Pending:count()
   return self._count
 end
 
--- Time
+-- Time.
 
--- What `within` does in a coroutine is the field `frame` of its strand.
+-- The state of `within` in a coroutine, the field `frame` of its strand.
 ---@class operations.mcp.Frame
----@field timeout number  ms since it began, or since progress
----@field max number  ms, whatever the progress
----@field strand? operations.Strand  of the coroutine; set by `within`, as the rest is
----@field last? number  ms since the epoch: no later than this
----@field outer? number  the deadline of the coroutine before
+---@field timeout number  ms since its start, or the last progress
+---@field max number  ms, regardless of progress
+---@field strand? operations.Strand  of the coroutine; this and the rest are set by `within`
+---@field last? number  the latest deadline, ms since the epoch
+---@field outer? number  the coroutine's previous deadline
 
--- Sets a coroutine's deadline, never later than the one that it had, or than the last.
+-- Sets a coroutine's deadline, never later than the previous one, or than the latest.
 local function set(strand, frame, now)
   local limit, last, outer = now + frame.timeout, frame.last, frame.outer
   if last < limit then
@@ -169,11 +168,11 @@ local function finish(strand, before, outer, ok, ...)
   error((...), 0)
 end
 
---- Calls `fn(extend, ...)`, whose waits end with TIMEOUT when `timeout` has passed since it began or since it called
---- `extend()`; in any case when `max` has.
----@param frame operations.mcp.Frame  of this call alone
+--- Calls `fn(extend, ...)`, whose waits end with TIMEOUT when `timeout` has passed since the start or the last
+--- `extend()`; in any case after `max`.
+---@param frame operations.mcp.Frame  for this call only
 ---@param fn fun(extend: fun(), ...): any
----@return any ...  what `fn` returned, or nil and the error object that it raised
+---@return any ...  the results of `fn`, or nil and the error object that it raised
 function waits.within(frame, fn, ...)
   local strand, now = scheduler.here(), scheduler.host().now()
   local before, outer = strand.frame, strand.deadline
@@ -187,10 +186,10 @@ local function call(_, fn, ...)
   return fn(...)
 end
 
---- Calls `fn(...)`, whose waits end with TIMEOUT when the time has passed.
+--- Calls `fn(...)`, whose waits end with TIMEOUT after the given time.
 ---@param timeout number  ms
 ---@param fn function
----@return any ...  as of `within`
+---@return any ...  as from `within`
 function waits.at_most(timeout, fn, ...)
   return waits.within({ timeout = timeout, max = timeout }, call, fn, ...)
 end
@@ -202,9 +201,9 @@ local function go_on(strand, frame, ...)
   return ...
 end
 
---- Calls `fn(...)` inside of `within`, apart from it: its time begins anew afterwards.
+--- Calls `fn(...)` inside `within` without its limit: the time restarts afterwards.
 ---@param fn function
----@return any ...  what `fn` returned
+---@return any ...  the results of `fn`
 function waits.aside(fn, ...)
   local strand = scheduler.here()
   local frame = strand.frame

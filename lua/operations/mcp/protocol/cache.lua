@@ -1,10 +1,10 @@
---- Results that may be kept for a while (revision 2026-07-28: `ttlMs`), by method and params. They are kept as text:
---- whoever gets one may change it.
+--- Results that may be cached (revision 2026-07-28: `ttlMs`), by method and params. Stored as text, so that callers may
+--- change their copy.
 local json = require("operations.base.json")
 
 local cache = {}
 
--- Results that are kept, and their bytes; with more, all are forgotten.
+-- The most cached results, and their bytes; beyond that, all are dropped.
 local MAX, MAX_BYTES = 256, 16 * 1024 * 1024
 
 local cacheable = {
@@ -16,7 +16,7 @@ local cacheable = {
 local Cache = {}
 Cache.__index = Cache
 
---- An empty one.
+--- Makes an empty cache.
 ---@param now fun(): number  ms since the epoch
 ---@return operations.mcp.Cache
 function cache.new(now)
@@ -35,7 +35,7 @@ local function forget(self, key)
   end
 end
 
---- A result that is fresh enough.
+--- A fresh result.
 ---@param method string
 ---@param params? table
 ---@return table?
@@ -49,19 +49,19 @@ function Cache:find(method, params)
   end
 end
 
---- How often the results of a method were forgotten.
+--- How often the results of a method were dropped.
 ---@param method string
 ---@return integer
 function Cache:generation(method)
   return self._times + (self._forgotten[method] or 0)
 end
 
---- Keeps a result as long as it says. One that took input to get is the caller's alone; one that was asked for before
---- such results were forgotten may be as old as those.
+--- Caches a result for its lifetime. Not if it needed input, which makes it private, or was requested before such
+--- results were dropped, since it may be as old as they were.
 ---@param method string
 ---@param params? table
 ---@param result table
----@param generation? integer  of the method, when the result was asked for
+---@param generation? integer  of the method, when the result was requested
 function Cache:keep(method, params, result, generation)
   local ttl = result.ttlMs
   if generation and generation ~= self:generation(method) then
@@ -80,7 +80,7 @@ function Cache:keep(method, params, result, generation)
   self._count, self._bytes = self._count + 1, self._bytes + #text
 end
 
---- Forgets the results of a method, or of all.
+--- Drops the results of a method, or all.
 ---@param method? string
 function Cache:forget(method)
   if method then

@@ -1,5 +1,4 @@
---- Failures of requests to MCP servers as error objects, and what is known about trying again: `retryable` and
---- `mayHaveRun` of each are decided here. No I/O.
+--- Failures of requests to MCP servers as error objects. Decides about retries: `retryable` and `mayHaveRun`. No I/O.
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -7,22 +6,22 @@ local message = require("operations.mcp.protocol.message")
 local failure = {}
 
 -- `retryable` and `mayHaveRun` by `details.kind`. A server that has ended the session ran nothing; one that is gone
--- ("closed") is back by the next call only where that was asked for.
+-- ("closed") is restarted for the next call only if configured.
 local kinds = {
   timeout = { true, true }, lost = { true, true }, session = { true, false }, closed = { false, true },
   malformed = { false, true }, protocol = { false, true }, size = { false, true }, rounds = { false, true },
   version = { false, false }, task = { nil, true }, tool = { nil, true },
 }
 
--- Codes of errors that a server answers with before it runs anything (JSON-RPC 2.0; MCP 2025-11-25 and 2026-07-28).
+-- Error codes that a server returns before it runs anything (JSON-RPC 2.0; MCP 2025-11-25 and 2026-07-28).
 local refusals = {
   [-32700] = true, [-32600] = true, [-32601] = true, [-32602] = true, [-32002] = true, [-32042] = true,
   [message.codes.HEADER_MISMATCH] = true, [message.codes.MISSING_CAPABILITY] = true,
   [message.codes.UNSUPPORTED_VERSION] = true,
 }
 
---- The error of a request that failed without an answer that can be used.
----@param kind string  of the table above
+--- The error of a request without a usable answer.
+---@param kind string  a key of the table above
 ---@param text string
 ---@param details? table  gets the kind
 ---@return operations.Error  EXECUTION_ERROR, TIMEOUT
@@ -55,7 +54,7 @@ end
 --- The error object of a JSON-RPC error.
 ---@param answered { code: integer, message: string, data: any }
 ---@param what string  the method, for people
----@param details? table  more for programs
+---@param details? table  additional details
 ---@return operations.Error  code "MCP_<number>", details { rpcCode, data, ... }
 function failure.of_answer(answered, what, details)
   local err = errors.new(("MCP_%d"):format(answered.code), ("%s: %s"):format(what, answered.message),

@@ -14,7 +14,7 @@ local reader = require("operations.mcp.protocol.reader")
 
 local message = {}
 
---- Codes of JSON-RPC errors that one of the two eras of MCP gives a meaning.
+--- Error codes of JSON-RPC with a meaning in either era of MCP.
 message.codes = {
   INVALID_REQUEST = -32600,
   METHOD_NOT_FOUND = -32601,
@@ -36,7 +36,7 @@ message.codes = {
 ---@field error? { code: integer, message: string, data: any }
 
 --- The text of a request.
----@param id operations.mcp.Id  none that the sender has used before
+---@param id operations.mcp.Id  not used by the sender before
 ---@param method string
 ---@param params? table
 ---@return string?
@@ -45,7 +45,7 @@ function message.request_text(id, method, params)
   return core.json_members("jsonrpc", "2.0", "id", id, "method", method, "params", params)
 end
 
---- A notification: nothing answers it.
+--- A notification, which has no answer.
 ---@param method string
 ---@param params? table
 ---@return operations.mcp.Message
@@ -55,15 +55,15 @@ end
 
 --- The answer to a request.
 ---@param id operations.mcp.Id  the request's
----@param result table  an object, marked when it may be empty
+---@param result table  an object, marked if it may be empty
 ---@return operations.mcp.Message
 function message.result(id, result)
   return { jsonrpc = "2.0", id = id, result = result }
 end
 
 --- The answer to a request that failed.
----@param id operations.mcp.Id|nil  the request's; nil, which is sent as null, when it could not be read
----@param code integer  of `message.codes`, or one's own
+---@param id operations.mcp.Id|nil  the request's; nil (sent as null) if it could not be read
+---@param code integer  of `message.codes`, or another one
 ---@param text string  for people: one sentence
 ---@param data? any  for programs
 ---@return operations.mcp.Message
@@ -77,18 +77,17 @@ local function is_list(result)
   return type(result) == "table" and (result.tools or result.prompts or result.resources or result.resourceTemplates)
 end
 
---- The text of a message: one line, whatever it holds. Lists are the same bytes each time: what a model is told of its
---- tools is cached by that.
+--- The text of a message: a single line. The bytes of lists are reproducible: models cache the texts of tools by them.
 ---@param value operations.mcp.Message
 ---@return string?
----@return operations.Error? err  VALIDATION_ERROR: what JSON cannot say
+---@return operations.Error? err  VALIDATION_ERROR: the value is not JSON
 function message.encode(value)
   return json.encode(value, type(value) == "table" and is_list(value.result) and sorted or nil)
 end
 
-local decoding = { property_order = true } -- of the tools' schemas
+local decoding = { property_order = true } -- for the tools' schemas
 
---- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
+--- Reads a text: one message, or an array of them (a batch, revision 2025-03-26).
 ---@param text string
 ---@return any value
 ---@return operations.Error? err
@@ -101,7 +100,7 @@ function message.decode(text)
   return value
 end
 
---- Calls `take` with each message of a value: itself, or what a batch holds.
+--- Calls `take` with each message of a value: the value itself, or those of a batch.
 ---@param value any
 ---@param take fun(subject: any, value: any, more: any)
 ---@param subject any
@@ -115,12 +114,12 @@ function message.each(value, take, subject, more)
   end
 end
 
--- A request's id is a string or an integer; a server may answer with either form of the same number.
+-- A request's id is a string or an integer; a server may answer with either form of a number.
 local function is_id(id)
   return type(id) == "string" or core.kind(id) == "integer"
 end
 
---- The id of what was sent as a request but is none, so that its refusal names it; nil where it has none.
+--- The id of an invalid request, for its refusal; nil without one.
 ---@param value any
 ---@return operations.mcp.Id?
 function message.id_in(value)
@@ -130,15 +129,15 @@ end
 
 local function failure_problem(value)
   if core.kind(value) ~= "object" then
-    return "its error is no object"
+    return "its error is not an object"
   elseif type(value.code) ~= "number" or value.code % 1 ~= 0 or math.abs(value.code) >= 2 ^ 53 then
-    return "its error's code is no integer"
+    return "its error's code is not an integer"
   elseif type(value.message) ~= "string" then
     return "its error has no message"
   end
 end
 
---- A member that is null counts as left out where it says nothing: many a server writes all that a message may have.
+--- A null member counts as absent where null has no meaning: many servers write all possible members.
 ---@param member any
 ---@return any
 function message.present(member)
@@ -147,7 +146,7 @@ function message.present(member)
   end
 end
 
--- Of an answer that is no plain result.
+-- The problem of an answer without a plain result.
 local function answer_problem(value)
   if value.result ~= nil and value.error ~= nil then
     value.result, value.error = message.present(value.result), message.present(value.error)
@@ -158,23 +157,23 @@ local function answer_problem(value)
     return failure_problem(value.error)
   end
   return value.result == nil and "it has neither a result nor an error"
-    or core.kind(value.result) ~= "object" and "its result is no object" or nil
+    or core.kind(value.result) ~= "object" and "its result is not an object" or nil
 end
 
 local function request_kind(value)
   value.params = message.present(value.params)
   if type(value.method) ~= "string" then
-    return nil, "its method is no string"
+    return nil, "its method is not a string"
   elseif value.params ~= nil and core.kind(value.params) ~= "object" then
-    return nil, "its params are no object"
+    return nil, "its params are not an object"
   elseif value.id == nil then
     return "notification"
   end
   return is_id(value.id) and "request" or nil, "its id is neither a string nor an integer"
 end
 
---- What a value that came is: "request", "notification" or "answer"; or nil and what is wrong with it. The id of a
---- malformed answer is still of use: whoever waits for it can be told.
+--- The kind of a received value: "request", "notification" or "answer"; or nil and the problem. The id of a malformed
+--- answer is still useful: it fails the waiting request.
 ---@param value any
 ---@return "request"|"notification"|"answer"|nil kind
 ---@return string? problem
@@ -194,8 +193,8 @@ end
 
 local careless = { id = true, method = true, params = true, result = true, error = true }
 
---- Is a value that is no message one that its sender did not mean as a message, such as a line of a log? Without
---- `jsonrpc` it is, unless it names a request and has only members of a message.
+--- Is an invalid value probably not meant as a message, such as a log line? Yes without `jsonrpc`, unless it names a
+--- request and has only members of a message.
 ---@param value any
 ---@return boolean
 function message.is_noise(value)
@@ -212,10 +211,10 @@ function message.is_noise(value)
   return value.id == nil or value.result == nil and value.error == nil and value.method == nil
 end
 
---- The answer to what was sent as a request but is none; nil when it is to have none. A request without an id that can
---- be repeated would be answered with null: whoever sends much of it would get as much that answers nothing.
+--- The answer to an invalid request; nil if it gets none. One without an id would be answered with null: a peer that
+--- sends many would get as many useless answers.
 ---@param value any
----@param problem string  as `kind` told it
+---@param problem string  from `kind`
 ---@return operations.mcp.Message?
 function message.refusal(value, problem)
   if message.is_noise(value) or value.method == nil
@@ -226,7 +225,7 @@ function message.refusal(value, problem)
   end
 end
 
---- The id under which a request was sent, whichever way the peer spells it: 2 and "2" are the same.
+--- The id under which a request was sent, in either form: 2 and "2" are the same.
 ---@param id any
 ---@return operations.mcp.Id?
 function message.id_of(id)

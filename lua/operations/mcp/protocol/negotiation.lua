@@ -1,7 +1,7 @@
---- The revisions of MCP that we speak, in two eras: *legacy* has a handshake, sessions and requests from the server;
---- *modern* has neither, each request says everything about itself. A negotiation finds out step by step which of them
---- client and server have in common: asks for a request, is told how it went. No I/O. The verdict can be kept: a
---- negotiation that begins with it asks for less, or for nothing.
+--- The supported revisions of MCP, in two eras: *legacy* has a handshake, sessions and requests from the server;
+--- *modern* has neither, and each request is self-contained. A negotiation finds a common revision step by step: it
+--- names a request, and is told the outcome. No I/O. The verdict can be stored: a negotiation that starts with it needs
+--- fewer requests, or none.
 ---
 --- | step         | what is to be sent                                                          |
 --- |--------------|-----------------------------------------------------------------------------|
@@ -17,16 +17,16 @@ local message = require("operations.mcp.protocol.message")
 
 local negotiation = {}
 
--- Revisions
+-- Revisions.
 
 local known = { "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
--- Errors that only a server of the modern era answers with.
+-- Errors that only a modern server returns.
 local modern_errors = { [-32020] = true, [-32021] = true, [-32022] = true }
 
--- Is this one of the modern era? Revisions are dates.
+-- Is it a modern revision? Revisions are dates.
 local function is_modern(name)
   return name >= MODERN
 end
@@ -34,19 +34,19 @@ end
 --- The newest revision of each era.
 negotiation.modern, negotiation.legacy = MODERN, LEGACY
 
---- All that we speak, the newest first.
+--- All supported revisions, the newest first.
 ---@return string[]
 function negotiation.all()
   return members.joined(known)
 end
 
---- Is this revision of the modern era?
+--- Is this a modern revision?
 ---@type fun(name: string): boolean
 negotiation.is_modern = is_modern
 
---- The newest revision that is in a peer's list and known here.
+--- The newest supported revision in a peer's list.
 ---@param list any  of names
----@param modern? boolean  of that era only
+---@param modern? boolean  only of that era
 ---@return string?
 function negotiation.common(list, modern)
   for _, name in ipairs(known) do
@@ -56,18 +56,18 @@ function negotiation.common(list, modern)
   end
 end
 
---- Do we speak this revision?
+--- Is the revision supported?
 ---@param name any
 ---@return boolean
 function negotiation.is_known(name)
   return negotiation.common({ name }) ~= nil
 end
 
--- Steps
+-- Steps.
 
 ---@class operations.mcp.Negotiation
 ---@field step "discover"|"initialize"|"events"|"ready"|"failed"
----@field version string  the one to ask with, then the one agreed on
+---@field version string  the requested one, then the agreed one
 ---@field modern? boolean
 ---@field fresh? boolean
 ---@field result? table
@@ -76,7 +76,7 @@ local Negotiation = {}
 Negotiation.__index = Negotiation
 
 ---@class operations.mcp.NegotiationOptions
----@field version? string  pinned; a modern one needs no request at all
+---@field version? string  pinned; a modern one needs no request
 ---@field era? "auto"|"modern"|"legacy"  default "auto"
 ---@field http? boolean  else stdio
 ---@field verdict? "modern"|"legacy"|"events"  of an earlier negotiation with the same server
@@ -174,8 +174,8 @@ local function remaining(self, supported)
   return negotiation.common(list), has_refused
 end
 
--- The server named what it speaks: goes on with that. A modern revision needs no handshake: what the server can do is
--- asked once, and it is ready without an answer.
+-- The server named its revisions: continues with the newest common one. A modern revision needs no handshake:
+-- capabilities are requested once, and are optional.
 local function agree(self, supported, failure)
   if failure then
     self._refused[self.version] = true
@@ -197,10 +197,10 @@ local function supported_of(failure)
   return core.kind(list) == "array" and list or nil
 end
 
--- Statuses that a server of the other era answers what it does not know with.
+-- Statuses with which a server of the other era refuses unknown requests.
 local foreign = { [400] = true, [404] = true, [405] = true, [406] = true, [415] = true, [422] = true }
 
--- Did the failure say nothing about the era: not authorised, overloaded, out of reach?
+-- Does the failure tell nothing about the era: unauthorized, overloaded, unreachable?
 local function says_nothing(self, err)
   local status = err.details and err.details.statusCode
   if self._options.http then
@@ -209,7 +209,7 @@ local function says_nothing(self, err)
   return err.code == "ABORTED"
 end
 
---- `server/discover` was answered, or failed.
+--- Handles the outcome of `server/discover`.
 ---@param answer? operations.mcp.Message
 ---@param err? operations.Error  TIMEOUT, or of the transport
 ---@return operations.mcp.Negotiation
@@ -233,11 +233,11 @@ function Negotiation:discovered(answer, err)
     return fail(self, err or mcp_failure.of_answer(failure, "server/discover"))
   end
   local is_silent = err ~= nil and err.code == "TIMEOUT"
-  self.fresh, self._discovered = err ~= nil and not is_silent, not is_silent -- it may just have been slow
+  self.fresh, self._discovered = err ~= nil and not is_silent, not is_silent -- it may only have been slow
   return initialize(self)
 end
 
---- `initialize` was answered, or failed.
+--- Handles the outcome of `initialize`.
 ---@param answer? operations.mcp.Message
 ---@param err? operations.Error
 ---@return operations.mcp.Negotiation

@@ -1,7 +1,6 @@
---- From bytes and texts to JSON values: the lines of a byte stream (stdio, every revision), and texts that are almost
---- JSON. There bytes that are no UTF-8 and escapes of half a character become U+FFFD, numbers that no double holds
---- become their text, nothing else is changed. Also what can still be said of a text that stays unreadable: whom it
---- answers.
+--- Reads JSON values from bytes and texts: the lines of a byte stream (stdio, every revision), and texts that are
+--- almost JSON, where invalid UTF-8 and escapes of lone surrogates become U+FFFD, and numbers outside double become
+--- text. Also finds the id in unreadable texts.
 local core = require("operations.core")
 local json = require("operations.base.json")
 
@@ -9,14 +8,14 @@ local reader = {}
 
 local REPLACEMENT = "\239\191\189"
 
--- The event-stream parser replaces invalid UTF-8; line ends, which it would take for its own, are kept from it.
+-- The event-stream parser replaces invalid UTF-8; line ends, which it would interpret, are kept from it.
 local function to_utf8(text)
   local parser = require("operations.base.sse").parser(nil, { max_event = #text * 3 + 16 })
   parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")
   return (parser:next_values())
 end
 
--- Replaces escapes of surrogates that stand alone; a backslash before a backslash begins no escape.
+-- Replaces escapes of lone surrogates; a backslash after a backslash begins no escape.
 local function without_halves(text)
   local pieces, from = {}, 1
   local at = text:find("\\", 1, true)
@@ -32,12 +31,12 @@ local function without_halves(text)
   return table.concat(pieces) .. text:sub(from)
 end
 
---- Reads a text that `json.decode` refused, mended.
+--- Repairs and reads a text that `json.decode` refused.
 ---@param text string
----@param err operations.Error  what was wrong with it
+---@param err operations.Error  the error of `json.decode`
 ---@return any value
----@return operations.Error? err  the first one when mending does not help
----@return string? warning  it holds numbers that are text now
+---@return operations.Error? err  the first error, if the text cannot be repaired
+---@return string? warning  it has numbers that became text
 function reader.decode(text, err)
   local mended = text
   if text:find("[\128-\255]") then
@@ -61,17 +60,17 @@ function reader.decode(text, err)
   return value, nil, "a number is out of range and was read as text: " .. cause.message
 end
 
--- How much of a text's beginning and end is searched for its id: the patterns' time grows with the square of it.
+-- Bytes at both ends that are searched for the id: the patterns take quadratic time.
 local ENDS = 512
 
 local function to_id(text)
   return tonumber(text) or text:match('^"(.*)"$')
 end
 
---- The id of a message that is no JSON, or of which only beginning and end are known: what stands outside of any value
---- that may have an "id" of its own. A text without `jsonrpc` is no message.
+--- The id of a message that is not JSON, or of which only both ends are known: found outside values that may have their
+--- own "id". A text without `jsonrpc` is not a message.
 ---@param first string  its beginning
----@param last? string  its end, when that is another part
+---@param last? string  its end, if it is a separate part
 ---@return operations.mcp.Id?
 function reader.id(first, last)
   if #first > 2 * ENDS then
@@ -90,12 +89,12 @@ function reader.id(first, last)
   return found and to_id(found)
 end
 
---- Makes a function that takes the bytes, cut anywhere, and nil at their end: a last line without an end is a line.
+--- Makes a function that takes bytes, cut anywhere, and nil at their end: a last line may lack its line end.
 ---@param max integer  bytes of one line
----@param take fun(subject: any, value: any, err?: operations.Error, line?: string, warning?: string)  gets what each
----  line says: a message, or a batch of them; or nil, why it says nothing, and the line
----@param dropped fun(subject: any, first: string, last: string, size: integer)  gets beginning and end of a line that
----  was too long
+---@param take fun(subject: any, value: any, err?: operations.Error, line?: string, warning?: string)  called for each
+---  line with its message, or batch; or with nil, the error and the line
+---@param dropped fun(subject: any, first: string, last: string, size: integer)  called with the beginning and the end
+---  of a line that is too long
 ---@param subject any
 ---@return fun(bytes: string?)
 function reader.lines(max, take, dropped, subject)

@@ -1,5 +1,5 @@
---- The metadata of requests: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
---- was asked for.
+--- The metadata of requests: in the modern era (2026-07-28, `_meta`) all of it, in the legacy era only what was
+--- requested.
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -9,7 +9,7 @@ local request = {}
 
 local PREFIX = "io.modelcontextprotocol/"
 
---- The name and version of the client, when the program gives none.
+--- The default name and version of the client.
 request.client = { name = "operations", version = version }
 
 ---@class operations.mcp.Self
@@ -36,12 +36,11 @@ local function meta_of(self, given, extras, token)
   return next(meta) ~= nil and meta or nil
 end
 
---- The params of a request with what it says about itself, beside the `_meta` that they have; the ones given are not
---- changed.
+--- The params of a request with its metadata, added to their `_meta`; the given table is not changed.
 ---@param self operations.mcp.Self
 ---@param params? table
 ---@param extras operations.mcp.Extras
----@param token? string|integer  under which the server is to report progress
+---@param token? string|integer  for progress reports of the server
 ---@return table?  nil: none
 function request.params(self, params, extras, token)
   if not (self.modern or token or extras.traceparent or extras.meta) then
@@ -56,13 +55,13 @@ end
 
 --- The params of `initialize` (until 2025-11-25).
 ---@param self operations.mcp.Self
----@param protocol string  the revision that is asked for
+---@param protocol string  the requested revision
 ---@return table
 function request.initialize(self, protocol)
   return { protocolVersion = protocol, capabilities = self.capabilities or marks.object(), clientInfo = self.client }
 end
 
---- The name and version of a server (`Implementation`), wherever its revision puts them.
+--- The name and version of a server (`Implementation`), in any revision.
 ---@param result? table  of `initialize`, or of any request of the modern era
 ---@return table? info  { name, version, title?, ... }
 function request.server_of(result)

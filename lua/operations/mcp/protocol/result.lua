@@ -1,6 +1,6 @@
---- Results of MCP's methods (2024-11-05 to 2026-07-28): what they must look like to be used, and calls' results
---- (`CallToolResult` and others) as envelopes and errors. What is not needed is not asked for, so that servers of every
---- revision, and those that add to it, pass.
+--- Results of MCP's methods (2024-11-05 to 2026-07-28): their minimal shape, and calls' results (`CallToolResult` and
+--- others) as envelopes and errors. Only required members are checked, so that servers of every revision, and
+--- extensions, are accepted.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -12,7 +12,7 @@ local result = {}
 local text = { type = "string" }
 local objects = { type = "array", items = { type = "object" } }
 local cursor = { type = { "string", "null" } }
-local optional = { type = { "object", "null" } } -- null, as some servers write what they leave out, is harmless
+local optional = { type = { "object", "null" } } -- null: some servers write it for absent members
 
 local function page(key, items)
   return { type = "object", required = { key }, properties = { [key] = items, nextCursor = cursor } }
@@ -29,7 +29,7 @@ local results = {
     required = { "supportedVersions" },
     properties = { supportedVersions = { type = "array", items = text }, capabilities = optional },
   },
-  ["tools/list"] = page("tools", { type = "array" }), -- each tool is judged by itself
+  ["tools/list"] = page("tools", { type = "array" }), -- each tool is checked separately
   ["resources/list"] = page("resources", objects),
   ["resources/templates/list"] = page("resourceTemplates", objects),
   ["prompts/list"] = page("prompts", objects),
@@ -72,7 +72,7 @@ function result.problem(method, value)
     { method = method, issues = issues }) or nil
 end
 
--- Types of content that programs know how to read: what each must have, of which kind, and the text that it may have.
+-- Known types of content: the required members and their types, and the member with text.
 local known = {
   text = { "text", "string" }, image = { "data", "string", "mimeType" }, audio = { "data", "string", "mimeType" },
   resource = { "resource", "object" }, resource_link = { "uri", "string", "name" },
@@ -85,13 +85,13 @@ local function is_readable(block)
   end
   local field = needs[3]
   if field and block[field] == core.null then
-    block[field] = nil -- some servers write null for what they leave out
+    block[field] = nil -- some servers write null for absent members
   end
   local value = field and block[field]
   return value == nil or type(value) == "string"
 end
 
--- Which `_meta` are ours, not a server's: the block that each stands for.
+-- Which `_meta` were added here, with the original blocks.
 local raws = setmetatable({}, { __mode = "k" })
 
 local function as_text(block)
@@ -100,7 +100,7 @@ local function as_text(block)
   return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = meta }
 end
 
--- The blocks as they came; of one that is malformed or that nobody knows, its JSON as text. Whether there were any.
+-- The blocks of a result; malformed or unknown ones become their JSON as text. Also: were there any such?
 local function blocks_of(content)
   local blocks = core.kind(content) == "array" and content or setmetatable({}, core.array_mt)
   local changed = blocks ~= content
@@ -112,14 +112,14 @@ local function blocks_of(content)
   return blocks, changed
 end
 
--- Results that an envelope does not hold all of, by their blocks in the envelope.
+-- Results that their envelopes do not contain completely, by the envelopes' blocks.
 local originals = setmetatable({}, { __mode = "k" })
 
--- Members of a result that an envelope has, or that are of one hop only.
+-- Members of a result that are in its envelope, or concern only one hop.
 local held = { content = true, structuredContent = true, _meta = true, isError = true, resultType = true, ttlMs = true,
   cacheScope = true }
 
--- Keeps what an envelope does not hold.
+-- Keeps the parts that the envelope lacks.
 local function keep_original(value, blocks, changed)
   local more = value.isError == false
   for key in pairs(value) do
@@ -143,10 +143,10 @@ local function keep_original(value, blocks, changed)
   originals[blocks] = copy
 end
 
---- The result that an envelope was made of, where that had what the envelope has not: members and blocks that nobody
---- knows. For proxies.
+--- The result from which an envelope was made, if the envelope lacks parts of it: unknown members and blocks. For
+--- proxies.
 ---@param envelope operations.Envelope
----@return table?  not to be changed
+---@return table?  must not be changed
 function result.original(envelope)
   return originals[envelope.meta.content]
 end
@@ -155,7 +155,7 @@ local function meta_of(value)
   return core.kind(value._meta) == "object" and value._meta or nil
 end
 
--- The first text, for people.
+-- The first text, for messages.
 local function said(blocks)
   for _, block in ipairs(blocks) do
     if block.type == "text" and type(block.text) == "string" then
@@ -165,7 +165,7 @@ local function said(blocks)
   return ""
 end
 
--- The data of the only block, when that is a text of JSON that fits.
+-- The data of the only block, if that is a text of JSON that fits.
 local function read_text(blocks, plan)
   local block = blocks[1]
   if #blocks ~= 1 or block.type ~= "text" or type(block.text) ~= "string" then
@@ -198,12 +198,13 @@ local function unstructured(blocks, is_error, plan, options)
   return blocks
 end
 
---- The envelope of a CallToolResult: `structuredContent`, whatever JSON it is, else the content blocks, or what the
---- only one says.
+--- The envelope of a CallToolResult: the data is `structuredContent` of any JSON type, else the content blocks, or the
+--- JSON of the only one.
 ---@param value table  checked
 ---@param plan { tool: string, output?: table }  the tool and its outputSchema
 ---@param options { text?: "json", is_error?: "data"|"fail", on_mismatch?: "warn"|"fail" }
----@param modern? boolean  the server speaks 2026-07-28 or newer; before, a structuredContent of null is none
+---@param modern? boolean  the server speaks 2026-07-28 or newer; before that, a structuredContent of null counts as
+---  absent
 ---@return operations.Envelope?
 ---@return operations.Error? err  OUTPUT_INVALID: there is no structuredContent; EXECUTION_ERROR of kind "tool": the
 ---  tool failed
@@ -234,7 +235,7 @@ end
 -- The members that the protocol adds to results.
 local protocol = { _meta = true, resultType = true, ttlMs = true, cacheScope = true, nextCursor = true }
 
---- The envelope of any other result: the object without what is the protocol's.
+--- The envelope of any other result: the object without the protocol's members.
 ---@param value table
 ---@param content? table[]  blocks
 ---@return operations.Envelope

@@ -1,4 +1,4 @@
---- The methods of a server by which programs add resources, prompts and completions to its operations.
+--- The methods by which programs add resources, prompts and completions to a server.
 local argument = require("operations.base.argument")
 local changes = require("operations.mcp.server.changes")
 local content = require("operations.mcp.server.content")
@@ -30,7 +30,7 @@ end
 local methods = {}
 additions.methods = methods
 
---- Offers a resource, or with `uriTemplate` all those that fit it.
+--- Offers a resource, or with `uriTemplate` all resources that match it.
 ---@param given operations.McpResource
 function methods:resource(given)
   resources.add(self.content, given)
@@ -44,8 +44,8 @@ function methods:prompt(given)
   self.changes:changed("prompts")
 end
 
---- Offers the resources and prompts of a client of another server, names with that of the client in front. Its tools
---- are offered by being registered.
+--- Offers the resources and prompts of a client of another server; names get the client's name as a prefix. Its tools
+--- are offered by registering them.
 ---@param client operations.mcp.Client
 function methods:offer(client)
   argument.object(client, "request", "MCP client", 1, "offer")
@@ -56,7 +56,7 @@ end
 
 local lists = { tools = true, resources = true, prompts = true }
 
---- Tells clients that a list has changed in a way that the server cannot see: who may see what, for example.
+--- Tells clients that a list has changed in a way the server cannot see, for example who may see what.
 ---@param kind "tools"|"resources"|"prompts"
 function methods:changed(kind)
   if not lists[kind] then
@@ -66,7 +66,7 @@ function methods:changed(kind)
   self.changes:changed(kind)
 end
 
---- Tells those who subscribed to a resource that it has changed.
+--- Tells subscribers of a resource that it has changed.
 ---@param uri string
 function methods:updated(uri)
   argument.expect(uri, "string", 1, "updated")

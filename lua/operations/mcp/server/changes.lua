@@ -1,6 +1,5 @@
---- News for clients: lists that changed, resources that were updated. Clients of the legacy era are told by themselves,
---- of resources that they subscribed to; those of the modern one (2026-07-28) hold a request open that says what they
---- want to hear (`subscriptions/listen`).
+--- Notifications of changed lists and updated resources. Legacy clients are notified directly, about resources that
+--- they subscribed to; modern ones (2026-07-28) keep a request open that names what they want (`subscriptions/listen`).
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
@@ -12,20 +11,20 @@ local changes = { methods = {} }
 local INVALID_PARAMS = message.codes.INVALID_PARAMS
 local SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
--- The lists, in the order in which they are told of.
+-- The lists, in the order of notification.
 local kinds = { "tools", "prompts", "resources" }
 
--- Changes that follow each other within this time, seconds, are one.
+-- Changes within this time, in seconds, are reported as one.
 local PAUSE = 0.01
 
 ---@class operations.mcp.Changes
----@field _peers table<operations.mcp.Peer, true>  of the legacy era
----@field _listeners table<table, true>  { call, notifications, stop }, of the modern era
----@field unfollow fun()  ends that the registry tells of its changes
+---@field _peers table<operations.mcp.Peer, true>  legacy clients
+---@field _listeners table<table, true>  { call, notifications, stop } of modern clients
+---@field unfollow fun()  stops following the registry
 local Changes = {}
 Changes.__index = Changes
 
---- Nobody listens yet.
+--- Starts without listeners.
 ---@param server operations.McpServer
 ---@return operations.mcp.Changes
 function changes.new(server)
@@ -33,13 +32,13 @@ function changes.new(server)
     _watched = {} }, Changes)
 end
 
---- A client of the legacy era is told from here on.
+--- Adds a legacy client.
 ---@param peer operations.mcp.Peer
 function Changes:join(peer)
   self._peers[peer] = true
 end
 
---- A client of the legacy era has gone.
+--- Removes a legacy client.
 ---@param peer operations.mcp.Peer
 function Changes:leave(peer)
   self._peers[peer] = nil
@@ -81,7 +80,7 @@ local function announce_pending(self)
   end
 end
 
---- A list has changed: clients are told, of several changes at a time once.
+--- A list has changed: notifies clients, once for several changes.
 ---@param kind "tools"|"prompts"|"resources"
 function Changes:changed(kind)
   if next(self._peers) == nil and next(self._listeners) == nil then
@@ -94,7 +93,7 @@ function Changes:changed(kind)
   end
 end
 
---- A resource has changed: those that subscribed to it are told.
+--- A resource has changed: notifies its subscribers.
 ---@param uri string
 function Changes:updated(uri)
   announce(self, "notifications/resources/updated", { uri = uri }, function(peer)
@@ -104,7 +103,7 @@ function Changes:updated(uri)
   end)
 end
 
--- Tells the provider of a resource, once, that it has a subscriber.
+-- Tells the provider of a resource once that it has a subscriber.
 function Changes:_watch(uri)
   self._watched[uri] = (self._watched[uri] or 0) + 1
   for _, provider in ipairs(self._watched[uri] == 1 and self._server.providers or {}) do
@@ -124,7 +123,7 @@ function Changes:_unwatch(uri)
   end
 end
 
---- Ends what clients listen to.
+--- Ends all listeners.
 function Changes:close()
   self.unfollow()
   for listener in pairs(self._listeners) do
@@ -132,7 +131,7 @@ function Changes:close()
   end
 end
 
--- The changes that a client subscribes to and that exist here; nil and why not.
+-- The changes that a client subscribes to and that exist here; or nil and the reason.
 local function filter_of(wanted)
   if core.kind(wanted) ~= "object" then
     return nil, "notifications: object expected"
@@ -158,7 +157,7 @@ local function filter_of(wanted)
   return filter, told
 end
 
--- Until the client or the server has enough of it.
+-- Runs until the client or the server ends it.
 local function listen(self, listener)
   self._listeners[listener] = true
   for uri in pairs(listener.notifications.uris) do

@@ -1,23 +1,23 @@
---- The event stream that answers one request, or that a session of the legacy era is told news by: what is to be sent,
---- and whoever reads it. Events of the legacy era have ids, and are kept for a while so that a client whose connection
---- broke goes on behind the last one it saw.
+--- The event stream that answers one request, or that sends a legacy session its notifications: queued events and their
+--- reader. Events of the legacy era have ids and are kept for a while, so that a client can resume after a lost
+--- connection.
 local task = require("operations.task")
 
 local channel = {}
 
-local MAX, MAX_BYTES = 1000, 4 * 1024 * 1024 -- of events that nobody has read, or that are kept
-local RETRY = 2000 -- ms after which a client comes back
+local MAX, MAX_BYTES = 1000, 4 * 1024 * 1024 -- of events that are unread or kept
+local RETRY = 2000 -- ms before a client reconnects
 
 ---@class operations.mcp.Channel
----@field over boolean  nothing more comes
+---@field over boolean  no more events are added
 ---@field name? string  of the stream, where its events have ids
 ---@field first integer  number of the oldest event that is kept
 ---@field last integer  number of the newest one
----@field reader? table  who reads it now
+---@field reader? table  the current reader
 local Channel = {}
 Channel.__index = Channel
 
---- A stream without events.
+--- Makes an empty stream.
 ---@param name? string  it can be resumed under this name
 ---@return operations.mcp.Channel
 function channel.new(name)
@@ -32,7 +32,7 @@ local function wake_all(self)
   end
 end
 
--- Forgets events that everybody has read, or that are too many.
+-- Drops events that were read, or are too many.
 local function trim(self)
   while self.first <= self.last and (self.last - self.first >= MAX or self.bytes > MAX_BYTES) do
     self.bytes = self.bytes - #self._events[self.first]
@@ -40,7 +40,7 @@ local function trim(self)
   end
 end
 
---- Adds a message. One that may be lost is, when nobody reads what was sent before.
+--- Adds a message. A droppable one is dropped while earlier ones are unread.
 ---@param text string  JSON
 ---@param droppable? boolean
 ---@return boolean kept
@@ -60,7 +60,7 @@ function Channel:put(text, droppable)
   return true
 end
 
---- Adds the event that tells a client from where to go on, before there is a message.
+--- Adds the event from which a client can resume, before the first message.
 ---@param retry? integer  ms
 function Channel:prime(retry)
   self.last = self.last + 1
@@ -69,13 +69,13 @@ function Channel:prime(retry)
   wake_all(self)
 end
 
---- Nothing more comes.
+--- Ends the stream.
 function Channel:close()
   self.over = true
   wake_all(self)
 end
 
---- Has the reader's connection end; the stream can be resumed.
+--- Ends the reader's connection; the stream can be resumed.
 function Channel:hang_up()
   if self.reader then
     self.reader.gone = true
@@ -84,7 +84,7 @@ function Channel:hang_up()
   end
 end
 
---- Waits until something was added, or the stream is over.
+--- Waits until something was added, or the stream has ended.
 function Channel:wait()
   local wake_up
   local ok, raised = pcall(task.await, function(wake)
@@ -97,7 +97,7 @@ function Channel:wait()
   end
 end
 
--- The next piece for a reader: all events that are there.
+-- The next piece for a reader: all queued events.
 local function next_piece(self, reader)
   while true do
     if reader.gone then
@@ -106,7 +106,7 @@ local function next_piece(self, reader)
       local from = math.max(reader.at + 1, self.first)
       local piece = table.concat(self._events, "", from, self.last)
       reader.at = self.last
-      if not self.name then -- nobody reads it again
+      if not self.name then -- it cannot be resumed
         self._events, self.first, self.bytes = {}, self.last + 1, 0
       end
       return piece
@@ -117,7 +117,7 @@ local function next_piece(self, reader)
   end
 end
 
---- The body of an answer: the events behind number `at`. Whoever read the stream before reads it no more.
+--- The body of an answer: the events after number `at`. Replaces the previous reader.
 ---@param at integer
 ---@return fun(): string?
 ---@return table reader
@@ -130,7 +130,7 @@ function Channel:body(at)
   end, reader
 end
 
---- Can a reader go on behind this number?
+--- Can a reader resume after this number?
 ---@param at integer
 ---@return boolean
 function Channel:has(at)

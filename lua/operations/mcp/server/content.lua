@@ -1,5 +1,5 @@
 --- The resources and prompts that a program offers beside its operations. Each is an operation of a registry of the
---- server's own, so that access control, deadlines, failures and contexts are those of all calls.
+--- server's own, so that access control, deadlines, failures and contexts work as for all calls.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local members = require("operations.base.members")
@@ -8,7 +8,7 @@ local registry = require("operations.registry")
 
 local content = {}
 
---- What a server offers beside tools, and others for it: MCP servers behind it. All functions may be missing.
+--- A provider of resources and prompts: this server, or MCP servers behind it. All functions are optional.
 ---@class operations.mcp.Provider
 ---@field resources? fun(self, call: operations.mcp.ServerCall): table[]
 ---@field templates? fun(self, call: operations.mcp.ServerCall): table[]
@@ -18,7 +18,7 @@ local content = {}
 ---@field get? fun(self, call: operations.mcp.ServerCall, name: string, given: table): table?, operations.mcp.Failure?
 ---@field complete? fun(self, call: operations.mcp.ServerCall, params: table): table?, operations.mcp.Failure?
 ---@field has fun(self, kind: "resources"|"prompts"): boolean  may there be any?
----@field watch? fun(self, uri: string)  a client wants to know when it changes
+---@field watch? fun(self, uri: string)  a client has subscribed to its changes
 ---@field unwatch? fun(self, uri: string)
 
 ---@class operations.mcp.Content : operations.mcp.Provider
@@ -26,7 +26,7 @@ local content = {}
 local Content = {}
 Content.__index = Content
 
---- An empty one.
+--- Makes an empty one.
 ---@param server operations.McpServer
 ---@return operations.mcp.Content
 function content.new(server)
@@ -34,7 +34,7 @@ function content.new(server)
     _resources = {}, _templates = {}, _prompts = {} }, Content)
 end
 
---- Registers what a program gave.
+--- Registers a resource or prompt.
 ---@param self operations.mcp.Content
 ---@param kind string  "resource" or "prompt", also the name of the public function
 ---@param given table
@@ -59,7 +59,7 @@ function Content:shows(call, id)
   return self.registry:visible(id, call.identity) == "yes"
 end
 
---- Calls the program's function. nil and no failure: it has no such thing, or the caller must not know of it.
+--- Calls the program's function. nil without a failure: it is unknown, or hidden from the caller.
 ---@param call operations.mcp.ServerCall
 ---@param context table
 ---@param id string
@@ -101,11 +101,11 @@ end
 local common = { name = "string", title = "string", description = "string", icons = "table", annotations = "table",
   _meta = "table", accessControl = "table" }
 
---- Checks what a program gave: misuse raises.
+--- Checks the argument of a program; misuse raises.
 ---@param given any
 ---@param name string  of the public function
----@param kinds table<string, string>  of its members, besides those that all have
----@param needed string  a function that has to be there
+---@param kinds table<string, string>  of its members, besides the common ones
+---@param needed string  a required function
 ---@return table  a copy
 function content.checked(given, name, kinds, needed)
   if type(given) ~= "table" then
@@ -118,7 +118,7 @@ function content.checked(given, name, kinds, needed)
   return members.copy(given)
 end
 
---- The members of a definition that clients are told of.
+--- The members of a definition for clients.
 ---@param given table
 ---@return table
 function content.told(given)

@@ -1,11 +1,11 @@
---- Operations as MCP's tools: what `tools/list` says of each.
+--- Operations as MCP's tools: their entries in `tools/list`.
 local core = require("operations.core")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 
 local definition = {}
 
--- The input of a tool is an object, whatever its schema says besides.
+-- The input of a tool is an object, whatever else its schema allows.
 local function input_schema(schema)
   if type(schema) ~= "table" or next(schema) == nil then
     return { type = "object", properties = marks.object() }
@@ -15,7 +15,7 @@ local function input_schema(schema)
   return members.merged(schema, { type = "object" })
 end
 
---- Does the tool's result have a shape that clients of this era can be told?
+--- Can clients of this era be told the shape of the tool's result?
 ---@param schema any
 ---@param modern boolean
 ---@return boolean
@@ -29,11 +29,11 @@ local function boolean(value)
   end
 end
 
--- Hints: of queries that nothing changes, of mutations what their specs say.
+-- Hints: queries change nothing; the specs of mutations say more.
 local function annotations(spec, meta)
   local given = type(meta.annotations) == "table" and meta.annotations or {}
   if meta.source == "mcp" and meta.tool then
-    return meta.annotations -- what its server says of it, and no more
+    return meta.annotations -- from its server, unchanged
   end
   if spec.type == "query" then
     return members.merged({ readOnlyHint = true }, given)

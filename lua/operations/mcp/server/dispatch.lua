@@ -1,5 +1,5 @@
---- One request of a client: which era it is of, whether it may be answered, the method that answers it, and the message
---- that goes back. No I/O: whoever carries the messages hands them in and gets the answer.
+--- Handles one request of a client: its era, whether it may be answered, its method, and the message that is returned.
+--- No I/O: the carrier of the messages passes them in and gets the answer.
 local errors = require("operations.base.error")
 local features = require("operations.mcp.server.features")
 local members = require("operations.base.members")
@@ -25,7 +25,7 @@ local codes = message.codes
 ---@field client? table  its `clientInfo`
 ---@field log_level? string
 ---@field identity? operations.Identity
----@field send fun(value: operations.mcp.Message)  notifications, and requests of the legacy era, that belong to it
+---@field send fun(value: operations.mcp.Message)  sends notifications, and legacy requests, that belong to it
 ---@field http? operations.ServerRequest
 ---@field over? boolean  nothing more may be sent for it
 ---@field cancelled? boolean  no answer is wanted
@@ -33,7 +33,7 @@ local codes = message.codes
 local Call = {}
 Call.__index = Call
 
---- Calls off what runs.
+--- Cancels the running call.
 ---@param reason string|operations.Error
 function Call:cancel(reason)
   if not self.over then
@@ -48,7 +48,7 @@ local function meta_of(params)
   return type(params) == "table" and core.kind(params._meta) == "object" and params._meta or {}
 end
 
---- Does a message say that it is of the modern era?
+--- Is a message of the modern era?
 ---@param value operations.mcp.Message
 ---@param header? string  MCP-Protocol-Version
 ---@return boolean
@@ -57,7 +57,7 @@ function dispatch.is_modern(value, header)
     or header ~= nil and negotiation.is_modern(header)
 end
 
---- A request that came.
+--- Makes a call from a received request.
 ---@param peer operations.mcp.Peer
 ---@param value operations.mcp.Message
 ---@param send fun(value: operations.mcp.Message)
@@ -85,7 +85,7 @@ local function invalid(text)
   return { code = codes.INVALID_PARAMS, message = text, status = 400 }
 end
 
--- The metadata that a request of the modern era must have.
+-- The error in the metadata that a modern request must have, or nil.
 local function modern_flaw(call, method)
   local version = call.version
   if type(version) ~= "string" then
@@ -102,7 +102,7 @@ local function modern_flaw(call, method)
   end
 end
 
--- Why a request gets no further; nil: it does.
+-- The reason for refusing a request, or nil.
 local function flaw_of(call, method)
   local flaw = call.modern and modern_flaw(call, method)
   if flaw then
@@ -115,7 +115,7 @@ local function flaw_of(call, method)
   end
 end
 
--- The members that results of all methods have in the modern era.
+-- Adds the members that all modern results have.
 local function finish(call, method, result)
   if not call.modern then
     return result
@@ -137,7 +137,7 @@ end
 --- Answers a request. May wait.
 ---@param call operations.mcp.ServerCall
 ---@return operations.mcp.Message answer
----@return operations.mcp.Failure? failure  what it says, when it is one
+---@return operations.mcp.Failure? failure  the failure in the answer, if any
 function dispatch.answer(call)
   local method = features.methods[call.method]
   local failure, result = flaw_of(call, method), nil

@@ -1,5 +1,4 @@
---- One message that was posted, on its way to its answer: JSON, or an event stream once there is something to tell
---- before.
+--- One posted message on its way to its answer: JSON, or an event stream when messages precede the answer.
 local channels = require("operations.mcp.server.channel")
 local dispatch = require("operations.mcp.server.dispatch")
 local message = require("operations.mcp.protocol.message")
@@ -27,7 +26,7 @@ function exchange.json_response(status, value, more)
   return { status = status, headers = headers, body = text }
 end
 
---- A request that gets no further.
+--- Refuses a request.
 ---@return operations.ServerResponse
 function exchange.refuse(status, text, code, id, more)
   return exchange.json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
@@ -58,16 +57,16 @@ function exchange.stream_response(server, body, more)
     heartbeat = { after = server.options.heartbeat, bytes = ":\n\n" } }
 end
 
---- One POST on its way to its answer.
+--- A POST on its way to its answer.
 ---@class operations.mcp.Exchange
 ---@field server operations.McpServer
 ---@field call operations.mcp.ServerCall
 ---@field session? operations.mcp.ServerSession
----@field channel? operations.mcp.Channel  once there is something to tell before the answer
+---@field channel? operations.mcp.Channel  set when messages precede the answer
 ---@field answer? operations.mcp.Message
 ---@field failure? operations.mcp.Failure
 
--- Where the request is answered by events; made when the first one is to be sent.
+-- The stream for a request's messages, made when the first one is sent.
 local function channel_of(self)
   local channel, session = self.channel, self.session
   if not channel then
@@ -137,7 +136,7 @@ local function status_of(self)
   return failure and failure.status or 200, failure and failure.headers
 end
 
---- The first message out: the answer, or the beginning of a stream.
+--- The first output: the answer, or the beginning of a stream.
 ---@param self operations.mcp.Exchange
 ---@param more? table  headers
 ---@return operations.ServerResponse
@@ -159,7 +158,7 @@ function exchange.response(self, more)
   return exchange.json_response(status, self.answer, headers or more)
 end
 
--- The caller is gone: in the modern era that calls the request off.
+-- When the caller disconnects, cancels the request (modern era).
 local function watch(self, request)
   if not request.left then
     return
@@ -176,7 +175,7 @@ local function watch(self, request)
   end)
 end
 
---- Runs a request in a task of its own, and waits for what goes out first.
+--- Runs a request in its own task, and waits for the first output.
 ---@param server operations.McpServer
 ---@param request operations.ServerRequest
 ---@param value operations.mcp.Message
@@ -206,7 +205,7 @@ function exchange.begin(server, request, value, peer, session)
   return self
 end
 
---- Runs a request of a batch in the task that calls this; what it tells goes to the stream of news.
+--- Runs a request of a batch in the calling task; its notifications go to the session's stream.
 ---@return operations.mcp.Message? answer  nil: it was cancelled
 function exchange.of_batch(server, request, value, session)
   local self = { server = server, session = session }

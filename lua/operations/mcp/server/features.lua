@@ -1,5 +1,4 @@
---- The features of the server: the methods of each, by name, and its entry when a client
---- asks for the server's capabilities. A feature is one file.
+--- The features of the server, one file each: their methods by name, and their capabilities.
 local changes = require("operations.mcp.server.changes")
 local lifecycle = require("operations.mcp.server.lifecycle")
 local prompts = require("operations.mcp.server.prompts")
@@ -10,11 +9,11 @@ local features = { methods = {} }
 
 --- A method that clients may call.
 ---@class operations.mcp.Method
----@field run fun(call: operations.mcp.ServerCall): table?, operations.mcp.Failure?  the result, or why there is none
----@field era? "legacy"|"modern"  nil: it is one of both
----@field named_by? string  the member of its params that the header Mcp-Name repeats (revision 2026-07-28)
----@field asks? boolean  the client may be asked for input before there is a result (revision 2026-07-28)
----@field cached? boolean  its result says how long it may be kept (revision 2026-07-28)
+---@field run fun(call: operations.mcp.ServerCall): table?, operations.mcp.Failure?  the result, or a failure
+---@field era? "legacy"|"modern"  nil: both eras
+---@field named_by? string  the member of its params repeated in the header Mcp-Name (revision 2026-07-28)
+---@field asks? boolean  may ask the client for input before its result (revision 2026-07-28)
+---@field cached? boolean  its result has a lifetime for caches (revision 2026-07-28)
 ---@field early? boolean  may be called before `initialize`
 
 ---@class operations.mcp.Failure

@@ -1,5 +1,5 @@
---- The headers that repeat what a request of the modern era says (revision 2026-07-28), so that what stands between
---- client and server can tell without its body. They have to agree with it.
+--- The headers that repeat parts of a modern request (revision 2026-07-28), for intermediaries that do not read its
+--- body. They must agree with the body.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
@@ -11,7 +11,7 @@ local function mismatch(text, ...)
   return { code = message.codes.HEADER_MISMATCH, status = 400, message = "header mismatch: " .. text:format(...) }
 end
 
--- The text that a value of a header stands for; nil: it is malformed.
+-- The text of a header's value; nil if it is malformed.
 local function decoded(value)
   value = header_field.trim(value)
   local wrapped = value:match("^=%?base64%?(.*)%?=$")
@@ -33,7 +33,7 @@ local function named(found, name, expected)
   end
 end
 
--- Does a header say the same as an argument?
+-- Is a header equal to an argument?
 local function agrees(value, argument)
   local kind = type(argument)
   if kind == "number" then
@@ -49,7 +49,7 @@ local function param_flaw(found, name, argument)
     argument = nil
   end
   if argument == nil then
-    return found ~= nil and mismatch("Mcp-Param-%s is there, its argument is not", name) or nil
+    return found ~= nil and mismatch("Mcp-Param-%s has no argument in the body", name) or nil
   elseif found == nil then
     return mismatch("Mcp-Param-%s is missing", name)
   end
@@ -61,7 +61,7 @@ local function param_flaw(found, name, argument)
   end
 end
 
---- Checks the arguments that headers repeat (`x-mcp-header` of a tool's inputSchema).
+--- Checks the headers for arguments (`x-mcp-header` in a tool's inputSchema).
 ---@param given table<string, string>  by lower-case name
 ---@param schema any
 ---@param arguments? table

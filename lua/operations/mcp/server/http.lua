@@ -1,5 +1,5 @@
---- Streamable HTTP: requests at one path, of both eras. A request is answered by JSON, or by an event stream once there
---- is something to tell before the answer.
+--- Streamable HTTP: requests of both eras at one path. A request is answered by JSON, or by an event stream when
+--- messages precede the answer.
 local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
@@ -18,7 +18,7 @@ local http = {}
 local codes = message.codes
 local json_response, refuse, empty = exchange.json_response, exchange.refuse, exchange.empty
 
--- Is a media type among those that a client accepts?
+-- Does a client accept a media type?
 local function accepts(accept, media)
   local major = media:match("^[^/]+")
   for entry in (accept or ""):gmatch("[^,]+") do
@@ -33,7 +33,7 @@ end
 
 local function busy(server, id)
   if server.draining then
-    return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to end",
+    return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to stop",
       { code = "DRAINING" }), { connection = "close" })
   elseif server.running >= server.options.max_requests then
     return json_response(503, message.failure(id, codes.INTERNAL_ERROR,
@@ -63,7 +63,7 @@ local function initialize(server, request, value, identity)
   return exchange.response(begun, { ["mcp-session-id"] = session.id })
 end
 
--- The session that a request of the legacy era names; nil and a refusal.
+-- The session of a legacy request; or nil and a refusal.
 local function session_of(server, request, identity, id)
   local named = request.headers["mcp-session-id"]
   local version = request.headers["mcp-protocol-version"]
@@ -103,7 +103,7 @@ local function run_of_batch(server, request, value, session)
   return exchange.of_batch(server, request, value, session)
 end
 
--- A batch (revision 2025-03-26): answered by an array, when everything is.
+-- A batch (revision 2025-03-26): answered by an array when all requests are done.
 local function legacy_batch(server, request, values, session)
   local answers, tasks, texts = {}, {}, {}
   for i = 1, #values do
@@ -171,7 +171,7 @@ local function post(server, request, identity)
   return legacy(server, request, value, kind, identity)
 end
 
--- Opens the stream of news, or goes on with one that broke.
+-- Opens the stream of notifications, or resumes it.
 local function get(server, request, identity)
   if not accepts(request.headers.accept, "text/event-stream") then
     return refuse(406, "Accept has to list text/event-stream")
@@ -185,7 +185,7 @@ local function get(server, request, identity)
   if last then
     stream, at = session:find(last)
     if not stream then
-      return refuse(400, "Last-Event-ID: there is no such event any more")
+      return refuse(400, "Last-Event-ID: the event is no longer available")
     end
   else
     stream = session:stream()
@@ -236,7 +236,7 @@ function http.handle(server, request)
   return response
 end
 
---- Answers a request that may be looked at.
+--- Answers a request that passed the guards.
 ---@param server operations.McpServer
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse

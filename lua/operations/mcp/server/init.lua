@@ -1,5 +1,5 @@
---- One registry as a server of the Model Context Protocol, of both its eras: the legacy one (until 2025-11-25) with
---- sessions, the modern one (2026-07-28) without, over stdio and Streamable HTTP.
+--- A registry as a server of the Model Context Protocol, of both eras: legacy (until 2025-11-25) with sessions, modern
+--- (2026-07-28) without, over stdio and Streamable HTTP.
 ---
 --- | files                                        | what they are about                                            |
 --- |----------------------------------------------|----------------------------------------------------------------|
@@ -29,36 +29,37 @@ local mcp_server = {}
 ---@field name? string  of the server, for clients; default "operations"
 ---@field version? string
 ---@field title? string
----@field search? "auto"|boolean  tools are searched instead of listed: where the caller sees more than 64 ("auto", the
----  default), always, never
----@field pinned? string[]  ids of operations that are listed all the same; or `_meta.tool = { pinned = true }`
----@field schema_bytes? integer  of all outputSchemas of a list of tools; above, they are left out; default 64 KiB
+---@field search? "auto"|boolean  searches tools instead of listing them: if the caller sees more than 64 ("auto", the
+---  default), always, or never
+---@field pinned? string[]  ids of operations that are always listed; or `_meta.tool = { pinned = true }`
+---@field schema_bytes? integer  of all outputSchemas in a list of tools; beyond that, they are left out; default 64 KiB
 ---@field resources? true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  queries
 ---  that are resources, too
----@field oauth? operations.ResourceMetadata  who gives tokens for the server, for clients that ask (RFC 9728);
----  `authorize` judges them. Default: what `oauth.resource_server` knows
+---@field oauth? operations.ResourceMetadata  the authorization server, for clients that ask (RFC 9728); `authorize`
+---  checks its tokens. Default: that of `oauth.resource_server`
 ---@field clients? operations.mcp.Client[]  of servers whose resources and prompts are offered
 ---@field instructions? string  for the model: what the server is good for
----@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as of to_http
----@field anonymous? boolean  as of to_http
----@field hide_denied? boolean  operations that the caller may not call are unknown to it
----@field identity? operations.Identity  who calls over stdio
----@field origins? string[]  as of to_http
----@field cors? operations.CorsOptions  as of to_http
----@field trusted_proxies? operations.TrustedProxies  as of to_http
----@field hosts? string[]  as of to_http
----@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is offered
----@field timeout? integer  ms of a call, default 600,000: people may be asked meanwhile
+---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as in to_http
+---@field anonymous? boolean  as in to_http
+---@field hide_denied? boolean  hides operations that the caller may not call
+---@field identity? operations.Identity  the caller over stdio
+---@field origins? string[]  as in to_http
+---@field cors? operations.CorsOptions  as in to_http
+---@field trusted_proxies? operations.TrustedProxies  as in to_http
+---@field hosts? string[]  as in to_http
+---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  selects the
+---  operations that are offered
+---@field timeout? integer  ms of a call, default 600,000, which allows for questions to people
 ---@field max_body? integer  bytes of a message, default 16 MiB
----@field max_requests? integer  under way at once, default 1,024
----@field expose_errors? boolean  models read the messages of unexpected errors
----@field ttl? integer  ms that lists may be kept (revision 2026-07-28), default 0
----@field state_secret? string  signs what clients keep between the rounds of a call; default: random, so that no other
----  process, and not this one after a restart, knows it
+---@field max_requests? integer  running at once, default 1,024
+---@field expose_errors? boolean  includes the messages of unexpected errors
+---@field ttl? integer  ms that lists may be cached (revision 2026-07-28), default 0
+---@field state_secret? string  signs the state that clients keep between the rounds of a call; default: random, so that
+---  it is invalid in other processes and after a restart
 ---@field state_ttl? integer  ms until such a state expires, default 3,600,000
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
----@field max_sessions? integer  of the legacy era over HTTP, default 1,024; beyond them the one idle for longest ends
----@field session_ttl? integer  ms after which one that is idle ends, default 3,600,000
+---@field max_sessions? integer  of the legacy era over HTTP, default 1,024; beyond that, the one idle for longest ends
+---@field session_ttl? integer  ms after which an idle session ends, default 3,600,000
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 local option_kinds = {
@@ -80,7 +81,7 @@ local option_kinds = {
 ---@field sessions operations.mcp.Sessions
 ---@field running integer  requests under way over HTTP
 ---@field calls table<operations.mcp.ServerCall, true>  those
----@field workers? operations.mcp.Workers  where several serve one address
+---@field workers? operations.mcp.Workers  if several workers serve one address
 ---@field draining boolean
 ---@field cors? operations.Cors
 ---@field proxies? operations.Proxies
@@ -92,8 +93,8 @@ for name, method in pairs(additions.methods) do
   McpServer[name] = method
 end
 
---- Serves the client at the other end of the program's own stdin and stdout, until it ends stdin or the server is
---- closed. stdout belongs to MCP from then on: what others write there, `print` and children too, goes to stderr.
+--- Serves the client at the other end of the program's stdin and stdout, until it ends stdin or the server is closed.
+--- From then on stdout is reserved for MCP: other output, by `print` and children too, goes to stderr.
 ---@return boolean? ok
 ---@return operations.Error? err
 function McpServer:stdio()
@@ -107,28 +108,28 @@ function McpServer:handle(request)
   return require("operations.mcp.server.web").handle(self, request)
 end
 
---- Listens for HTTP/1.1, on plain Lua and in Neovim; MCP is at `/mcp`. Without `authorize` it listens on loopback
---- addresses and Unix sockets only, unless the option is `false`.
+--- Listens for HTTP/1.1, on plain Lua and in Neovim; MCP is at `/mcp`. Without `authorize` it only listens on loopback
+--- addresses and Unix sockets, unless the option is `false`.
 ---@param options? operations.ListenOptions
 ---@return operations.ServerListener?
----@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)
+---@return operations.Error? err  TRANSPORT_LOST (the port is in use), ACCESS_DENIED (not loopback, and no `authorize`)
 function McpServer:listen(options)
   argument.optional(options, "table", 1, "listen")
   return require("operations.mcp.server.web").listen(self, options)
 end
 
---- Listens at a Unix socket for clients that speak as over stdio, one message a line; on plain Lua and in Neovim.
+--- Listens at a Unix socket for clients that use the stdio protocol, one message per line; on plain Lua and in Neovim.
 ---@param options operations.McpLinesOptions
 ---@return operations.McpLines?
----@return operations.Error? err  TRANSPORT_LOST: somebody listens there, or no file can be made there
+---@return operations.Error? err  TRANSPORT_LOST: another process listens there, or the file cannot be created
 function McpServer:listen_lines(options)
   local opened, err = require("operations.mcp.server.lines").listen(self, options)
   self._listeners[#self._listeners + 1] = opened
   return opened, err
 end
 
---- Answers the request that nginx runs, in a `content_by_lua` of a location. Several workers have to share
---- `state_secret`: given as an option, or made by `to_mcp` in `init_by_lua`. Raises elsewhere than in OpenResty.
+--- Answers nginx's running request, in a `content_by_lua` of a location. Several workers must share `state_secret`:
+--- given as an option, or made by `to_mcp` in `init_by_lua`. Raises outside OpenResty.
 function McpServer:serve_request()
   if not hosts.current().serve_http then
     error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
@@ -145,10 +146,10 @@ local function cancel_all(self)
   end
 end
 
---- Accepts no further requests, and waits until those under way have ended; what has not after `grace` is cancelled.
---- Then sessions end, and the listeners are closed.
----@param grace? integer  ms, default: as long as it takes
----@return boolean ended  by themselves
+--- Accepts no more requests, and waits until the running ones have ended; those that still run after `grace` are
+--- cancelled. Then ends sessions and closes the listeners.
+---@param grace? integer  ms, default: no limit
+---@return boolean ended  without cancellation
 function McpServer:drain(grace)
   argument.optional(grace, "number", 1, "drain")
   self.draining = true
@@ -164,7 +165,7 @@ function McpServer:drain(grace)
   return ended
 end
 
---- Ends all at once.
+--- Ends everything at once.
 function McpServer:close()
   self.draining = true
   self.changes:close()
@@ -213,11 +214,11 @@ function mcp_server.new(registry, options)
   return self
 end
 
---- Makes the HTTP API of a registry, with a server of MCP at `/mcp` below its prefix, on the same listeners.
+--- Makes the HTTP API of a registry with an MCP server at `/mcp` below its prefix, on the same listeners.
 ---@param registry operations.Registry
 ---@param options operations.HttpOptions  with `mcp`: true or a server
 ---@return operations.Server?
----@return operations.Error? err  as of to_http
+---@return operations.Error? err  as in to_http
 function mcp_server.to_http(registry, options)
   local given = options.mcp
   if type(given) ~= "boolean" and getmetatable(given) ~= McpServer then

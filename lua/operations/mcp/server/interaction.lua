@@ -1,7 +1,7 @@
---- Messages between a running handler and the client: progress, messages for its log, input of its user or its
---- model. In the legacy era a question is a request to the client, and the handler waits for the answer. In the modern
---- era (revision 2026-07-28) it is the result of the round: the client calls again with the answers, and the handler
---- runs again from its beginning; questions that were answered return at once.
+--- Messages between a running handler and the client: progress, log messages, input of its user or model. In the legacy
+--- era a question is a request to the client, and the handler waits for the answer. In the modern era (revision
+--- 2026-07-28) it is the result of the round: the client calls again with the answers, and the handler runs again from
+--- its beginning; answered questions return at once.
 local errors = require("operations.base.error")
 local lifecycle = require("operations.mcp.server.lifecycle")
 local marks = require("operations.base.marked")
@@ -17,7 +17,7 @@ local function notify(call, method, params)
   end
 end
 
--- `context.progress`; nil: the client did not ask for it.
+-- `context.progress`; nil when the client did not request it.
 local function progress_of(call)
   local token, last = call.meta.progressToken, nil
   if type(token) ~= "string" and type(token) ~= "number" then
@@ -32,7 +32,7 @@ local function progress_of(call)
   end
 end
 
--- Is the client to be told of messages of this level? In the modern era only when it asked.
+-- Does the client want messages of this level? In the modern era only if requested.
 local function wants(call, level)
   local least = lifecycle.severity(call.log_level) or not call.modern and 1
   return least and lifecycle.severity(level) >= least
@@ -64,7 +64,7 @@ local function legacy_asks(call)
   end
 end
 
--- Answers of earlier rounds and of this one, by key; and what is asked for in this round.
+-- The answers of all rounds so far, by key; and the questions of this round.
 local function modern_asks(call)
   local round = call.round
   return function(request)
@@ -78,7 +78,7 @@ local function modern_asks(call)
   end
 end
 
--- Members of a context that are made when a handler reads them, as few do.
+-- Members of a context that are made on first use, which is rare.
 local made = { progress = progress_of, log = log_of }
 
 function made.progress_wanted(call)
@@ -117,14 +117,14 @@ local function context_of(call)
     traceparent = type(traceparent) == "string" and traceparent or nil, _call = call }, Context)
 end
 
--- The result of a round that is not the last.
+-- The result of a round with questions.
 local function input_required(call)
   local round = call.round
   return { resultType = "input_required", inputRequests = marks.object(round.asked),
     requestState = require("operations.mcp.server.state").seal(call, round) }
 end
 
---- Runs what may ask the client for input.
+--- Runs a function that may ask the client for input.
 ---@param call operations.mcp.ServerCall
 ---@param fn fun(context: table): table?, operations.mcp.Failure?  makes the result of the method
 ---@return table? result

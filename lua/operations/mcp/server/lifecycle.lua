@@ -1,12 +1,12 @@
---- How client and server come to know each other: `initialize` and `ping` of the legacy era, `server/discover` of the
---- modern one, the level of the log.
+--- The beginning of a session: `initialize` and `ping` of the legacy era, `server/discover` of the modern one, the log
+--- level.
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 
 local lifecycle = { methods = {} }
 
---- Set by `features`, which knows all of them.
+--- Set by `features`, which knows all features.
 ---@type fun(server: operations.McpServer, call: operations.mcp.ServerCall): table
 lifecycle.capabilities_of = nil
 
@@ -15,7 +15,7 @@ local INVALID_PARAMS = message.codes.INVALID_PARAMS
 lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function(call)
   local params, peer, server = call.params, call.peer, call.server
   if peer.version then
-    return nil, { code = message.codes.INVALID_REQUEST, message = "initialize: this session is initialized already" }
+    return nil, { code = message.codes.INVALID_REQUEST, message = "initialize: this session is already initialized" }
   elseif type(params.protocolVersion) ~= "string" then
     return nil, { code = INVALID_PARAMS, message = "initialize: protocolVersion: string expected" }
   end
@@ -45,7 +45,7 @@ end }
 -- RFC 5424, from the least to the most severe.
 local levels = { debug = 1, info = 2, notice = 3, warning = 4, error = 5, critical = 6, alert = 7, emergency = 8 }
 
---- How severe a level of the log is; nil: there is no such level.
+--- The severity of a log level; nil for an unknown one.
 ---@param name any
 ---@return integer?
 function lifecycle.severity(name)

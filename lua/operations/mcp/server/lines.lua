@@ -1,4 +1,4 @@
---- MCP at a Unix socket, spoken as over stdio: one message a line, one client a connection.
+--- MCP at a Unix socket with the stdio protocol: one message per line, one client per connection.
 local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -10,19 +10,19 @@ local task = require("operations.task")
 local lines = {}
 
 ---@class operations.McpLinesOptions
----@field path string  of the socket; a file there at which nobody listens any more is replaced
+---@field path string  of the socket; replaces a socket file that no process listens at
 ---@field mode? integer  permission bits of its file, default 384 (0600)
----@field max_connections? integer  default 64; further clients get an error, and their connections end
+---@field max_connections? integer  default 64; further clients get an error and are disconnected
 
 local option_kinds = { path = "string", mode = "number", max_connections = "number" }
 
 ---@class operations.McpLines
 ---@field path string
----@field connections integer  open now
+---@field connections integer  open connections
 local Lines = {}
 Lines.__index = Lines
 
-local listening = {} -- nobody else has to hold them  luacheck: ignore 241
+local listening = {} -- keeps them alive  luacheck: ignore 241
 
 local function call(fn, ...)
   return fn(...)
@@ -72,7 +72,7 @@ function lines.listen(server, options)
   return self
 end
 
---- Accepts nobody more, and ends the connections: what runs for them is cancelled. The file is removed.
+--- Accepts no more clients, and ends the connections: their running calls are cancelled. Removes the file.
 function Lines:close()
   if listening[self] then
     listening[self] = nil

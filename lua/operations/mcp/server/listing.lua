@@ -1,16 +1,16 @@
---- Joins the lists of several providers into one, in pages; the first that has a name or URI answers for it.
+--- Joins the lists of several providers into one, in pages; the first provider with a name or URI answers for it.
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 
 local listing = {}
 
--- Items of one page.
+-- Items per page.
 local PAGE = 1000
 
---- All items that the providers have; of equal keys the first one.
+--- All items of the providers; the first of equal keys.
 ---@param call operations.mcp.ServerCall
 ---@param method string  of `operations.mcp.Provider`
----@param key string  the member by which items are known
+---@param key string  the member that identifies items
 ---@return table[]
 function listing.all(call, method, key)
   local list, seen = {}, {}
@@ -24,7 +24,7 @@ function listing.all(call, method, key)
   return list
 end
 
--- Where a page begins; nil: no such cursor.
+-- The start of a page; nil for an unknown cursor.
 local function start_of(cursor, size)
   if cursor == nil then
     return 1
@@ -33,7 +33,7 @@ local function start_of(cursor, size)
   return start and start > 1 and start <= size and start or nil
 end
 
---- A page of a list, as its method gives it.
+--- A page of a list as a result.
 ---@param call operations.mcp.ServerCall
 ---@param list table[]
 ---@param member string  of the result
@@ -51,7 +51,7 @@ function listing.paged(call, list, member)
   return { [member] = page, nextCursor = start + PAGE <= #list and tostring(start + PAGE) or nil }
 end
 
---- A page of what all providers have.
+--- A page of the items of all providers.
 ---@param call operations.mcp.ServerCall
 ---@param method string
 ---@param key string
@@ -78,7 +78,7 @@ function listing.first(call, method, ...)
   end
 end
 
---- Can a provider do this? Where there are clients of other servers, or will be, it counts as possible.
+--- Can a provider have such items? True if there are clients of other servers.
 ---@param server operations.McpServer
 ---@param kind "resources"|"prompts"
 ---@return boolean

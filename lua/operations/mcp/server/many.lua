@@ -1,4 +1,4 @@
---- Many tools: a model is shown those that are pinned, and three by which it finds, reads and calls the others.
+--- Many tools: a model sees the pinned ones, and three by which it finds, describes and calls the others.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -11,7 +11,7 @@ local text, name_schema = { type = "string" }, { type = "string", description = 
 
 local read_only = { readOnlyHint = true, openWorldHint = false }
 
--- The three tools, in the order in which they are used.
+-- The three tools, in the order of their use.
 local definitions = {
   { name = "search_operations", title = "Search operations", annotations = read_only,
     description = "Finds operations by words. Search before you conclude that something cannot be done; then read the "
@@ -31,11 +31,11 @@ local definitions = {
       arguments = { type = "object", description = "Its input, as describe_operation tells it" } } } },
 }
 
---- Names that no operation can have.
+--- Reserved names.
 ---@type table<string, true>
 many.reserved = members.set({ "search_operations", "describe_operation", "call_operation" })
 
---- Are so many tools to be searched rather than listed?
+--- Must this many tools be searched instead of listed?
 ---@param options operations.McpOptions
 ---@param count integer  of the tools that the caller sees
 ---@return boolean
@@ -46,7 +46,7 @@ function many.applies(options, count)
   return count > limits.mcp_tools
 end
 
---- Is an operation listed wherever tools are searched?
+--- Is an operation always listed?
 ---@param options operations.McpOptions
 ---@param spec operations.Spec  without schemas
 ---@return boolean
@@ -68,7 +68,7 @@ function many.add(list)
   return list
 end
 
---- Leaves the schemas of results out of a list where they are long: what models read of them is paid for by every call.
+--- Leaves out long schemas of results in a list: every call pays for what models read.
 ---@param options operations.McpOptions
 ---@param list table[]
 ---@return table[]
@@ -136,7 +136,7 @@ end
 
 local runs = { search_operations = find, describe_operation = describe, call_operation = call_named }
 
---- Runs one of the three.
+--- Runs one of the three tools.
 ---@param call operations.mcp.ServerCall
 ---@param name string
 ---@param input table

@@ -1,5 +1,5 @@
---- The server's state of one client: a process at the other end of stdio, or a session of the legacy era over HTTP.
---- Requests of both sides are under way at once; each side counts its own.
+--- The server's state of one client: a process at the other end of stdio, or a legacy session over HTTP. Both sides
+--- have running requests at the same time, with ids of their own.
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local message = require("operations.mcp.protocol.message")
@@ -11,16 +11,16 @@ local peer = {}
 ---@field server operations.McpServer
 ---@field identity? operations.Identity
 ---@field version? string  agreed on by `initialize`; nil until then
----@field capabilities table  the client's, of the legacy era
+---@field capabilities table  the client's, in the legacy era
 ---@field client? table  its `clientInfo`
----@field log_level? string  below which it wants no messages of handlers
+---@field log_level? string  the lowest level of messages that it wants
 ---@field running table<operations.mcp.Id, operations.mcp.ServerCall>  its requests
----@field send fun(value: operations.mcp.Message)  what belongs to no request
+---@field send fun(value: operations.mcp.Message)  sends messages that belong to no request
 ---@field _asked table<integer, fun(answer: operations.mcp.Message)>  our requests that wait for an answer
 local Peer = {}
 Peer.__index = Peer
 
---- A client that has said nothing yet.
+--- A client that has sent nothing yet.
 ---@param server operations.McpServer
 ---@param send fun(value: operations.mcp.Message)
 ---@param identity? operations.Identity
@@ -33,9 +33,9 @@ end
 --- Sends a request to the client and waits for its answer (legacy era).
 ---@param method string
 ---@param params table
----@param send fun(value: operations.mcp.Message)  where it belongs
+---@param send fun(value: operations.mcp.Message)  for the stream that it belongs to
 ---@return table? result
----@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many wait
+---@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many requests wait
 function Peer:request(method, params, send)
   if self._waiting >= limits.mcp_server_requests then
     return nil, errors.new("BUSY", ("%d requests wait for the client"):format(self._waiting))
@@ -56,7 +56,7 @@ function Peer:request(method, params, send)
   return answer.result, answer.error
 end
 
---- Takes what may answer a request of ours.
+--- Handles a possible answer to a request of ours.
 ---@param value operations.mcp.Message
 ---@return boolean
 function Peer:answered(value)
@@ -67,7 +67,7 @@ function Peer:answered(value)
   return wake ~= nil
 end
 
---- Takes a notification.
+--- Handles a notification.
 ---@param value operations.mcp.Message
 function Peer:notified(value)
   local params = value.params or {}
@@ -79,7 +79,7 @@ function Peer:notified(value)
   end
 end
 
---- Cancels all that runs for the client.
+--- Cancels everything that runs for the client.
 ---@param reason string
 function Peer:cancel_all(reason)
   local running = {}

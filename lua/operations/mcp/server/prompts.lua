@@ -1,5 +1,5 @@
---- Prompts: texts for a model that people pick by name and fill in (`server:prompt`), and those of MCP servers behind
---- this one. Also what a client may complete an argument to.
+--- Prompts: texts for a model that people select by name and fill in (`server:prompt`), and those of MCP servers behind
+--- this one. Also completions of arguments.
 local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local interaction = require("operations.mcp.server.interaction")
@@ -20,9 +20,9 @@ local INVALID_PARAMS = message.codes.INVALID_PARAMS
 ---@field title? string
 ---@field description? string
 ---@field required? boolean
----@field enum? string[]  the values that it may have; clients complete to them
----@field const? string  the one value
----@field complete? string[]|fun(value: string, others: table): string[]  what a client may complete it to
+---@field enum? string[]  the allowed values, offered as completions
+---@field const? string  the only allowed value
+---@field complete? string[]|fun(value: string, others: table): string[]  its completions
 
 ---@class operations.McpPrompt
 ---@field name string
@@ -30,11 +30,11 @@ local INVALID_PARAMS = message.codes.INVALID_PARAMS
 ---@field description? string
 ---@field icons? table[]
 ---@field _meta? table
----@field arguments? (string|operations.McpPromptArgument)[]  a string: the name of one that is required
----@field accessControl? operations.AccessControl  who may get it; others do not see it
----@field get fun(input: table<string, string>, context: operations.Context): any, any  the arguments. Gives a text, for
----  one message of the user; a list of `{ role, content }`, whose content may be a text or a block; or
----  `{ description, messages }`
+---@field arguments? (string|operations.McpPromptArgument)[]  a string is the name of a required one
+---@field accessControl? operations.AccessControl  callers without access do not see it
+---@field get fun(input: table<string, string>, context: operations.Context): any, any  gets the arguments. Returns a
+---  text, for one message of the user; a list of `{ role, content }`, where content may be a text or a block; or `{
+---  description, messages }`
 
 local argument_kinds = { name = "string", title = "string", description = "string", required = "boolean",
   enum = "table", const = "string", complete = "table or function" }
@@ -74,7 +74,7 @@ function prompts.add(self, given)
   if type(kept.name) ~= "string" or kept.name == "" then
     error("bad option 'name' to 'prompt' (a name expected)", 3)
   elseif self._prompts[kept.name] then
-    error(("bad option 'name' to 'prompt' (there is a prompt %q)"):format(kept.name), 3)
+    error(("bad option 'name' to 'prompt' (a prompt %q exists already)"):format(kept.name), 3)
   end
   local list = {}
   for i, each in ipairs(kept.arguments or {}) do
@@ -117,7 +117,7 @@ local function message_of(value)
   return { role = "user", content = block_of(value) }
 end
 
--- The value of a prompt's function as the result of `prompts/get`.
+-- The result of `prompts/get` for the value of a prompt's function.
 local function result_of(value, kept)
   local whole = type(value) == "table" and core.kind(value.messages) == "array"
   local list = whole and value.messages or core.kind(value) == "array" and value or { value }
@@ -207,7 +207,7 @@ prompts.methods["completion/complete"] = { run = function(call)
     tostring(params.ref.name or params.ref.uri)) }
 end }
 
---- Told of to clients where there are prompts.
+--- Declared if there are prompts.
 function prompts.capabilities(server)
   local all = listing.has(server, "prompts") and { prompts = { listChanged = true } } or {}
   if all.prompts or listing.has(server, "resources") then

@@ -1,5 +1,5 @@
---- Queries as resources, by the option `resources`: `operation:namespace.name`, whose parameters, where the query has
---- some, are a query string: `operation:issues.list{?state,page}`. What is read is its result as JSON.
+--- Queries as resources, by the option `resources`: `operation:namespace.name`; parameters are a query string:
+--- `operation:issues.list{?state,page}`. Reading one gives its result as JSON.
 local interaction = require("operations.mcp.server.interaction")
 local content = require("operations.mcp.server.content")
 local caller = require("operations.server.caller")
@@ -17,7 +17,7 @@ Queries.__index = Queries
 
 local SCHEME = "operation:"
 
---- Offers the queries that a filter lets through.
+--- Offers the queries that a filter selects.
 ---@param server operations.McpServer
 ---@param filter true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
 ---@return operations.mcp.Queries
@@ -38,7 +38,7 @@ local function sight_of(self, call, id)
   return sight == "denied" and options.hide_denied and "hidden" or sight
 end
 
--- The names of a query's parameters, those that a template can hold, in order.
+-- The names of a query's parameters that a template can have, in order.
 local function parameters_of(self, id)
   local names = {}
   for _, name in ipairs(self._server.registry:parameters(id) or {}) do
@@ -70,7 +70,7 @@ function Queries:templates(call)
   return listed(self, call, true)
 end
 
--- Text becomes what the schema says, where that loses nothing.
+-- Converts texts by the schema, if that loses nothing.
 local function input_of(spec, variables)
   local compiled = schema.compile(spec.inputSchema)
   return compiled and compiled:cast(variables) or variables

@@ -1,5 +1,5 @@
---- The functions of a handler's context that ask the client: `elicit`, `sample`, `roots`, and `ask` for several
---- at once. Other files carry the questions; when none can, `elicit` answers "decline".
+--- The functions of a handler's context that ask the client: `elicit`, `sample`, `roots`, and `ask` for several at
+--- once. Other files transport the questions; if that is impossible, `elicit` answers "decline".
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -10,7 +10,7 @@ local schema = require("operations.schema")
 local question = {}
 
 ---@class operations.mcp.Question
----@field key string  by which its answer is known
+---@field key string  identifies its answer
 ---@field method string
 ---@field params table
 
@@ -29,7 +29,7 @@ local function elicitation_fits(params, given)
   return core.kind(given.content) == "object" and (not compiled or compiled:check(given.content))
 end
 
---- Is this an answer to the question?
+--- Is this a valid answer to the question?
 ---@param asked operations.mcp.Question
 ---@param given any
 ---@return boolean
@@ -44,7 +44,7 @@ function question.accepts(asked, given)
   return core.kind(given.roots) == "array"
 end
 
--- The error of a question that the client cannot be asked.
+-- The error of a question that the client does not support.
 local function incapable(method)
   local name = needs[method]
   local err = errors.new("CAPABILITY_MISSING", ("the client did not declare the capability '%s'"):format(name),
@@ -57,7 +57,7 @@ local function declares(capabilities, method)
   return core.kind(capabilities[needs[method]]) == "object"
 end
 
--- A question as a handler wrote it.
+-- Checks a question of a handler.
 local function checked(key, given)
   if type(given) ~= "table" or not needs[given.method] then
     error(("bad argument #1 to 'ask' (%s: { method = \"elicitation/create\", \"sampling/createMessage\" or "
@@ -73,7 +73,8 @@ end
 --- Adds the functions to the context of a call.
 ---@param context table
 ---@param capabilities table  the client's
----@param put fun(asked: operations.mcp.Question): table?, operations.Error?  the answer; nil: it comes in another round
+---@param put fun(asked: operations.mcp.Question): table?, operations.Error?  the answer; nil: it comes in the next
+---  round
 ---@return table context
 function question.add(context, capabilities, put)
   local count = {}

@@ -1,5 +1,5 @@
---- Resources: what has a URI and can be read (`server:resource`), what fits a URI template, queries, and what MCP
---- servers behind this one have.
+--- Resources: readable things with a URI (`server:resource`), or with a URI template, queries, and those of MCP servers
+--- behind this one.
 local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local interaction = require("operations.mcp.server.interaction")
@@ -14,27 +14,27 @@ local resources = { methods = {} }
 local Content = content.Content
 
 ---@class operations.McpResource
----@field uri? string  what it is called by; or `uriTemplate`
+---@field uri? string  its URI; or `uriTemplate`
 ---@field uriTemplate? string  RFC 6570: "notes://{id}", "file:///{+path}", "rows://all{?page,size}"
 ---@field name? string  default: the URI
 ---@field title? string
 ---@field description? string
----@field mimeType? string  of what is read
+---@field mimeType? string  of the content
 ---@field size? integer  bytes
 ---@field icons? table[]
 ---@field annotations? table
 ---@field _meta? table
----@field accessControl? operations.AccessControl  who may read it; others do not see it
----@field complete? table<string, string[]|fun(value: string, others: table): string[]>  values of a template's
+---@field accessControl? operations.AccessControl  callers without access do not see it
+---@field complete? table<string, string[]|fun(value: string, others: table): string[]>  completions of a template's
 ---  variables
----@field read fun(input: table, context: operations.Context): any, any  `input`: the `uri`, and the template's
----  variables. Gives a text, or bytes where `mimeType` says so; `{ text, mimeType }`, `{ bytes, mimeType }`,
----  `{ contents = list }` of such; any other value as JSON; nothing: there is no such resource
+---@field read fun(input: table, context: operations.Context): any, any  gets the `uri` and the template's variables.
+---  Returns a text, or bytes according to `mimeType`; `{ text, mimeType }`, `{ bytes, mimeType }`, `{ contents = list
+---  }` of such; any other value as JSON; nothing if there is no such resource
 
 local kinds = { uri = "string", uriTemplate = "string", mimeType = "string", size = "number", complete = "table",
   read = "function" }
 
---- Offers a resource, or all that fit a template.
+--- Offers a resource, or all that match a template.
 ---@param self operations.mcp.Content
 ---@param given operations.McpResource
 function resources.add(self, given)
@@ -49,7 +49,7 @@ function resources.add(self, given)
   if problem then
     error(("bad option 'uriTemplate' to 'resource' (%s)"):format(problem), 3)
   elseif kept.uri and self._resources[kept.uri] then
-    error(("bad option 'uri' to 'resource' (there is a resource %q)"):format(kept.uri), 3)
+    error(("bad option 'uri' to 'resource' (a resource %q exists already)"):format(kept.uri), 3)
   end
   kept.name, kept.template = kept.name or kept.uri or kept.uriTemplate, compiled
   kept.id = content.add(self, "resource", kept, { handler = kept.read, inputSchema = true })
@@ -106,7 +106,7 @@ local function item_of(value, uri, mime_type)
   return { uri = uri, mimeType = mime_type or "application/json", text = assert(json.encode(value)) }
 end
 
---- The value that was read as the result of `resources/read`.
+--- The result of `resources/read` for a value.
 ---@param value any
 ---@param uri string
 ---@param mime_type? string
@@ -183,7 +183,7 @@ resources.methods["resources/read"] = { named_by = "uri", asks = true, cached = 
     data = { uri = uri } }
 end }
 
---- Told of to clients where there are resources, or may be.
+--- Declared if there are resources, or may be.
 function resources.capabilities(server)
   return listing.has(server, "resources") and { resources = { listChanged = true, subscribe = true } } or {}
 end

@@ -1,19 +1,19 @@
---- Sessions of the legacy era over HTTP: a client that has said who it is, the streams it is answered on, and the
---- credential that it came with. They are few, and end when they were idle for long.
+--- Legacy sessions over HTTP: an initialized client, the streams that answer it, and its credential. Their number is
+--- limited, and idle ones end.
 local core = require("operations.core")
 local message = require("operations.mcp.protocol.message")
 local peers = require("operations.mcp.server.peer")
 
 local session = {}
 
-local KEPT = 16 -- ended streams, for clients that did not get their end
+local KEPT = 16 -- ended streams, for clients that missed their end
 
 ---@class operations.mcp.ServerSession
 ---@field id string
 ---@field peer operations.mcp.Peer
----@field credential string  digest of what it came with
+---@field credential string  digest of the client's credentials
 ---@field used integer  ms since the epoch
----@field general? operations.mcp.Channel  the newest that was opened by GET
+---@field general? operations.mcp.Channel  the newest stream opened by GET
 ---@field _streams table<string, operations.mcp.Channel>
 local Session = {}
 Session.__index = Session
@@ -25,7 +25,7 @@ Session.__index = Session
 local Sessions = {}
 Sessions.__index = Sessions
 
---- None yet.
+--- Makes an empty set of sessions.
 ---@param server operations.McpServer
 ---@return operations.mcp.Sessions
 function session.none(server)
@@ -41,7 +41,7 @@ function session.credential(request, identity)
   return core.sha256((identity and "1" .. tostring(identity.id) or "0") .. "\0" .. (identity and "" or given))
 end
 
---- Is something under way for it?
+--- Is a request running for it?
 ---@return boolean
 function Session:is_busy()
   if next(self.peer.running) ~= nil then
@@ -55,7 +55,7 @@ function Session:is_busy()
   return false
 end
 
--- All sessions are in a list, the one that was used last at its end.
+-- All sessions are in a list; the most recently used is last.
 
 local function unlink(self, each)
   local before, after = each._before, each._after
@@ -81,7 +81,7 @@ local function link(self, each)
   self._newest = each
 end
 
---- The session is used now.
+--- Marks the session as used now.
 ---@param each operations.mcp.ServerSession
 function Sessions:touch(each)
   each.used = core.now()
@@ -91,7 +91,7 @@ function Sessions:touch(each)
   end
 end
 
--- Ends those that were idle for too long; the one that was for the longest when they are too many.
+-- Ends sessions that were idle for too long; the one idle for longest when there are too many.
 local function make_room(self, now)
   local options = self.server.options
   for _ = 1, self.count do
@@ -111,7 +111,7 @@ end
 --- Opens a session.
 ---@param credential string
 ---@param identity? operations.Identity
----@return operations.mcp.ServerSession?  nil: there are too many, and all are busy
+---@return operations.mcp.ServerSession?  nil: too many sessions, all busy
 function Sessions:open(credential, identity)
   local now = core.now()
   if not make_room(self, now) then
@@ -127,7 +127,7 @@ function Sessions:open(credential, identity)
   return made
 end
 
---- The session of an id, for a caller with its credential.
+--- The session with an id, for a caller with its credential.
 ---@param id string
 ---@param credential string
 ---@return operations.mcp.ServerSession?
@@ -143,7 +143,7 @@ function Sessions:find(id, credential)
   return found
 end
 
---- Ends a session: what runs for it is cancelled.
+--- Ends a session: cancels what runs for it.
 ---@param found operations.mcp.ServerSession
 ---@param reason string
 function Sessions:remove(found, reason)
@@ -158,7 +158,7 @@ function Sessions:remove(found, reason)
   end
 end
 
---- A stream of its own for a request, or for news.
+--- A new stream for a request, or for notifications.
 ---@return operations.mcp.Channel
 function Session:stream()
   self._last = self._last + 1
@@ -167,7 +167,7 @@ function Session:stream()
   return self._streams[name]
 end
 
---- A stream will have no more events; its client may not have got the last ones yet.
+--- Ends a stream; its client may not have got the last events yet.
 ---@param stream operations.mcp.Channel
 function Session:finish(stream)
   stream:close()
@@ -190,7 +190,7 @@ function Session:find(id)
   end
 end
 
---- Tells the client what belongs to no request, on one stream.
+--- Sends the client a message that belongs to no request, on one stream.
 ---@param value operations.mcp.Message
 function Session:tell(value)
   local text = message.encode(value)

@@ -1,6 +1,6 @@
---- The state of a call between its rounds (revision 2026-07-28): the answers so far travel with the client, as
---- `requestState`, signed by HMAC-SHA-256 (RFC 2104) so that only what this server wrote counts, and bound to the
---- caller, the method, its params and a time.
+--- The state of a call between its rounds (revision 2026-07-28): the answers so far are stored by the client as
+--- `requestState`, signed with HMAC-SHA-256 (RFC 2104), so that only this server's states are accepted, and bound to
+--- the caller, the method, its params and a time.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local hmac = require("operations.base.hmac")
@@ -12,12 +12,12 @@ local state = {}
 
 ---@class operations.mcp.Round
 ---@field answers table<string, table>  of earlier rounds and of this one, by key
----@field used table<string, table>  those that the handler read
----@field asked table<string, table>  what it asks for now
+---@field used table<string, table>  the answers that the handler read
+---@field asked table<string, table>  the questions of this round
 
 local sorted = { sort_keys = true }
 
--- The purpose that a state is bound to: this call, by this caller.
+-- What a state is bound to: this call, by this caller.
 local function place_of(call)
   local params = {}
   for name, value in pairs(call.params) do
@@ -29,7 +29,7 @@ local function place_of(call)
   return core.sha256(call.method .. "\0" .. identity .. "\0" .. assert(json.encode(params, sorted)))
 end
 
---- The state behind a round.
+--- The state after a round.
 ---@param call operations.mcp.ServerCall
 ---@param round operations.mcp.Round
 ---@return string
@@ -46,7 +46,7 @@ local function opened(call, text)
   end
   signature, body = signature and base64.decode_url(signature), body and base64.decode_url(body)
   if not signature or not body or not hmac.same(signature, call.server.sign(place_of(call) .. body)) then
-    return nil, "requestState: not of this server, or of another call"
+    return nil, "requestState: it is not from this server, or belongs to another call"
   end
   local value = json.decode(body)
   if value.expires < core.now() then
@@ -58,7 +58,7 @@ end
 --- The round that a request begins.
 ---@param call operations.mcp.ServerCall
 ---@return operations.mcp.Round?
----@return operations.mcp.Failure? failure  the state is not one that it was given
+---@return operations.mcp.Failure? failure  the state is invalid
 function state.open(call)
   local params, answers = call.params, {}
   if message.present(params.requestState) ~= nil then

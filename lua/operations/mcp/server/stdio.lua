@@ -1,5 +1,5 @@
---- MCP over a pair of byte streams, one message a line: the program's own stdin and stdout, or a connection to a Unix
---- socket (`lines`). Requests run side by side; the end of the input ends what runs.
+--- MCP over two byte streams, one message per line: the program's stdin and stdout, or a connection at a Unix socket
+--- (`lines`). Requests run at the same time; the end of the input cancels them.
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
 local errors = require("operations.base.error")
@@ -19,7 +19,7 @@ local codes = message.codes
 ---@field peer operations.mcp.Peer
 ---@field input operations.Stream
 ---@field output operations.Stream
----@field queue table  messages that came and were not looked at yet
+---@field queue table  received messages that were not handled yet
 local Link = {}
 Link.__index = Link
 
@@ -76,7 +76,7 @@ local function take(self, value)
   end
 end
 
--- Takes what a line says: one message, or where the revision has it so, a batch.
+-- Handles a line: one message, or a batch if the revision allows it.
 local function take_line(self, value, err)
   if err then
     return self:send(message.failure(nil, -32700, "Parse error: " .. err.message))
@@ -105,7 +105,7 @@ local function read(self, input)
       if bytes == nil then
         wake()
       elseif self.output:unsent() >= limits.send_queue then
-        input:pause() -- a client that does not read is not read either
+        input:pause() -- a client that does not read is not read from
         task.detach(go_on, self, input, take_bytes)
       end
     end
@@ -113,7 +113,7 @@ local function read(self, input)
   end)
 end
 
--- Running calls are cancelled, and have some time to clean up.
+-- Cancels running calls, and gives them some time to clean up.
 local function finish(self)
   self.peer:cancel_all("the client has gone")
   if self.count > 0 then
@@ -144,7 +144,7 @@ function stdio.link(server, input, output)
   if output ~= input then
     output:each_chunk(function(_, problem)
       if problem then
-        self:close() -- nobody can be answered
+        self:close() -- no answer can be sent
       end
     end)
   end
@@ -152,9 +152,9 @@ function stdio.link(server, input, output)
 end
 
 --- Serves the client until it ends its side, or the link is closed.
----@param run_in fun(fn: function, ...: any)  calls it, in a task
+---@param run_in fun(fn: function, ...: any)  calls it in a task
 ---@return boolean? ok
----@return operations.Error? err  the client reads no more
+---@return operations.Error? err  the client no longer reads
 function Link:attend(run_in)
   local ok, raised = pcall(run_in, serve, self, self.input)
   self.server.links[self] = nil
@@ -173,7 +173,7 @@ end
 --- Serves the client at the other end of stdin and stdout until it ends stdin, or the server is closed.
 ---@param server operations.McpServer
 ---@return boolean? ok
----@return operations.Error? err  TRANSPORT_LOST: stdin or stdout is closed, or the client reads no more
+---@return operations.Error? err  TRANSPORT_LOST: stdin or stdout is closed, or the client no longer reads
 function stdio.serve(server)
   local input, err = streams.of_program("stdin")
   local output
@@ -187,7 +187,7 @@ function stdio.serve(server)
   return sent, problem and errors.new(problem.code, "stdout: " .. problem.message, problem.details)
 end
 
---- Ends it: what runs is cancelled.
+--- Ends it: cancels what runs.
 function Link:close()
   if self.stop then
     self.stop()

@@ -1,5 +1,5 @@
---- URI templates (RFC 6570) of resources: which URIs fit one, and what its variables are there. Simple expressions
---- `{id}` stand for a part between slashes, `{+path}` for anything, `{?a,b}` at the end for a query string.
+--- URI templates (RFC 6570) of resources: matches URIs, and extracts variables. `{id}` matches a part between slashes,
+--- `{+path}` anything, `{?a,b}` at the end a query string.
 local json = require("operations.base.json")
 local url = require("operations.base.url")
 
@@ -7,8 +7,8 @@ local template = {}
 
 ---@class operations.mcp.Template
 ---@field variables string[]  in order
----@field _pattern string  of Lua
----@field _captures string[]  the variables of its captures
+---@field _pattern string  Lua pattern
+---@field _captures string[]  the variable of each capture
 ---@field _query? table<string, true>
 
 -- Characters with a meaning in Lua's patterns.
@@ -27,7 +27,7 @@ local function names_in(list)
   return names[1] and names or nil
 end
 
--- One expression, as pattern.
+-- Converts one expression to a pattern.
 local function take_expression(self, expression, is_last)
   local operator, list = expression:match("^([+?]?)(.*)$")
   local names = names_in(list)
@@ -59,7 +59,7 @@ function template.compile(text)
     if not before then
       before = text:match("^[^{}]+", at)
       if not before or at + #before <= #text then
-        return nil, ("%q: a brace without its other one"):format(text)
+        return nil, ("%q: unbalanced braces"):format(text)
       end
       pattern[#pattern + 1] = literal(before)
       break
@@ -78,7 +78,7 @@ function template.compile(text)
   return setmetatable(self, { __index = template })
 end
 
--- The text of a part of a URI; nil where it is not UTF-8, as no text of a message is.
+-- The text of a part of a URI; nil if it is not UTF-8.
 local function decoded(part)
   local text = url.decode(part)
   return json.encode(text) and text or nil
@@ -99,7 +99,7 @@ local function read_query(self, query, found)
   return found
 end
 
---- The variables of a URI that fits; nil when it does not.
+--- The variables of a matching URI; nil if it does not match.
 ---@param uri string
 ---@return table<string, string>?
 function template:match(uri)

@@ -1,5 +1,5 @@
---- Envelopes and errors as results of tools (`CallToolResult`): the data as `structuredContent` with a text beside it;
---- failures as results that a model can act upon.
+--- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it;
+--- failures as results on which a model can act.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
@@ -12,12 +12,12 @@ local function text_block(text)
   return { type = "text", text = text }
 end
 
--- The text of a handler may be any bytes; a message is JSON.
+-- The text of a handler may have any bytes; a message is JSON.
 local function readable(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
 end
 
--- May the data be `structuredContent`? Until 2025-11-25 that is an object.
+-- May the data be `structuredContent`? Until 2025-11-25 only an object.
 local function is_structured(data, modern)
   return data ~= nil and (modern or core.kind(data) == "object")
 end
@@ -37,7 +37,7 @@ local function of_data(data, modern)
     structuredContent = is_structured(data, modern) and data or nil }
 end
 
--- An envelope of a tool of another server, or one that a handler made: its content goes on as it is.
+-- Returns the content of an envelope from another server's tool, or one made by a handler, unchanged.
 local function of_mcp(envelope)
   local meta = envelope.meta
   local original = results.original(envelope)
@@ -48,7 +48,7 @@ local function of_mcp(envelope)
     isError = meta.isError or nil, _meta = meta._meta }
 end
 
---- The result of a call that gave an envelope.
+--- The result of a call that returned an envelope.
 ---@param envelope operations.Envelope
 ---@param modern boolean  revision 2026-07-28 or newer
 ---@return table? result
@@ -80,9 +80,9 @@ local function lines_of(issues)
   return table.concat(lines, "\n")
 end
 
---- The result of a call that failed: what a model needs to do better.
+--- The result of a failed call: with the details that a model needs to correct it.
 ---@param err operations.Error
----@param told boolean  may the caller learn the message?
+---@param told boolean  may the caller see the message?
 ---@return table result
 function tool_result.of_error(err, told)
   local text

@@ -1,5 +1,5 @@
 --- Operations as tools: `tools/list` and `tools/call`. Queries and mutations that the caller may see, in the order of
---- their registration.
+--- registration.
 local core = require("operations.core")
 local definition = require("operations.mcp.server.definition")
 local interaction = require("operations.mcp.server.interaction")
@@ -20,7 +20,7 @@ local function offer_of(server)
     local specs = {}
     for _, spec in ipairs(server.registry:specs({ schemas = false })) do
       local meta = type(spec._meta) == "table" and spec._meta or {}
-      local relayed = meta.method and server.relayed[meta.server] -- its resources and prompts are offered as such
+      local relayed = meta.method and server.relayed[meta.server] -- `upstream` offers its resources and prompts
       if spec.type ~= "subscription" and not relayed then
         specs[#specs + 1] = spec
       end
@@ -42,7 +42,7 @@ local function sight_of(call, id)
   return sight == "denied" and options.hide_denied and "hidden" or sight
 end
 
--- The tools that a caller sees: specs without schemas, and whether they are too many to be listed.
+-- The tools that a caller sees: specs without schemas, and whether they must be searched.
 local function seen_by(call)
   local offer, seen = offer_of(call.server), {}
   for _, bare in ipairs(offer.specs) do
@@ -58,7 +58,7 @@ local function name_of(call, bare)
   return offer_of(call.server).names.of_id[bare.namespace .. "." .. bare.name]
 end
 
---- The tools that are listed for a caller.
+--- The tools listed for a caller.
 ---@param call operations.mcp.ServerCall
 ---@return table[]
 function tools.listed(call)
@@ -82,7 +82,7 @@ local function unknown(name)
   return nil, { code = INVALID_PARAMS, message = ("unknown tool: %s"):format(name) }
 end
 
--- The operation that a tool is, when the caller may call it.
+-- The operation of a tool, if the caller may call it.
 local function find(call, name)
   local id = offer_of(call.server).names.of_name[name]
   local sight = id and sight_of(call, id)
@@ -119,7 +119,7 @@ local function result_of(call, id, envelope, err)
   return failed(call, id, err)
 end
 
--- Calls a tool by its name. The headers of a request that calls it directly repeat some of its input.
+-- Calls a tool by its name. The headers of a direct call repeat some of its input.
 local function invoke(call, name, input, is_direct)
   local id, failure = find(call, name)
   if not id then

@@ -1,5 +1,5 @@
---- Resources and prompts of MCP servers behind this one. URIs stay what they are, for results of tools name them; the
---- names of prompts, and of resources, get that of the client in front. No credential of a caller goes on.
+--- Resources and prompts of MCP servers behind this one. URIs are unchanged, as results of tools name them; names of
+--- prompts and resources get the client's name as a prefix. Callers' credentials are not forwarded.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
@@ -14,7 +14,7 @@ local upstream = {}
 local Upstream = {}
 Upstream.__index = Upstream
 
---- Offers what a client's server has.
+--- Offers the resources and prompts of a client's server.
 ---@param server operations.McpServer
 ---@param client operations.mcp.Client
 function upstream.add(server, client)
@@ -37,7 +37,7 @@ function Upstream:has(kind)
   return self.client:has(kind)
 end
 
--- The items of a list; none where the server has none, or does not answer.
+-- The items of a list; empty if the server has none, or does not answer.
 local function list(self, capability, method, key)
   local items, cursor, seen = {}, nil, {}
   if self.client.state ~= "connected" or not self.client:has(capability) then
@@ -80,7 +80,7 @@ function Upstream:prompts()
   return prefixed(self, list(self, "prompts", "prompts/list", "prompts"))
 end
 
--- The members that the protocol, and each server for itself, adds to results.
+-- Members that the protocol, or each server, adds to results.
 local hop = { resultType = true, ttlMs = true, cacheScope = true }
 
 local function passed_on(value)
@@ -93,7 +93,7 @@ end
 
 local missing = { [-32002] = true, [-32602] = true }
 
--- A failure of the server behind, as it told it.
+-- A failure of the server behind, unchanged.
 local function failure_of(err)
   local details = type(err.details) == "table" and err.details or {}
   if details.rpcCode then
@@ -153,7 +153,7 @@ function Upstream:complete(_, params)
   return nil, ref.type == "ref/prompt" and failure_of(err) or nil
 end
 
--- Clients are told through `on_notification`.
+-- Clients are notified through `on_notification`.
 local function nothing() end
 
 function Upstream:watch(uri)

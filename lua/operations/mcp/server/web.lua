@@ -1,5 +1,5 @@
---- A server of MCP over HTTP: its own listeners, requests of nginx, and a place in an HTTP API. This needs much, and
---- is loaded by servers that somebody calls over HTTP.
+--- An MCP server over HTTP: its own listeners, nginx's requests, and a place in an HTTP API. Loaded only by servers
+--- over HTTP, since it requires many modules.
 local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
 local http_server = require("operations.server")
@@ -64,7 +64,7 @@ local function begin(server, host)
   end
 end
 
---- Answers the request that nginx runs.
+--- Answers nginx's running request.
 ---@param server operations.McpServer
 function web.serve_request(server)
   local host = hosts.current()
@@ -76,7 +76,7 @@ function web.serve_request(server)
   end)
 end
 
--- Options that say the same of both servers.
+-- Options that both servers share.
 local shared = { "authorize", "anonymous", "oauth", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
   "max_requests", "expose_errors", "heartbeat", "log" }
 

@@ -1,6 +1,6 @@
---- Sessions where several workers serve one address, as in nginx: a session lives in the worker that made it. Each
---- worker listens on a loopback port for the others; the id of a session says which port that is, signed with the
---- server's secret, which the workers have to share; so is what they hand on.
+--- Sessions if several workers serve one address, as in nginx: a session lives in the worker that made it. Each worker
+--- listens on a loopback port for the others; a session's id contains that port, signed with the server's secret, which
+--- the workers must share; forwarded requests are signed too.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -12,19 +12,20 @@ local workers = {}
 
 local SEAL, PEER = "x-operations-seal", "x-operations-peer"
 
--- Header fields of one connection only.
+-- Header fields for one connection only.
 local hop = { connection = true, ["keep-alive"] = true, ["transfer-encoding"] = true, ["content-length"] = true,
   host = true, te = true, upgrade = true, expect = true, trailer = true }
 
 ---@class operations.mcp.Workers
 ---@field server operations.McpServer
----@field port? integer  where this one listens, once it has a session
+---@field port? integer  the port of this worker, once it has a session
 local Workers = {}
 Workers.__index = Workers
 
 --- This worker's part.
 ---@param server operations.McpServer
----@param answer fun(request: operations.ServerRequest): operations.ServerResponse  of what another worker handed on
+---@param answer fun(request: operations.ServerRequest): operations.ServerResponse  answers a request forwarded by
+---  another worker
 ---@return operations.mcp.Workers
 function workers.new(server, answer)
   return setmetatable({ server = server, _answer = answer }, Workers)
@@ -34,7 +35,7 @@ local function signature(self, text)
   return base64.encode_url(self.server.sign(text))
 end
 
--- A request that another worker handed on, and nobody else.
+-- Accepts requests forwarded by other workers, and no others.
 local function take(self, request)
   local headers = request.headers
   local peer = headers[PEER] or ""
@@ -45,7 +46,7 @@ local function take(self, request)
   return self._answer(request)
 end
 
--- Where this worker listens, from its first session on.
+-- The port of this worker, opened with its first session.
 local function port_of(self)
   if not self.port then
     local opened = assert(listener.listen({ max_body = self.server.options.max_body, log = self.server.options.log },
@@ -65,7 +66,7 @@ function Workers:id()
   return text .. "." .. signature(self, "session\0" .. text)
 end
 
--- The port of another worker that has the session; nil: none has.
+-- The port of another worker that has the session, or nil.
 local function port_in(self, id)
   local text, port, seal = id:match("^((%d+)%.[%w-]+)%.([%w_-]+)$")
   port = tonumber(port)
@@ -91,7 +92,7 @@ local function without_hops(headers)
   return kept
 end
 
--- The answer of the other worker, piece by piece; its connection ends with that of the caller.
+-- The answer of the other worker, in pieces; its connection ends with the caller's.
 local function relayed(stream, request)
   if request.left then
     request.left(function()
@@ -104,9 +105,9 @@ local function relayed(stream, request)
   end }
 end
 
---- Hands a request on to the worker that has its session.
+--- Forwards a request to the worker that has its session.
 ---@param request operations.ServerRequest
----@return operations.ServerResponse?  nil: it belongs to this worker, or to none
+---@return operations.ServerResponse?  nil: no other worker has it
 function Workers:forward(request)
   local id = request.headers["mcp-session-id"]
   local port = id and port_in(self, id)
@@ -121,7 +122,7 @@ function Workers:forward(request)
   if stream then
     return relayed(stream, request)
   elseif errors.is_error(err) and err.details and err.details.kind == "connect" then
-    return nil -- that worker has ended, and its sessions with it
+    return nil -- that worker has ended, with its sessions
   end
   self.server.options.log("error", "a session's worker did not answer: " .. tostring(err))
   return { status = 502, headers = {}, body = "" }
