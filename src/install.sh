@@ -2,7 +2,7 @@
 # Installs what make has built, or removes what was installed.
 # Usage: install.sh modules|install|uninstall, with DESTDIR, BINDIR, LIBDIR, LUADIR, BUILD and LUA in the environment.
 #   modules    the modules alone, for LuaRocks
-#   install    these, the compiled files and the program, and a list of them all, by which uninstall goes
+# install    these, the compiled files and the program, and a list of all files for uninstall
 set -eu
 umask 022
 action=$1
@@ -18,7 +18,7 @@ BINDIR=$(absolute "$BINDIR") LIBDIR=$(absolute "$LIBDIR") LUADIR=$(absolute "$LU
 program=operations-$runtime
 link=$DESTDIR$BINDIR/operations
 compiled=$LIBDIR/operations/compiled
-# One absolute path a line, without DESTDIR; directories that were made end in a slash.
+# One absolute path per line, without DESTDIR; created directories end in a slash.
 list=$DESTDIR$LIBDIR/operations/installed
 written=$(mktemp)
 trap 'rm -f "$written"' EXIT
@@ -52,7 +52,7 @@ files() {
   done
 }
 
-# The files below $1, to $2: Lua and what it reads; `make nvim` puts C modules among them.
+# Copies the files below $1 to $2: Lua and data; not the C modules of `make nvim`.
 lua_files() {
   find "$1" -type d | while read -r from; do
     set -- "$1" "$2"
@@ -73,7 +73,7 @@ modules() {
   lua_files lua "$LUADIR"
 }
 
-# Parsing would double the time that the program takes to start: it runs compiled files.
+# Parsing would double the program's start time: it runs compiled files.
 program() {
   path="$compiled/?.lua;$compiled/?/init.lua;$LUADIR/?.lua;$LUADIR/?/init.lua;"
   directory "$BINDIR"
@@ -85,7 +85,7 @@ program() {
   echo "$BINDIR/$program" >>"$written"
 }
 
-# `operations` is the runtime's that was installed first.
+# `operations` belongs to the runtime that was installed first.
 program_link() {
   if [ -e "$link" ] && [ ! -L "$link" ]; then
     echo "make install: $link is not of make install (of LuaRocks?) and stays: the program is $program"
@@ -94,7 +94,7 @@ program_link() {
   fi
 }
 
-# Removes what the list at $1 names and the list at $2 does not; directories that are not empty stay.
+# Removes the files in the list $1 that are not in the list $2; directories stay if they are not empty.
 remove() {
   sort -r "$1" | { grep -vxF -f "$2" || true; } | while read -r path; do
     case $path in
@@ -143,7 +143,7 @@ run_uninstall() {
   for other in "$DESTDIR$(dirname "$LIBDIR")"/*/operations/installed; do
     [ -e "$other" ] && [ -n "$left" ] && echo "$left" >>"$other" && return
   done
-  # The link is not of the list: its directory is empty only now.
+  # The link is not in the list; its directory is empty only now.
   printf '%s\n' "$left" | sort -r | while read -r path; do
     [ -z "$path" ] || rmdir "$DESTDIR${path%/}" 2>/dev/null || true
   done

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Says what a build lacks and which packages have it; fails when there is anything.
+# Reports missing requirements of a build and their packages; fails if there are any.
 # Usage: needs.sh COMMAND COMPILER LUA [-IDIRECTORY...]
-#   COMMAND is what was typed ("make LUA=luajit"), LUA the interpreter; the first directory has the headers of Lua.
+# COMMAND is the command of the user ("make LUA=luajit"), LUA the interpreter; the first directory has the headers of
+# Lua.
 set -u
 command=$1 cc=$2 lua=$3
 shift 3
@@ -21,7 +22,7 @@ esac
 has_compiler=yes
 command -v "${cc%% *}" >/dev/null || has_compiler=no
 
-# Without a compiler, headers are looked for where packages have them.
+# Without a compiler, searches headers in the directories of packages.
 found() {
   if [ "$has_compiler" = yes ]; then
     # shellcheck disable=SC2086 # a compiler with its options
@@ -70,7 +71,7 @@ END
   exit 1
 fi
 
-# Which Lua the headers are of: LUAJIT_VERSION_NUM and LUA_VERSION_NUM as the compiler sees them.
+# The Lua version of the headers: LUAJIT_VERSION_NUM and LUA_VERSION_NUM as the compiler sees them.
 number_of() {
   # shellcheck disable=SC2086
   printf '#include <%s>\n= %s\n' "$1" "$2" | $cc "${3:--I.}" -x c -E -P - 2>/dev/null | sed -n 's/^= *\([0-9][0-9]*\)$/\1/p'
@@ -96,7 +97,7 @@ case $name in
 esac
 case "$interpreter with $name" in
 " with"* | "Lua 5.4 with Lua 5.4" | "LuaJIT with LuaJIT") ;;
-# LuaRocks, whose own interpreter it is, builds for the LuaJIT of an editor or a server.
+# LuaRocks runs on its own interpreter and may build for the LuaJIT of an editor or a server.
 "Lua 5.1 with LuaJIT") ;;
 "Lua 5.4 with LuaJIT" | "LuaJIT with Lua 5.4")
   fail "$lua is $interpreter, but the headers in ${where#-I} are of $name; pass LUA and LUA_INCDIR of one runtime"

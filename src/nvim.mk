@@ -1,8 +1,8 @@
-# The plugin for Neovim, built where it is: Neovim finds C modules beside the Lua files of a plugin. Included by the
+# The plugin for Neovim, built in place: Neovim searches C modules beside the Lua files of a plugin. Included by the
 # Makefile.
 
 NVIM ?= nvim
-# LUA_INCDIR on the command line goes before.
+# LUA_INCDIR on the command line overrides this.
 LUAJIT_INCDIR = $(if $(filter command line,$(origin LUA_INCDIR)),$(LUA_INCDIR),$(patsubst %/,%,$(firstword $(LUAJIT_INCDIRS))))
 
 .PHONY: nvim
@@ -17,7 +17,7 @@ nvim: ## build the plugin for Neovim: C modules in lua/operations/, help tags
 
 JOBS = $(shell nproc 2>/dev/null || echo 1)
 
-# An editor that runs keeps the files that it has loaded: new ones take their names.
+# A running editor keeps the files that it has loaded: new files replace them by renaming.
 .PHONY: nvim-modules
 nvim-modules: modules
 	@for file in $(MODULES)/*.so; do \

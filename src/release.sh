@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes what a release is made of to build/release: the rockspec, the source archive (the same bytes whenever and
-# wherever it is made from a commit), their checksums, the changes, the message of the tag.
+# Writes a release to build/release: the rockspec, the source archive (reproducible from a commit), their checksums, the
+# changes, the message of the tag.
 # Usage: release.sh VERSION
-# The version stands in lua/operations/base/version.lua alone; nothing here touches tags or the network.
+# The version is only in lua/operations/base/version.lua; this script changes no tags and uses no network.
 set -eu
 version=$1
 name=operations-$version
@@ -54,7 +54,7 @@ sed -e 's/^version = "scm-1"$/version = "'"$version"'-1"/' \
   operations-scm-1.rockspec >"$out/$rockspec"
 chmod 644 "$out/$rockspec"
 
-# The archive has the release's rockspec in the place of the development one.
+# The archive has the release's rockspec in place of the development one.
 git -c tar.umask=0022 archive --format=tar --prefix="$name/" --add-file="$out/$rockspec" --output="$out/$name.tar" HEAD \
   -- . ':(exclude)operations-scm-1.rockspec'
 gzip -n -9 "$out/$name.tar"

@@ -1,12 +1,12 @@
---- What the specs of transports call from other programs: a hub that serves it, and what starts it as a program of
---- plain Lua that is started again when it was killed.
+--- Operations that the specs of transports call in other programs: a hub that serves them, and a program of plain Lua
+--- that is restarted when it was killed.
 local command = require("spec.support.command")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
 local calls = {}
 
---- The registry. What happened to its handlers, `calls.seen` tells.
+--- The registry. `calls.seen` records what its handlers did.
 ---@return operations.Registry
 function calls.registry()
   local registry, seen = operations.registry({ log = function() end }), {}
@@ -68,7 +68,7 @@ function calls.registry()
   return registry
 end
 
---- The options of its hub: those who connect have a token.
+--- The options of the hub: clients must have a token.
 ---@return operations.HubOptions
 function calls.hub_options()
   return {

@@ -1,4 +1,4 @@
---- Runs a command and tells everything about how it went. Commands find the built tree: the interpreter that runs the
+--- Runs a command and returns its output and exit code. Commands find the built tree: the interpreter that runs the
 --- specs as `lua`, the command line program as `operations`.
 local command = {}
 
@@ -14,7 +14,7 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- What a program of ours is to find in its environment: where its modules are, Lua's and Node's, and the sanitizer.
+--- The environment of programs of this tree: the paths of modules of Lua and Node, and the sanitizer.
 ---@return table<string, string>
 function command.environment()
   local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath }
@@ -51,13 +51,13 @@ function command.interpreter()
   return arg[i]
 end
 
---- Shell functions that run the tree: a sanitizer that the specs run under is for these alone.
+--- Shell functions that run the tree: only these run under the sanitizer of the specs.
 local function functions()
   local lua = ('LD_PRELOAD="$SANITIZER" %s'):format(quote(command.interpreter()))
   return ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
 end
 
---- Runs a shell script; it is killed after 60 seconds. It finds no configuration of the user who runs the specs.
+--- Runs a shell script; it is killed after 60 seconds. The user's configuration is hidden from it.
 ---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer }

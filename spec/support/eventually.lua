@@ -1,4 +1,4 @@
--- What another process or a later turn of the loop brings about is waited for, and only failure costs time.
+-- Waits for effects of other processes or later turns of the loop; only failure takes the full time.
 local core = require("operations.core")
 local operations = require("operations")
 

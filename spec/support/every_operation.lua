@@ -1,4 +1,5 @@
---- Operations of every shape: what can be said of one, each in one of them. Their handlers show what came.
+--- Operations of every shape: each possible property of an operation is in one of them. Their handlers return their
+--- input.
 local operations = require("operations")
 
 local T, json = operations.type, operations.json

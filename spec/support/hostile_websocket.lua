@@ -1,4 +1,4 @@
---- What clients that mean harm, or know no better, send to a hub of WebSocket, and what it answers.
+--- Input that malicious or broken clients send to a hub of WebSocket, and the hub's answers.
 local operations = require("operations")
 local streams = require("operations.net.stream")
 

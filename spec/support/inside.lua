@@ -1,4 +1,4 @@
---- Runs spec files inside another program than the one that runs the specs, and reads its TAP back.
+--- Runs spec files inside another program, and reads its TAP output.
 local inside = {}
 
 -- Programs that are not ours go without the sanitizer that may be preloaded here: curl hangs with it.
@@ -11,7 +11,7 @@ local function shell(script)
 end
 inside.shell = shell
 
---- Is a program there?
+--- Is a program installed?
 ---@param program string
 ---@return boolean
 function inside.has(program)
@@ -25,7 +25,7 @@ local modules = [[
 ]]
 inside.modules = modules
 
---- What is missing for these programs, or nil.
+--- Names what is missing for these programs, or nil.
 ---@param program string
 ---@return string?
 function inside.missing(program)

@@ -1,5 +1,5 @@
---- The clock of the host that runs the specs, in the hands of a spec: tasks and their waits are the host's own, time
---- passes in jumps. When all that can run has run, it jumps to the next timer.
+--- Replaces the clock of the host that runs the specs: tasks and their waits are real, time passes in jumps. When all
+--- ready tasks have run, it jumps to the next timer.
 local hosts = require("operations.hosts")
 
 local jumping_clock = {}
@@ -50,7 +50,7 @@ function jumping_clock.start()
     end
   end
 
-  --- Time passes without anything happening.
+  --- Lets time pass without any event.
   function clock.advance(ms)
     clock.now = clock.now + ms
   end

@@ -1,4 +1,4 @@
---- A registry beside what `from_openapi` makes of its document: both are served and called over HTTP.
+--- Compares a registry with the one that `from_openapi` makes of its document: both are served and called over HTTP.
 local core = require("operations.core")
 local instance = require("spec.support.instance")
 local json = require("operations.base.json")

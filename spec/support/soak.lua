@@ -1,4 +1,4 @@
---- Many requests, one after the other, side by side and called off, and what they leave behind.
+--- Many requests, one after the other, at the same time and cancelled, and what they leave behind.
 local http = require("operations.net.http")
 local reactor_loop = require("operations.hosts.reactor")
 local task = require("operations.task")
@@ -47,7 +47,7 @@ function soak.concurrent(url, count)
   end)
 end
 
---- Requests that are called off while the server thinks, 50 at a time.
+--- Requests that are cancelled while the server works, 50 at a time.
 function soak.cancelled(url, count)
   for _ = 1, count / 50 do
     task.run(function()

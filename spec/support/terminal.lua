@@ -1,4 +1,4 @@
---- Runs a script in a real terminal (tmux) of a given width, and tells what a person sees.
+--- Runs a script in a real terminal (tmux) of a given width, and returns its screen.
 local command = require("spec.support.command")
 
 local terminal = {}

@@ -1,4 +1,4 @@
---- A terminal of tmux with a home of its own, in which a spec types and looks.
+--- A tmux terminal with its own home directory, in which a spec types and reads the screen.
 local command = require("spec.support.command")
 local operations = require("operations")
 

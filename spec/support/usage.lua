@@ -1,4 +1,4 @@
---- What this process holds, and what collecting leaves of it.
+--- Measures the memory and descriptors of this process.
 local usage = {}
 
 --- Collects until finalizers have run, which take a round of their own.

@@ -2,7 +2,7 @@
 local command = require("spec.support.command")
 local operations = require("operations")
 
--- Says in a file what happens, at once.
+-- Records events in a file immediately.
 local function note(path, ...)
   local file = assert(io.open(path, "a"))
   file:write(table.concat({ ... }, " "), "\n")
@@ -26,7 +26,7 @@ local function die(input, context)
 end
 
 --- Makes their registry.
----@param seen? table<string, integer>  takes note of the last tick that each `name` made
+---@param seen? table<string, integer>  records the last tick of each `name`
 ---@return operations.Registry
 return function(seen)
   local registry = operations.registry({ log = function() end })
