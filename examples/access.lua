@@ -1,4 +1,4 @@
---- Operations say what they require; whoever has no identity, or too little of one, is refused.
+--- Operations say what they require; callers without an identity, or without the rights, are refused.
 local operations = require("operations")
 
 local registry = operations.registry()

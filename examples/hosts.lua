@@ -1,4 +1,4 @@
---- The same program in plain Lua, in Neovim and in OpenResty: whatever waits lets the program around it go on. The last
+--- The same program in plain Lua, in Neovim and in OpenResty: waits do not block the surrounding program. The last
 --- two load what is built for LuaJIT (`make LUA=luajit`, and its luapath).
 ---   examples/server/run lua5.4 examples/hosts.lua
 ---   examples/server/run nvim --headless -c "luafile examples/hosts.lua" -c "qa!"
@@ -41,7 +41,7 @@ events:close()
 --> task Read the design
 --> task Water the plants
 
--- Two calls at once, then one that takes too long and is called off.
+-- Two calls at once, then one that takes too long and is cancelled.
 operations.run(function()
   local function title(id)
     return function()

@@ -14,7 +14,7 @@ return {
     outputSchema = note,
     accessControl = { requiredScopes = { "notes:write" } },
     handler = function(input, context)
-      local counted, err = context.env.text.count_words({ text = input.text }) -- an operation of somebody else
+      local counted, err = context.env.text.count_words({ text = input.text }) -- an operation of another file
       if not counted then
         return nil, err
       end

@@ -168,7 +168,7 @@ paths:
     with_files({ ["api.yaml"] = "openapi: 3.1.0\ninfo: {}\ninfo: {}\n" }, function(directory)
       local list, err = from_openapi.file(directory .. "/api.yaml")
       assert.is_nil(list)
-      assert.equal(directory .. '/api.yaml: line 3: the key "info" is there twice', err.message)
+      assert.equal(directory .. '/api.yaml: line 3: the key "info" is a duplicate', err.message)
     end)
   end)
 

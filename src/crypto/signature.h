@@ -10,7 +10,7 @@
 typedef struct signature_Algorithm signature_Algorithm;
 
 /* The algorithm of a name such as "RS256"; NULL when it is unknown.  HMACs are
-** excluded: whoever can verify them could also forge them. */
+** excluded: their verifiers could forge them. */
 const signature_Algorithm *signature_algorithm(const char *name);
 
 typedef enum signature_Verdict {

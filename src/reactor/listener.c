@@ -16,7 +16,7 @@
 static void on_somebody(reactor_Reactor *r, int fd, uint32_t events) {
   listener_Listener *l = (listener_Listener *)r->sources[fd].op;
   (void)events;
-  (void)reactor_watch(r, fd, 0, on_somebody); /* till nobody is left */
+  (void)reactor_watch(r, fd, 0, on_somebody); /* until no client waits */
   reactor_say(&l->op, REACTOR_DATA, false);
 }
 

@@ -20,7 +20,7 @@ typedef struct reactor_Relay {
   int poller;   /* a duplicate of our own; -1 when closed, as the others */
   int listener; /* the thread's, as is the socket, until it has ended */
   int socket;
-  platform_Wake wake; /* tells the thread to go on or to quit */
+  platform_Wake wake; /* tells the thread to continue or to quit */
   bool running;
   pthread_t thread;
   unsigned short port;

@@ -1,6 +1,6 @@
 --- An assistant in a buffer: what you write is sent to a model, which calls tools of MCP servers and HTTP APIs.
 ---   nvim --cmd "set rtp+=examples/neovim" -c "lua require('assistant').setup({ ... })" -c Assistant
---- `:Assistant` opens the chat; write below the last line and `:AssistantSend`; `:AssistantStop` calls off what runs.
+--- `:Assistant` opens the chat; write below the last line and `:AssistantSend`; `:AssistantStop` cancels what runs.
 --- A call that changes something is shown by `vim.ui.select` first.
 local operations = require("operations")
 local json = operations.json
@@ -150,7 +150,7 @@ function assistant.setup(given)
   end })
 end
 
---- Calls off what runs.
+--- Cancels what runs.
 function assistant.stop()
   if running then
     running:cancel("stopped by the user")

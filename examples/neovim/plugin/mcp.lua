@@ -1,4 +1,4 @@
---- A plugin for Neovim: the tools of the MCP servers that mcp.json names, called while the editor goes on.
+--- A plugin for Neovim: the tools of the MCP servers that mcp.json names, called without blocking the editor.
 ---   :McpTools                           lists them
 ---   :McpCall everything.echo {"message": "hi"}
 --- `vim.g.mcp_config` is the file, by default mcp.json in the current directory. To try it:

@@ -18,7 +18,7 @@ local cache = {}
 ---@field max_bytes? integer  of all answers and their inputs, default 16 MiB
 ---@field max_entry? integer  bytes of one, default 1 MiB
 ---@field max_entries? integer  default 10,000
----@field vary? fun(input: any, context: operations.Context): string  what else the answer depends on
+---@field vary? fun(input: any, context: operations.Context): string  further things that the answer depends on
 
 local kinds = { ttl = "number", max_bytes = "number", max_entry = "number", max_entries = "number", vary = "function" }
 

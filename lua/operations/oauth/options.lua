@@ -121,7 +121,7 @@ end
 ---@field client_name? string  name for its registration; default "operations for Lua"
 ---@field client_uri? string
 ---@field grant? "authorization_code"|"client_credentials"|fun(asked: table): table?, operations.Error?  client
----  credentials: the program itself is the client, nobody logs in; a function is told `{ issuer, token_endpoint,
+---  credentials: the program itself is the client, without a login; a function gets `{ issuer, token_endpoint,
 ---  resource, scope }` and returns the fields of another grant, `{ grant_type, assertion, ... }`
 ---@field scope? string|string[]  scopes to request first, instead of all that the server lists
 ---@field store? operations.oauth.Store  default: in memory

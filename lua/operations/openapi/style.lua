@@ -37,14 +37,14 @@ function style.encode_reserved(text)
   end))
 end
 
---- How names are encoded beside values: wholly, unless nothing is.
----@param encode fun(text: string): string  of the values
+--- The encoding of names: complete, unless the values are not encoded.
+---@param encode fun(text: string): string  the values' encoding
 ---@return fun(text: string): string
 function style.name_encoder(encode)
   return encode == style.plain and style.plain or style.encode
 end
 
--- What of the reserved characters would end a value in other places than a query.
+-- Reserved characters that would end a value outside a query.
 local ends = { path = "[/?%[%]]", cookie = ";" }
 
 --- As `encode_reserved`, for a location: in a path `/` and `?` would end the segment, in a cookie `;` the pair.
@@ -58,7 +58,7 @@ function style.reserved_encoder(location)
 end
 
 local function number_text(value)
-  if type(value) ~= "number" then -- an integer wider than numbers are
+  if type(value) ~= "number" then -- a wide integer
     return json.encode(value)
   elseif value ~= value or value == math.huge or value == -math.huge then
     return nil, "expected a finite number"
@@ -75,7 +75,7 @@ local function number_text(value)
   end
 end
 
---- The text of one value; what the styles say nothing about (an array in an array) is sent as its JSON.
+--- The text of one value; values without a style (an array in an array) are sent as JSON.
 ---@param value any
 ---@return string? text
 ---@return string? message  why it cannot be sent
@@ -94,7 +94,7 @@ function style.value_text(value)
   return nil, "a " .. kind .. " cannot be sent"
 end
 
---- The items of an array, encoded; null ones are undefined in RFC 6570's sense and left out.
+--- The items of an array, encoded; null items are undefined in RFC 6570 and left out.
 local function list_texts(list, encode)
   local texts = {}
   for i = 1, #list do
@@ -109,7 +109,7 @@ local function list_texts(list, encode)
   return texts
 end
 
---- The members of an object as { key, text, key, text, ... }, encoded, in the order of their keys.
+--- The members of an object as { key, text, key, text, ... }, encoded, sorted by key.
 local function map_texts(map, encode)
   local texts, encode_name = {}, style.name_encoder(encode)
   for _, key in ipairs(members.names(map)) do
@@ -132,7 +132,7 @@ local function named(expression, name, text)
   return name .. (text == "" and expression.empty or "=" .. text)
 end
 
--- The pairs of an array or object: { name, text } each, the names of an exploded object being its keys.
+-- The pairs of an array or object: { name, text } each; the names of an exploded object are its keys.
 local function pairs_of(name, texts, is_array)
   local list = {}
   for i = 1, #texts, is_array and 1 or 2 do
@@ -147,7 +147,7 @@ end
 ---@param value any
 ---@param explode boolean
 ---@param encode fun(text: string): string
----@return string[][]? list  empty when there is nothing to write
+---@return string[][]? list  empty if there is nothing to write
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function style.pairs(expression, name, value, explode, encode)
@@ -168,8 +168,8 @@ function style.pairs(expression, name, value, explode, encode)
   return { { name, table.concat(texts, join) } }
 end
 
---- Writes a value by the expression of a style; parameters as of `style.pairs`.
----@return string? text  nil without a message when there is nothing to write
+--- Writes a value by the expression of a style; parameters as for `style.pairs`.
+---@return string? text  nil without a message if there is nothing to write
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function style.expand(expression, name, value, explode, encode)
@@ -199,10 +199,10 @@ local function has_compound(list)
   return false
 end
 
--- How the items of an array are called: OpenAPI does not say, and servers differ.
+-- The names of array items: OpenAPI does not define them, and servers differ.
 local item_names = {}
 
---- Of objects by index: with name[] alone nobody could tell where the next one begins.
+--- Objects get an index: with name[] alone, their boundaries would be lost.
 function item_names.brackets(name, index, list)
   return name .. (has_compound(list) and "[" .. index - 1 .. "]" or "[]")
 end
@@ -249,8 +249,8 @@ local function deep(name, value, encode, arrays, list)
   end
 end
 
---- `deepObject`: name[key]. OpenAPI says nothing of what lies deeper; servers expect name[key][key], and arrays as
---- `arrays` says.
+--- `deepObject`: name[key]. OpenAPI does not define deeper levels; servers expect name[key][key], and arrays by option
+--- `arrays`.
 ---@param name string  not encoded
 ---@param value table
 ---@param encode fun(text: string): string

@@ -1,12 +1,12 @@
---- Swagger 2.0 in the form of OpenAPI 3.0. The document stays where it is, so that pointers into it stay right; each
---- operation is rewritten when it is reached: `body` and `formData` parameters into a request body, `consumes` and
---- `produces` into media types, `collectionFormat` into a style.
+--- Converts Swagger 2.0 to OpenAPI 3.0. The document itself is unchanged, so that pointers into it stay valid; each
+--- operation is converted when it is reached: `body` and `formData` parameters to a request body, `consumes` and
+--- `produces` to media types, `collectionFormat` to a style.
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
 
 local swagger = {}
 
---- Is it a document of Swagger 2.0? (In YAML without quotes the version is a number.)
+--- Is it a document of Swagger 2.0? (In YAML the version may be a number.)
 ---@param root table
 ---@return boolean
 function swagger.is_document(root)
@@ -21,13 +21,13 @@ local function strings(list, default)
   return #found > 0 and found or default
 end
 
---- Where the API is: TLS first where both are offered. Without a host it is where the document came from.
+--- The API's servers: TLS first if both are offered. Without a host, the document's own.
 local function servers_of(root, schemes)
-  local path = type(root.basePath) == "string" and root.basePath:gsub("^/*", "/") or "/" -- else it would end the host
+  local path = type(root.basePath) == "string" and root.basePath:gsub("^/*", "/") or "/" -- else it ends the host
   if type(root.host) ~= "string" then
     return { { url = path } }
   end
-  local host = root.host:gsub("^%a[%w+.-]*://", ""):gsub("/+$", "") -- a URL, in some documents
+  local host = root.host:gsub("^%a[%w+.-]*://", ""):gsub("/+$", "") -- some documents have a URL
   local servers = {}
   for _, scheme in ipairs(strings(schemes, { "https" })) do
     if scheme == "https" or scheme == "http" then
@@ -50,9 +50,9 @@ local function scheme_of(node)
   return { type = "oauth2", description = node.description, flows = { [flows[node.flow] or "implicit"] = flow } }
 end
 
---- The document's own fields as OpenAPI 3.0 has them, beside those that are there. Its paths are not touched.
+--- The document's own fields in OpenAPI 3.0, added to existing ones. Paths are not converted.
 ---@param root table
----@param from? string  where the document came from
+---@param from? string  the document's path or URL
 ---@return table  a copy
 function swagger.document(root, from)
   local schemes = {}
@@ -76,7 +76,7 @@ end
 
 local MAX_DEPTH = 500
 
---- A copy of a schema whose references lead to the same places from another file.
+--- A copy of a schema for another file, with its references rewritten.
 local function rebased(node, file, depth)
   if type(node) ~= "table" or depth > MAX_DEPTH then
     return node
@@ -106,7 +106,7 @@ local schema_keywords = {
   "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "x-nullable",
 }
 
---- Type and limits stand beside the name in 2.0; `file` is a type of its own.
+--- In 2.0 type and limits are beside the name; `file` is a separate type.
 local function schema_of(node)
   local schema = {}
   for _, key in ipairs(schema_keywords) do
@@ -118,7 +118,7 @@ local function schema_of(node)
   return schema
 end
 
--- How the items of an array are put in a row; by location where that matters.
+-- The separators of array items; by location where that matters.
 local styles = { ssv = "spaceDelimited", pipes = "pipeDelimited" }
 
 --- style, explode
@@ -182,12 +182,12 @@ local function value_body(place, schema, consumes)
   }
 end
 
--- Name and location tell parameters apart; there is one body at most.
+-- Parameters are identified by name and location; there is at most one body.
 local function id_of(node)
   return tostring(node["in"]) .. " " .. (node["in"] == "body" and "" or tostring(node.name))
 end
 
--- The parameters of an operation, those of its path item among them, and its body (a Request Body Object).
+-- The parameters of an operation, including those of its path item, and its body (a Request Body Object).
 local function convert_parameters(source, item, operation, consumes, report)
   local found, list, fields, body = { index = {} }, {}, {}, nil
   source:add_parameters(item, found, id_of, report)
@@ -212,7 +212,7 @@ local function response_of(source, place, types)
   local target = source:follow(place)
   local node = target and target.node
   if type(node) ~= "table" then
-    return place.node -- the reader of responses says what is wrong
+    return place.node -- the reader of responses reports the error
   end
   local schema = here(target, node.schema, place.file)
   if type(schema) == "table" and schema.type == "file" then
@@ -234,7 +234,7 @@ local function responses_of(source, place, types)
   return converted
 end
 
---- An operation and its path item as OpenAPI 3.0 has them.
+--- An operation and its path item in OpenAPI 3.0.
 ---@param source operations.openapi.Document
 ---@param item operations.openapi.Place
 ---@param place operations.openapi.Place  the operation

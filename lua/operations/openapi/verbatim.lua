@@ -1,6 +1,5 @@
---- The schemas of a document that a registry was written to (openapi/out), as they were there: references to components
---- become references into `$defs` again, and nothing else changes. What other documents mean by `readOnly` or
---- `discriminator` is not looked at.
+--- The original schemas in a document made by openapi/out: references to components become references into `$defs`
+--- again; nothing else changes. `readOnly` and `discriminator` are not interpreted as in other documents.
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local url = require("operations.base.url")
@@ -8,10 +7,10 @@ local walk = require("operations.openapi.walk")
 
 local verbatim = {}
 
---- Begins the `$id` that schemas have in the document alone.
+--- The prefix of the `$id` that schemas have only in the document.
 verbatim.resource = "urn:x-operation:"
 
--- The name of the component that a reference leads to, and the pointer behind it.
+-- The name of the component in a reference, and the pointer after it.
 local function target_of(ref)
   local name, rest = ref:match("^#/components/schemas/([^/]+)(.*)$")
   return name and json_pointer.unescape(url.decode(name) or name), rest
@@ -23,7 +22,7 @@ end
 local Verbatim = {}
 Verbatim.__index = Verbatim
 
---- Makes a reader of a document's schemas; what components become is kept.
+--- Makes a reader of a document's schemas; converted components are kept.
 ---@param root table  the document
 ---@return operations.openapi.Verbatim
 function verbatim.reader(root)
@@ -31,7 +30,7 @@ function verbatim.reader(root)
   return setmetatable({ components = type(components) == "table" and components or {}, entries = {} }, Verbatim)
 end
 
--- A copy whose references lead into `$defs`; false when one leads elsewhere.
+-- A copy whose references point into `$defs`; false when one points elsewhere.
 local function rewrite(schema, uses)
   local ok = true
   local copy = walk.copy(schema, function(inner)
@@ -62,7 +61,7 @@ local function entry_of(self, name)
   return entry
 end
 
--- The definitions that are needed; false when one cannot be had.
+-- The required definitions; false when one cannot be found.
 local function definitions(self, uses)
   local found, stack = {}, {}
   for name in pairs(uses) do
@@ -84,9 +83,9 @@ local function definitions(self, uses)
   return found
 end
 
---- A schema that stands alone.
----@param schema any  as the document has it
----@return any? schema  nil: it refers to something that is no component of the document
+--- A standalone schema.
+---@param schema any  as in the document
+---@return any? schema  nil: it refers to something other than a component of the document
 function Verbatim:schema(schema)
   if type(schema) ~= "table" then
     return schema

@@ -1,5 +1,4 @@
---- The schemas inside a schema (JSON Schema 2020-12, and what drafts 4 to 7 called otherwise): each keyword that holds
---- some, and how.
+--- Visits the schemas inside a schema (JSON Schema 2020-12, and older names of drafts 4 to 7), by keyword.
 local core = require("operations.core")
 local members = require("operations.base.members")
 
@@ -23,10 +22,10 @@ local function held(key, value)
   return holds[key]
 end
 
---- Calls `visit` for a schema and every schema inside it; booleans are passed over.
+--- Calls `visit` for a schema and every schema inside it, except booleans.
 ---@param schema any
 ---@param visit fun(schema: table)
----@param but? string  a keyword of the outermost schema that is not gone into
+---@param but? string  a keyword of the outermost schema to skip
 function walk.each(schema, visit, but)
   if type(schema) ~= "table" then
     return
@@ -44,7 +43,7 @@ function walk.each(schema, visit, but)
   end
 end
 
---- A copy of a schema in which every schema inside was replaced. Marks are kept.
+--- A copy of a schema with every inner schema copied by `change`. Keeps marks.
 ---@param schema any
 ---@param change fun(copy: table, original: table)  may change the members of the copy
 ---@return any
@@ -71,8 +70,8 @@ function walk.copy(schema, change)
   return setmetatable(copy, getmetatable(schema))
 end
 
---- Replaces the references of a schema, not of those inside it: `$ref`, and what a discriminator maps to.
----@param copy table  changed here
+--- Replaces the references of a schema, but not of inner ones: `$ref`, and the targets of a discriminator's mapping.
+---@param copy table  changed in place
 ---@param change fun(ref: string): string
 function walk.references(copy, change)
   local ref, discriminator = copy["$ref"], copy.discriminator

@@ -1,5 +1,5 @@
---- Reads YAML as the JSON it stands for: the core schema of YAML 1.2 (10.3), whatever the library believes, so that
---- `on`, `no`, dates and `12:30` are strings and `010` is ten. Keys are strings as they are written: `200:` is "200".
+--- Reads YAML as JSON: by the core schema of YAML 1.2 (10.3), regardless of the library, so that `on`, `no`, dates and
+--- `12:30` are strings and `010` is ten. Keys are strings as written: `200:` is "200".
 ---
 --- The events come from libyaml through the optional module `yaml` (LuaRocks lyaml, Debian lua-yaml).
 local core = require("operations.core")
@@ -9,7 +9,7 @@ local property_order = require("operations.base.property_order")
 
 local yaml = {}
 
---- The error in a text, raised through the builder and caught in `decode`.
+--- Raises an error in the text through the builder; `decode` catches it.
 local function fail(event, message, ...)
   local mark = event.start_mark or { line = 0 }
   error({ message = ("line %d: " .. message):format(mark.line + 1, ...) })
@@ -35,7 +35,7 @@ local function number_text(text)
     fraction == "" and "0" or fraction, exponent)
 end
 
--- Of at most 52 bits, which both runtimes read exactly.
+-- At most 52 bits, which both runtimes read exactly.
 local function based_text(text)
   local octal, hex = text:match("^0o0*([0-7]+)$"), text:match("^0x0*(%x+)$")
   if octal and #octal <= 17 then
@@ -69,8 +69,8 @@ end
 
 ---@class operations.openapi.YamlReader
 ---@field next fun(): table  the next event
----@field anchors table<string, { value: any, size: integer? }>  size: nodes; nil while it is being read
----@field size integer  nodes so far, aliases counted as what they stand for
+---@field anchors table<string, { value: any, size: integer? }>  size: number of nodes; nil while it is being read
+---@field size integer  nodes so far; an alias counts as its value
 ---@field depth integer
 ---@field names string[]  the keys of the mapping that ended last
 local Reader = {}
@@ -88,7 +88,7 @@ function Reader:alias(event)
   if not anchor then
     fail(event, "there is no anchor &%s before *%s", event.anchor, event.anchor)
   elseif not anchor.size then
-    fail(event, "*%s stands inside of what it names", event.anchor)
+    fail(event, "*%s is inside the value that it names", event.anchor)
   end
   self:count(event, anchor.size)
   return anchor.value
@@ -105,7 +105,7 @@ function Reader:sequence()
   end
 end
 
---- `<<: *defaults` gives a mapping the members of others; its own ones, and earlier ones, come first.
+--- `<<: *defaults` adds the members of other mappings; the mapping's own members, and earlier ones, take precedence.
 local function merge(map, source, event)
   for _, from in ipairs(core.kind(source) == "array" and source or { source }) do
     if core.kind(from) ~= "object" then
@@ -126,7 +126,7 @@ function Reader:key(event, map)
   elseif event.type ~= "SCALAR" then
     fail(event, "a key must be a scalar")
   elseif map[event.value] ~= nil then
-    fail(event, "the key %q is there twice", event.value)
+    fail(event, "the key %q is a duplicate", event.value)
   end
   if event.anchor then
     self.anchors[event.anchor] = { value = event.value, size = 1 }
@@ -134,7 +134,7 @@ function Reader:key(event, map)
   return event.value
 end
 
--- Written without quotes these look like numbers (`version: 1.0`, `swagger: 2.0`); by their depth.
+-- Without quotes these look like numbers (`version: 1.0`, `swagger: 2.0`); by depth.
 local texts = { { openapi = true, swagger = true }, { version = true } }
 
 function Reader:member(key, event)
@@ -220,12 +220,12 @@ local function read(library, text)
   return value
 end
 
---- Decodes the one document of a text, with the marks that `json.decode` gives.
+--- Decodes a text with one document; sets the same marks as `json.decode`.
 ---@param text string
 ---@return any value  nil when it cannot be read
 ---@return string? message
 function yaml.decode(text)
-  -- Not above: an optional library.
+  -- Required late: an optional library.
   local found, library = pcall(require, "yaml")
   if not found or type(library) ~= "table" or not library.parser then
     return nil, "YAML needs the library lyaml (luarocks install lyaml, or Debian's lua-yaml)"

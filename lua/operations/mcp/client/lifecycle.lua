@@ -75,7 +75,7 @@ end
 ---@return true?
 ---@return operations.Error? err
 function lifecycle:_begin()
-  self._closed, self._refreshing = false, single_flight.new() -- lists of another session are of no use
+  self._closed, self._refreshing = false, single_flight.new() -- lists of another session are useless
   self._session = new_session(self)
   self._sentinel = self._config.url and when_dropped(self._session)
   local ok, err = self._session:start()

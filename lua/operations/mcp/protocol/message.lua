@@ -3,7 +3,7 @@
 ---
 --- | files                                | what they are about                                                   |
 --- |--------------------------------------|-----------------------------------------------------------------------|
---- | message, reader                      | messages, whoever sends them: read, judged, written                   |
+--- | message, reader                      | messages of both sides: read, checked, written                        |
 --- | failure                              | errors of requests, and what is known about trying again              |
 --- | negotiation                          | the revisions, their eras, and how a client finds out what is spoken  |
 --- | request                              | what a client says of itself                                          |

@@ -79,7 +79,7 @@ local option_kinds = {
 ---@field info table  `Implementation`
 ---@field sign fun(text: string): string
 ---@field sessions operations.mcp.Sessions
----@field running integer  requests under way over HTTP
+---@field running integer  running requests over HTTP
 ---@field calls table<operations.mcp.ServerCall, true>  those
 ---@field workers? operations.mcp.Workers  if several workers serve one address
 ---@field draining boolean
