@@ -366,9 +366,16 @@ test-server-cors: dependencies-docs all
 help-file: all ## doc/operations.txt, the help of Vim, from the pages in doc/
 	@$(ENVIRONMENT) $(LUA) spec/doc/main.lua
 
+# The page in Chromium; the program and the plugin in tmux, whose screens become pages for Chromium.
+SCREENS = build/pictures
 .PHONY: pictures
-pictures: ## the pictures of doc/, from the page in Chromium
-	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=
+pictures: dependencies-docs dependencies-test all ## the pictures of doc/: the page at /docs, the command line, Neovim
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(MAKE) -s --no-print-directory test-page PICTURES=doc/pictures LARGE_DOCUMENT=
+	@rm -rf $(SCREENS) && mkdir -p $(SCREENS) && cp spec/doc/pictures/shoot.mjs build/npm-page
+	@$(ENVIRONMENT) examples/server/run $(LUA) spec/doc/pictures/main.lua $(SCREENS)
+	@node build/npm-page/shoot.mjs $$(command -v chromium || command -v chromium-browser) $(SCREENS) doc/pictures
+	@node spec/doc/pictures/png.mjs doc/pictures/*.png
 
 build/npm-page/node_modules: | dependencies-docs
 	@$(NPM) --prefix build/npm-page playwright-core@1 axe-core@4 swagger-ui-dist@5

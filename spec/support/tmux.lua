@@ -23,8 +23,9 @@ end
 --- Opens a terminal with a shell in it, which finds the program `operations` of the tree.
 ---@param shell string  such as "bash --norc"
 ---@param columns integer
+---@param rows? integer  default 50
 ---@return spec.Tmux
-function tmux.open(shell, columns)
+function tmux.open(shell, columns, rows)
   local home = os.tmpname()
   os.remove(home)
   os.execute("mkdir -p " .. home .. "/bin")
@@ -37,8 +38,8 @@ function tmux.open(shell, columns)
   local self = setmetatable({ home = home, _socket = home .. "/tmux" }, Tmux)
   local environment = ("env -u XDG_CONFIG_HOME -u XDG_CACHE_HOME -u NO_COLOR HOME=%s PATH=%s/bin:$PATH "
     .. "TERM=screen-256color LANG=C.UTF-8 LC_ALL=C.UTF-8 PS1='$ ' %s"):format(home, home, shell)
-  assert(os.execute(("LC_ALL=C.UTF-8 tmux -S %s -f /dev/null new-session -d -x %d -y 50 %s"):format(self._socket,
-    columns, quote(environment))))
+  assert(os.execute(("LC_ALL=C.UTF-8 tmux -S %s -f /dev/null new-session -d -x %d -y %d %s"):format(self._socket,
+    columns, rows or 50, quote(environment))))
   return self
 end
 
