@@ -70,6 +70,17 @@ describe("operations mcp", function()
     assert.equal("operation:sums.add", server:request("resources/list").result.resources[1].uri)
   end)
 
+  it("says on stderr why a tool failed, also where the client does not learn it", function()
+    local path = path_of([[return { namespace = "a", name = "b", handler = function() return nil + 1 end }]])
+    local result = command.run(([[printf '%s\n%s\n' | operations mcp --lua %s]]):format(
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},'
+      .. '"clientInfo":{"name":"s","version":"1"}}}',
+      '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a_b"}}', path))
+    assert.matches("the operation failed", result.out, 1, true)
+    assert.equal("operations: error: a.b: EXECUTION_ERROR: " .. path .. ":1: attempt to perform arithmetic on a nil "
+      .. "value\n", result.err)
+  end)
+
   it("lists tools in the same bytes each time", function()
     local properties = {}
     for i = 1, 40 do

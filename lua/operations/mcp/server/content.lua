@@ -90,11 +90,10 @@ end
 ---@param err operations.Error
 ---@return operations.mcp.Failure
 function content.failure(call, err)
-  local _, told = require("operations.server.problem").status(err)
-  told = told or call.server.options.expose_errors == true or call.round ~= nil and err.code == "INPUT_REQUIRED"
+  local is_told = require("operations.mcp.server.told").is(call, err, call.params.uri or call.params.name)
   local invalid = err.code == "VALIDATION_ERROR"
   return { code = invalid and message.codes.INVALID_PARAMS or message.codes.INTERNAL_ERROR,
-    message = told and ("%s: %s"):format(err.code, err.message) or "the operation failed",
+    message = is_told and ("%s: %s"):format(err.code, err.message) or "the operation failed",
     data = invalid and message.encode(err.details or {}) and err.details or nil }
 end
 

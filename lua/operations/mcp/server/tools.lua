@@ -99,13 +99,12 @@ local function find(call, name)
 end
 
 local function failed(call, id, err)
-  local server = call.server
   if err.code == "CAPABILITY_MISSING" and call.modern then
     return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
   end
-  local spec = server.registry:get_spec(id)
-  local _, told = require("operations.server.problem").status(err, spec and { id = id, spec = spec })
-  return require("operations.mcp.server.tool_result").of_error(err, told or server.options.expose_errors == true)
+  local spec = call.server.registry:get_spec(id)
+  return require("operations.mcp.server.tool_result").of_error(err,
+    require("operations.mcp.server.told").is(call, err, id, spec and { id = id, spec = spec }))
 end
 
 local function result_of(call, id, envelope, err)
