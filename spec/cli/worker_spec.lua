@@ -4,7 +4,7 @@ local operations = require("operations")
 local redis = require("spec.support.redis")
 
 describe("operations worker", function()
-  local server
+  local server, told
 
   setup(function()
     server = redis.start()
@@ -16,10 +16,12 @@ describe("operations worker", function()
 
   local function start_worker(mode, says, ...)
     local serving = false
+    told = {}
     local words = { command.interpreter(), "lua/operations/cli/main.lua", "worker", "--redis", server.url, mode,
       "--lua", "examples/definitions", ... }
     words.env = command.environment()
     function words.on_stderr(line)
+      told[#told + 1] = line
       serving = serving or line:find(says or "serving 3 operations", 1, true) ~= nil
     end
     local worker = assert(operations.process.spawn(words))
@@ -51,6 +53,18 @@ describe("operations worker", function()
     assert.matches("demo%.greet +query +Greet somebody", result.out)
     assert.matches("\ndemo.greet  query  1.0.0\n", result.out, 1, true)
     assert.matches("\n\"Hello, Ada!\"\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
+  end)
+
+  it("says on stderr why a handler failed", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write('return { namespace = "a", name = "b", handler = function() return nil + 1 end }')
+    file:close()
+    local result = with_worker("operations call a.b --redis $url", "--max-requests=8", "serving 4", "--lua", path)
+    os.remove(path)
+    assert.equal(8, result.code)
+    assert.same({ "operations: serving 4 operations", ("operations: error: a.b: %s:1: attempt to perform arithmetic "
+      .. "on a nil value"):format(path) }, { told[1], told[2] })
   end)
 
   it("serves reliably, too", function()

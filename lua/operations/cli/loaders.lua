@@ -13,14 +13,17 @@ local loaders = {}
 
 --- The log of handlers and the registry. Tracebacks are omitted: their failures are reported anyway.
 ---@param verbose? boolean
+---@param is_reported? boolean  false: whoever calls reports it elsewhere, so the first line of the traceback is told
 ---@return fun(level: string, message: string)
-function loaders.logger(verbose)
+function loaders.logger(verbose, is_reported)
   return function(level, message)
     local serious = level == "warn" or level == "error"
     if system.interrupted() and message:find("interrupted!", 1, true) then
       return
     elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
       output.complain("%s: %s", level, message)
+    elseif serious and is_reported == false then
+      output.complain("%s: %s", level, message:match("^[^\n]*"))
     end
   end
 end

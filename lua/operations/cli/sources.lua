@@ -102,6 +102,7 @@ end
 ---@field names? string[]  of remembered sources
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  called for results that do not fit
+---@field is_reported? boolean  false: the caller is elsewhere, so failures of handlers are reported on stderr
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
 ---@field references? table[]  filled with the members of the remembered sources, which may name variables
@@ -161,7 +162,8 @@ end
 ---@return integer|nil code  the exit code of an error
 function sources.of(list, given)
   local owners, registry = {}, operations.registry({
-    on_warning = given.on_warning or warn, normalize = given.normalize, log = sources.logger(given.verbose),
+    on_warning = given.on_warning or warn, normalize = given.normalize,
+    log = sources.logger(given.verbose, given.is_reported),
   })
   list = loaders.narrow(list, given.id)
   for _, source in ipairs(list) do

@@ -48,7 +48,8 @@ function worker.run(parsed)
     return output.usage("worker: expected one --redis URL, got %d", #urls)
   end
   local opened = exposure.new(parsed)
-  local registry, code = sources.registry(parsed, { but = is_redis, exposure = opened, names = parsed.rest })
+  local registry, code = sources.registry(parsed, { but = is_redis, exposure = opened, names = parsed.rest,
+    is_reported = false })
   if not registry then
     return code
   end
