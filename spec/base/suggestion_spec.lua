@@ -1,4 +1,4 @@
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local specs = {}
 for id in ("pets.getPetById pets.addPet pets.updatePet repos.repos_get demo.greet other.greet"):gmatch("%S+") do
@@ -20,7 +20,7 @@ describe("what somebody may have meant", function()
 
   it("is what a letter or two make of it, the nearest first", function()
     assert.equal("demo.greet other.greet", meant("demo.greeet"))
-    assert.equal("demo.greet", meant("demo.grete"))
+    assert.equal("demo.greet other.greet", meant("demo.grete"))
     assert.equal("pets.addPet", meant("pest.addPet"))
   end)
 
@@ -36,5 +36,26 @@ describe("what somebody may have meant", function()
       many[i] = { namespace = "n" .. i, name = "same" }
     end
     assert.same({ "n1.same", "n2.same", "n3.same" }, suggestion.of("same", many))
+  end)
+end)
+
+describe("the word that somebody may have meant", function()
+  local words = { "--lua", "--port", "--pretty", "--openapi", "--raw" }
+
+  it("has two letters the other way round", function()
+    assert.equal(" (did you mean --lua?)", suggestion.behind("--lau", words))
+    assert.equal(" (did you mean --port?)", suggestion.behind("--prot", words))
+    assert.equal(" (did you mean --pretty?)", suggestion.behind("--pritty", words))
+  end)
+
+  it("begins with what was written, unless another one is nearer", function()
+    assert.equal(" (did you mean --openapi?)", suggestion.behind("--open", words))
+    assert.equal("", suggestion.behind("--op", words))
+    assert.equal(" (did you mean --prefer?)", suggestion.behind("--prefe", { "--preferences", "--prefer" }))
+  end)
+
+  it("is none of those that are far", function()
+    assert.equal("", suggestion.behind("--text", words))
+    assert.equal("", suggestion.behind("--war", { "--raw", "--max" }))
   end)
 end)

@@ -64,6 +64,7 @@ describe("a mistake", function()
       inputSchema = { type = "object", properties = { path = { type = "string" } } } }' >a.lua
       operations call t.read paht=x pat=y --lua a.lua]])
     assert.equal('{"paht":"x","pat":"y"}\n', result.out)
-    assert.equal('operations: warning: the input has no "pat" by its schema (did you mean path?)\n', result.err)
+    assert.equal('operations: warning: the input has no "paht" by its schema (did you mean path?)\n'
+      .. 'operations: warning: the input has no "pat" by its schema (did you mean path?)\n', result.err)
   end)
 end)

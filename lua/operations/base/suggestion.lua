@@ -9,31 +9,47 @@ local function plain(text)
   return (text:lower():gsub("[^%w]", ""))
 end
 
---- The number of letters to insert, delete or replace to turn `a` into `b`; more than MOST_EDITS when there are too
---- many.
+-- Are the letters at these places and the ones before them swapped in `b`?
+local function is_swap(a, i, b, j)
+  return i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
+end
+
+--- The number of letters to insert, delete, replace or swap with the next one to turn `a` into `b`; more than
+--- MOST_EDITS when there are too many.
 local function edits(a, b)
   local most = math.min(MOST_EDITS, math.floor(#a / 3))
   if math.abs(#a - #b) > most then
     return MOST_EDITS + 1
   end
-  local row = {}
+  local before, row = nil, {}
   for j = 0, #b do
     row[j] = j
   end
   for i = 1, #a do
-    local diagonal, least = row[0], i
-    row[0] = i
+    local above, least = row, i
+    row = { [0] = i }
     for j = 1, #b do
-      local change = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
-      diagonal = row[j]
-      row[j] = math.min(change, row[j] + 1, row[j - 1] + 1)
+      local change = above[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
+      row[j] = math.min(change, above[j] + 1, row[j - 1] + 1, is_swap(a, i, b, j) and before[j - 2] + 1 or math.huge)
       least = math.min(least, row[j])
     end
     if least > most then
       return MOST_EDITS + 1
     end
+    before = above
   end
   return row[#b] <= most and row[#b] or MOST_EDITS + 1
+end
+
+local SHORTENED = 3 -- letters of a word that begins another: "int"
+
+-- The distance of a word from the given text, which may be its beginning.
+local function distance_of(text, word)
+  local distance = edits(text, word)
+  if distance > MOST_EDITS and #text >= SHORTENED and word:sub(1, #text) == text then
+    return MOST_EDITS
+  end
+  return distance
 end
 
 --- The most similar word in parentheses, to be appended to a message; "" when none is similar.
@@ -45,7 +61,7 @@ function suggestion.behind(text, words, key)
   local best, least = nil, MOST_EDITS + 1
   for _, item in ipairs(words) do
     local word = key and item[key] or item
-    local distance = edits(plain(text), plain(word))
+    local distance = distance_of(plain(text), plain(word))
     if distance < least then
       best, least = word, distance
     end

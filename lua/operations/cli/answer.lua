@@ -8,7 +8,7 @@ local property_order = require("operations.base.property_order")
 local remote_name = require("operations.cli.remote_name")
 local schema_place = require("operations.offer.schema_place")
 local selection = require("operations.cli.selection")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 local yaml = require("operations.cli.yaml")
 
 local answer = {}

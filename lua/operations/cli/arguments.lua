@@ -1,5 +1,5 @@
 --- Parses command line arguments by a table of options, and prints that table as help.
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local arguments = {}
 

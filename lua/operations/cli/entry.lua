@@ -2,7 +2,7 @@
 --- complete its keys.
 local members = require("operations.base.members")
 local schema = require("operations.schema")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local entry = {}
 

@@ -6,7 +6,7 @@ local hosts = require("operations.hosts")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local source_options = require("operations.cli.source_options")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 
 local cli = {}

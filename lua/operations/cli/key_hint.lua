@@ -4,7 +4,7 @@ local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local schema_place = require("operations.offer.schema_place")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local key_hint = {}
 

@@ -5,7 +5,7 @@ local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local remembered = require("operations.cli.remembered")
 local source_options = require("operations.cli.source_options")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local named_sources = {}
 

@@ -11,7 +11,7 @@ local json = require("operations.base.json")
 local members = require("operations.base.members")
 local secret = require("operations.cli.secret")
 local source_options = require("operations.cli.source_options")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 local url = require("operations.base.url")
 

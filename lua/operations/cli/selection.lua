@@ -4,7 +4,7 @@ local core = require("operations.core")
 local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 
 local selection = {}
 

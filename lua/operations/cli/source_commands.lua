@@ -9,7 +9,7 @@ local output = require("operations.cli.output")
 local remembered = require("operations.cli.remembered")
 local source_options = require("operations.cli.source_options")
 local sources = require("operations.cli.sources")
-local suggestion = require("operations.cli.suggestion")
+local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 
 local source_commands = {}
