@@ -23,7 +23,8 @@ local samples = {
   "POST /a?n=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
 }
 local words = { "&", "=", "%", "%2", "%41", "%ff", "+", "n=", "t=", "b=false", "f=1.5", "o=", "l=3", "007",
-  "999999999999999", "?", "Host: localhost\r\n", "X-Request-Id: 1\r\n", "\r\n\r\n", "GET /a HTTP/1.1\r\n", "HEAD", "1.0", ": ", "close" }
+  "999999999999999", "?", "Host: localhost\r\n", "X-Request-Id: 1\r\n", "\r\n\r\n", "GET /a HTTP/1.1\r\n",
+  "HEAD", "1.0", ": ", "close" }
 
 -- Fields that change nothing about a call.
 local idle = { host = true, accept = true, ["user-agent"] = true, ["accept-encoding"] = true, connection = true,
