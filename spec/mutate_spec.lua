@@ -39,7 +39,9 @@ describe("the mutations of", function()
 
   it("an array's size are a smaller one", function()
     assert.same({ "1 constant: static const char text[1], *p;" }, changes("static const char text[64], *p;", "c"))
+    assert.same({ "1 constant: char text[SIZE + 1];" }, changes("char text[SIZE + 32];", "c"))
     assert.same({ "2 constant: f(\n  a[3]);" }, changes("f(\n  a[2]);", "c"))
+    assert.same({ "1 constant: else a[3] = x;" }, changes("else a[2] = x;", "c"))
   end)
 
   it("a position that counts as the first one, or of a plain text without magic, are none", function()

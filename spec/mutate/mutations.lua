@@ -126,7 +126,8 @@ end
 -- The size of an array that is declared: a larger one will do as well.
 local function is_array_size(text, at, language)
   local before = line_before(text, at)
-  return language == "c" and before:find("^%s*[%a_][%w_]* [%w_ *]*%[$") ~= nil and not before:find("^%s*return ")
+  local word = before:match("^%s*([%a_][%w_]*) [%w_ *]*%[[%w_ +*]*$")
+  return language == "c" and word ~= nil and word ~= "return" and word ~= "else" and word ~= "do"
 end
 
 -- Whole lines that are one statement, each with what may be dropped of it: the captured position to the line's end.
