@@ -173,7 +173,7 @@ $(BUILD)/fail.so: spec/native/fail.c
 test: dependencies-test all $(FAIL) ## run every spec on $(LUA); TESTS=path for some
 	@$(BUSTED) $(or $(TESTS),spec)
 
-test-%: all ## run the specs of one room or file, as in `make test-schema` or `make test-base-url`
+test-%: all $(FAIL) ## run the specs of one room or file, as in `make test-schema` or `make test-base-url`
 	@specs="$(wildcard spec/$*_spec.lua spec/$(subst -,/,$*)_spec.lua spec/$(subst -,/,$*))"; \
 	test -n "$$specs" || { echo "make: no specs for '$*': spec/ has neither such a folder nor such a file" >&2; exit 2; }; \
 	$(BUSTED) $$specs
