@@ -91,6 +91,21 @@ describe("force takes for the least allowed number", function()
     ["0 below a maximum"] = { { type = "integer", maximum = 9 }, 12, 0 },
     ["a maximum below 0"] = { { type = "number", maximum = -0.5 }, 12, -0.5 },
     ["the whole number below exclusiveMaximum"] = { { type = "number", exclusiveMaximum = 0 }, 12, -1 },
+    ["a multiple of the larger unit that is one of the smaller, which comes first"] = {
+      { type = "integer", allOf = { { multipleOf = 2 }, { multipleOf = 6 } }, minimum = 1 }, "x", 6 },
+    ["a multiple of the larger unit that is one of the smaller, which comes last"] = {
+      { type = "integer", allOf = { { multipleOf = 6 }, { multipleOf = 2 } }, minimum = 1 }, "x", 6 },
+    ["a multiple of two units, further on"] = {
+      { type = "integer", allOf = { { multipleOf = 4 }, { multipleOf = 6 } }, minimum = 1 }, "x", 12 },
+    ["the next number of a format beyond a bound"] = {
+      { type = "integer", format = "int32", exclusiveMinimum = 5 }, "x", 6 },
+    ["the next multiple of a format beyond a bound"] = {
+      { type = "number", format = "float", exclusiveMinimum = 5, multipleOf = 0.5 }, "x", 5.5 },
+    ["the greatest of many minima"] = {
+      { type = "number", allOf = { { minimum = 2 }, { minimum = 7 }, { exclusiveMinimum = 4 } } }, "x", 7 },
+    ["the least of many maxima"] = {
+      { type = "number", allOf = { { maximum = -2 }, { maximum = -7 }, { exclusiveMaximum = -4 } } }, "x", -7 },
+    ["a number between two decimals"] = { { type = "number", minimum = 0.1, maximum = 0.2 }, "x", 0.1 },
     ["the last multiple up to a maximum below 0"] = { { type = "integer", maximum = -7, multipleOf = 2 }, 12, -8 },
     ["none where no whole number lies between the bounds"] = {
       { type = "number", exclusiveMinimum = 0, exclusiveMaximum = 1 }, 2,
