@@ -17,7 +17,7 @@ for _, word in ipairs(before_who) do
   phrases[#phrases + 1] = { "[^%a]" .. word .. " who [%a]+", "name the person or part: \"the caller\", \"a client\"" }
 end
 
--- The same, in comments of sources: there the reader has nothing but the sentence.
+-- The same, in comments of sources and in the prose of pages: there the reader has nothing but the sentence.
 local comment_phrases = {
   { "[^%a]nobody[^%a]", "say which part does not: \"no task\", \"no process\", \"the handle was dropped\"" },
   { "[^%a]somebody[^%a]", "name the part: \"a client\", \"another process\"" },
@@ -70,14 +70,14 @@ local function is_vague_head(line)
     or line:find("^%*%* [%w_]+%.[ch] %- wh[oa]t? ") or line:find("^%*%* [%w_]+%.[ch] %- where ")
 end
 
-local function wrong_in(line, number, path)
+local function wrong_in(line, number, path, is_sample)
   local text = " " .. line:lower() .. " "
   for _, phrase in ipairs(phrases) do
     if text:find(phrase[1]) then
       return phrase[2]
     end
   end
-  local comment = is_read(path) and comment_of(line)
+  local comment = is_read(path) and comment_of(line) or path:find("%.md$") and not is_sample and line:gsub("`[^`]*`", "")
   if comment then
     comment = " " .. comment:lower() .. " "
     for _, phrase in ipairs(comment_phrases) do
@@ -113,6 +113,8 @@ describe("the wording", function()
       "local n = 1 -- calls under way", "** goes on with the text" }) do
       assert.is_string(wrong_in(line, 9, "lua/x.lua"), line)
     end
+    assert.is_string(wrong_in("Nobody reads it.", 9, "doc/x.md"))
+    assert.is_nil(wrong_in("It prints `nobody`.", 9, "doc/x.md"))
     assert.is_string(wrong_in("--- What the parser reads.", 1, "lua/x.lua"))
     for _, line in ipairs({ "-- Who is there?", "-- Refuses values other than numbers.", "--- The caller.",
       "print(\"nobody\")" }) do
@@ -123,10 +125,13 @@ describe("the wording", function()
   it("is plain in every file", function()
     local wrong = {}
     for _, path in ipairs(files()) do
-      local number = 0
+      local number, is_sample = 0, false
       for line in io.lines(path) do
         number = number + 1
-        local why = path ~= "spec/wording_spec.lua" and wrong_in(line, number, path)
+        if path:find("%.md$") and line:find("^```") then
+          is_sample = not is_sample
+        end
+        local why = path ~= "spec/wording_spec.lua" and wrong_in(line, number, path, is_sample)
         if why then
           wrong[#wrong + 1] = ("%s:%d: %s (%s)"):format(path, number, line, why)
         end
