@@ -36,6 +36,25 @@ local function has_word(page, word)
   return code_of(page):find("%f[%w_]" .. word:gsub("%p", "%%%0") .. "%f[^%w_]") ~= nil
 end
 
+-- Tables of which the first column has keys of data, or values.
+local other_tables = { ["`_meta`"] = true, ["`idempotency`"] = true, ["`request.peer.tls`"] = true }
+
+-- The first cells of a page's tables of options and fields.
+local function option_rows(page)
+  local rows, is_inside, is_options = {}, false, false
+  for line in io.lines(("doc/%s.md"):format(page)) do
+    local cell = line:match("^| ([^|]*) |")
+    if cell and not is_inside then
+      is_options = not other_tables[cell] and (cell:find("^option") or cell == "field" or cell:find("^`[%l_.]+`$")
+        or cell:find("^`[%w_.]+%(.*options%??%)`$"))
+    elseif cell and is_options then
+      rows[#rows + 1] = cell
+    end
+    is_inside = line:find("^|") ~= nil
+  end
+  return rows
+end
+
 local names = { "array", "array_mt", "object", "object_mt", "null", "registry", "error", "is_error", "local_envelope",
   "http_envelope", "mcp_envelope", "is_response_envelope", "unwrap", "schema", "to_http", "_VERSION" }
 
@@ -131,6 +150,10 @@ describe("the pages", function()
         found[name] = true
       end
       for name in pairs(found) do
+        local fn = operations[part][name]
+        for _, option in ipairs(type(fn) == "function" and annotations.inline_options(fn) or {}) do
+          assert.truthy(anywhere("%f[%w_]" .. option), ("operations.%s.%s: the option %s"):format(part, name, option))
+        end
         local said = anywhere(part .. "%." .. name) or anywhere(short .. "[%.:]" .. name)
           or part == "schemas" and anywhere(name)
           or read("doc/middleware.md"):find(("\n## `%s("):format(name), 1, true)
@@ -153,6 +176,24 @@ describe("the pages", function()
       assert.equal("", table.concat(missing, " "))
     end)
   end
+
+  it("list only options and fields that exist", function()
+    local unknown = {}
+    for page, list in pairs(described) do
+      local fields = {}
+      for _, name in ipairs(list) do
+        for _, field in ipairs(annotations.fields(classes, "operations." .. name)) do
+          fields[field] = true
+        end
+      end
+      for _, row in ipairs(option_rows(page)) do
+        for span in row:gmatch("`([%a][%w_]*)`") do
+          unknown[#unknown + 1] = not fields[span] and ("doc/%s.md: %s"):format(page, span) or nil
+        end
+      end
+    end
+    assert.equal("", table.concat(unknown, "\n"))
+  end)
 
   it("describe all options that there are", function()
     local known = {}
@@ -243,13 +284,13 @@ local function objects()
   }, server
 end
 
--- The public functions of an object, those of its metatable among them.
+-- The public functions of an object by name, including those of its metatable.
 local function methods_of(object)
   local found = {}
   local function collect(from)
     for name, value in pairs(type(from) == "table" and from or {}) do
       if type(name) == "string" and type(value) == "function" and not name:find("^_") then
-        found[name] = true
+        found[name] = value
       end
     end
   end
@@ -265,10 +306,15 @@ describe("the pages", function()
       local missing = {}
       for _, entry in ipairs(list) do
         local name, page, object = entry[1], entry[2], entry[3]
-        for method in pairs(methods_of(object)) do
+        for method, fn in pairs(methods_of(object)) do
           local skipped = inner[name] and inner[name][method]
           if not skipped and not code_of(page):find(("[:%%.]%s%%f[^%%w_]"):format(method)) then
             missing[#missing + 1] = ("%s: %s:%s"):format(page, name, method)
+          end
+          for _, option in ipairs(not skipped and annotations.inline_options(fn) or {}) do
+            if not has_word(page, option) then
+              missing[#missing + 1] = ("%s: %s:%s: the option %s"):format(page, name, method, option)
+            end
           end
         end
         if object.close and name ~= "listener" and name ~= "schema" then

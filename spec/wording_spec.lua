@@ -77,7 +77,8 @@ local function wrong_in(line, number, path, is_sample)
       return phrase[2]
     end
   end
-  local comment = is_read(path) and comment_of(line) or path:find("%.md$") and not is_sample and line:gsub("`[^`]*`", "")
+  local is_prose = path:find("%.md$") and not is_sample
+  local comment = is_prose and line:gsub("`[^`]*`", "") or is_read(path) and comment_of(line)
   if comment then
     comment = " " .. comment:lower() .. " "
     for _, phrase in ipairs(comment_phrases) do

@@ -65,4 +65,32 @@ function annotations.fields(classes, name)
   return found
 end
 
+local texts = {}
+local function lines_of(path)
+  if not texts[path] then
+    texts[path] = {}
+    for line in io.lines(path) do
+      table.insert(texts[path], line)
+    end
+  end
+  return texts[path]
+end
+
+--- The options that a function's annotation lists itself, as in `---@param options? { limit?: integer }`.
+---@param fn function
+---@return string[]
+function annotations.inline_options(fn)
+  local info, found = debug.getinfo(fn, "S"), {}
+  local path = info.source:match("^@(.*lua/operations/.*)$")
+  local lines, at = path and lines_of(path) or {}, info.linedefined - 1
+  while lines[at] and lines[at]:find("^%-%-%-") do
+    local body = lines[at]:match("^%-%-%-@param%s+options%??%s+(%b{})")
+    for name in (body or ""):gsub("fun%b()", ""):gmatch("([%a][%w_]*)%??:") do
+      found[#found + 1] = name
+    end
+    at = at - 1
+  end
+  return found
+end
+
 return annotations
