@@ -115,13 +115,24 @@ describe("misuse of the type builder", function()
   end)
 
   it("names the option, and the keyword that was meant", function()
-    assert.equal('T.string: unknown option "min_length", did you mean "minLength"?',
+    assert.equal('T.string: unknown option "min_length" (did you mean minLength?)',
       complaint(T.string, { min_length = 1 }))
+    assert.equal('T.string: unknown option "minLenght" (did you mean minLength?)',
+      complaint(T.string, { minLenght = 1 }))
     assert.equal('T.integer: unknown option "minLength"', complaint(T.integer, { minLength = 1 }))
     assert.equal('T.string: option "minLength": expected a whole number of at least 0, got string',
       complaint(T.string, { minLength = "1" }))
     assert.equal("T.string: options: expected a table, got string", complaint(T.string, "title"))
     assert.equal('T.number: option "minimum": expected a number, got NaN', complaint(T.number, { minimum = 0 / 0 }))
+  end)
+
+  it("names the type that there is not, and the one that was meant", function()
+    local function make(name)
+      return T[name]()
+    end
+    assert.equal("T.int: no such type (did you mean T.integer?)", complaint(make, "int"))
+    assert.equal("T.strnig: no such type (did you mean T.string?)", complaint(make, "strnig"))
+    assert.equal("T.uuid: no such type", complaint(make, "uuid"))
   end)
 
   it("names the form that the option must have", function()

@@ -4,6 +4,7 @@ local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
+local suggestion = require("operations.base.suggestion")
 
 local array, object = marked.array, marked.object
 
@@ -128,20 +129,18 @@ local function check(name, argument, form, value)
   return value
 end
 
---- The keyword that differs from `key` only in case, "_" or "-".
-local function similar(allowed, key)
-  local plain = key:gsub("[_-]", ""):lower()
-  for keyword in pairs(allowed) do
-    if keyword:lower() == plain then
-      return keyword
-    end
+-- The words in the order of the alphabet.
+local function sorted(words)
+  local list = {}
+  for word in pairs(words) do
+    list[#list + 1] = word
   end
+  table.sort(list)
+  return list
 end
 
 local function unknown_option(name, allowed, key)
-  local keyword = type(key) == "string" and similar(allowed, key)
-  local hint = keyword and (", did you mean %q?"):format(keyword) or ""
-  misuse(name, "unknown option %q%s", tostring(key), hint)
+  misuse(name, "unknown option %q%s", tostring(key), suggestion.behind(tostring(key), sorted(allowed)))
 end
 
 --- Copies checked `options` into `schema`. Keys that begin with "x-" are the user's own.
@@ -381,4 +380,11 @@ type_builder.union = type_builder.any_of
 type_builder.literal = type_builder.const
 type_builder.record = type_builder.map
 
-return type_builder
+local names = {}
+for i, name in ipairs(sorted(type_builder)) do
+  names[i] = "T." .. name
+end
+
+return setmetatable(type_builder, { __index = function(_, name)
+  misuse(tostring(name), "no such type%s", suggestion.behind("T." .. tostring(name), names))
+end })
