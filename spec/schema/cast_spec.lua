@@ -47,6 +47,12 @@ describe("casting", function()
     assert.same({ { path = "/5", kind = "stripped", old = 1 }, { path = "/true", kind = "stripped", old = 2 } },
       changes)
     assert.is_true(fits)
+    local at = {}
+    for _, key in ipairs({ true, print, {}, 0.5, -1 }) do
+      at[#at + 1] = select(2, cast({ type = "object", properties = members }, { name = "x", [key] = 1 }))[1].path
+    end
+    at[#at + 1] = select(2, cast({ type = "object", properties = members }, { name = "x", [false] = 1 }))[1].path
+    assert.same({ "/true", "/function", "/table", "/0.5", "/-1", "/false" }, at)
     result = cast({ type = "object", properties = members, additionalProperties = true }, { name = "x", [5] = 1 })
     assert.same({ name = "x", [5] = 1 }, result)
     local strings = { type = "object", properties = members, additionalProperties = { type = "string" } }

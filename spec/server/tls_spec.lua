@@ -165,6 +165,7 @@ describe("a listener with TLS", function()
       assert.equal("example.test", subject("-servername example.test"))
       assert.equal("example.test", subject("-servername a.example.test"))
       assert.equal("localhost", subject("-servername elsewhere.test"))
+      assert.equal("localhost", subject("-servername rsa -tls1_2")) -- a subject is no name
       assert.equal("localhost", subject("-noservername"))
       assert.equal("rsa", subject("-servername localhost -tls1_2 -cipher aRSA"))
     end)
