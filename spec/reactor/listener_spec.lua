@@ -73,6 +73,29 @@ describe("a listener of a reactor", function()
     assert.equal(0, assert(reactor:listen({ path = path })):port())
   end)
 
+  local six = module.new()
+  local has_six = six:listen({ host = "::1" }) ~= nil
+  six:close()
+
+  local where_six = has_six and it or pending
+  where_six("knows the address of who connects, in both families and one within the other", function()
+    require("operations.transfer")
+    for _, case in ipairs({ { "127.0.0.1", "127.0.0.1", "127.0.0.1" }, { "::1", "[::1]", "::1" },
+      { "::", "127.0.0.1", "127.0.0.1" } }) do
+      local listener = assert(reactor:listen({ host = case[1] }))
+      local url = ("http://%s:%d"):format(case[2], listener:port())
+      local ours = assert(reactor:connect({ url = url, window = 100, queue = 100 }))
+      assert.equal("data", await(listener))
+      local theirs = assert(accept(listener))
+      local host, port = theirs:peer()
+      assert.equal(case[3], host)
+      assert.is_true(port > 0 and port < 65536 and port ~= listener:port())
+      ours:cancel()
+      theirs:cancel()
+      assert.is_nil((theirs:peer()))
+    end
+  end)
+
   it("that cannot be opened, and a stream that cannot, leave nothing open", function()
     local live = assert(reactor:listen({ path = path }))
     local taken = assert(reactor:listen({ host = "127.0.0.1", port = 0 }))
