@@ -352,7 +352,7 @@ describe("operations serve", function()
       assert.matches("\n  " .. name, text, 1, true)
     end
     local commands = command.run("operations help").out
-    assert.matches("\n  serve +serve operations as an HTTP API, and as an MCP server\n", commands)
+    assert.matches("\n  serve +serve operations as an HTTP API and an MCP server\n", commands)
   end)
 end)
 

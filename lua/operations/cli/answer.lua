@@ -15,19 +15,19 @@ local answer = {}
 
 ---@type operations.cli.Option[]
 answer.options = {
-  { name = "--envelope", help = "print the whole envelope, that of an HTTP error too" },
+  { name = "--envelope", help = "print the whole envelope, also of an HTTP error" },
   { name = "--select", value = "PATH", help = "print a part: items[0].name, items[].id, /items/0" },
-  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table or ndjson (a line an item)" },
+  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table or ndjson (a line per item)" },
   { name = "--raw", help = "print strings without quotes" },
   { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
   { name = "--compact", help = "one line of JSON (the default elsewhere)" },
-  { name = "--cast", help = "make the answer fit its schema" },
+  { name = "--cast", help = "convert the answer to its schema" },
 }
 
 ---@type operations.cli.Option[]
 answer.file_options = {
   { name = "--output", short = "-o", value = "FILE", help = "write the answer to FILE; - is standard output" },
-  { name = "--remote-name", short = "-O", help = "write it to a file named as the server says" },
+  { name = "--remote-name", short = "-O", help = "write it to a file with the server's name for it" },
 }
 
 local formats = { "json", "yaml", "table", "ndjson" }

@@ -8,7 +8,7 @@ local catalog = {}
 -- commands.
 catalog.commands = {
   { "list", "list operations" },
-  { "describe", "what an operation takes, gives and needs" },
+  { "describe", "show the input, output and errors of an operation" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
   { "add", "remember a source under a name", "source_commands" },
@@ -16,17 +16,17 @@ catalog.commands = {
   { "remove", "forget a remembered source", "source_commands" },
   { "login", "log in to a remembered source", "sign_in_commands" },
   { "logout", "forget the token of a remembered source", "sign_in_commands" },
-  { "trust", "let the sources of a project's file count", "source_commands" },
+  { "trust", "allow the sources of a project's file", "source_commands" },
   { "completion", "print a script that completes in bash, zsh or fish", "completion" },
-  { "serve", "serve operations as an HTTP API, and as an MCP server" },
+  { "serve", "serve operations as an HTTP API and an MCP server" },
   { "export", "print the OpenAPI document of operations" },
-  { "mcp", "be an MCP server on stdin and stdout", "mcp_server" },
+  { "mcp", "serve operations as an MCP server on stdin and stdout", "mcp_server" },
   { "worker", "serve operations to other processes" },
 }
 
 --- Options of every command.
 catalog.general = {
-  { name = "--help", help = "show this" },
+  { name = "--help", help = "show this help" },
   { name = "--version", help = "print the version" },
 }
 

@@ -87,7 +87,7 @@ complete -c operations -F -n 'test (count (__operations_complete)) -eq 0'
 completion.completion = {
   usage = "operations completion bash|zsh|fish",
   summary = "Prints a script that completes commands, options, sources, operations, keys and\n"
-    .. "values. Once, in the shell's own file:\n"
+    .. "values. Add to the shell's own file:\n"
     .. "  bash  eval \"$(operations completion bash)\"\n"
     .. "  zsh   eval \"$(operations completion zsh)\"        (after compinit)\n"
     .. "  fish  operations completion fish | source",

@@ -7,7 +7,7 @@ local confirmation = {}
 local STDIN, STDERR = 0, 2
 
 ---@type operations.cli.Option
-confirmation.option = { name = "--yes", short = "-y", help = "do not ask before something is deleted" }
+confirmation.option = { name = "--yes", short = "-y", help = "do not ask before a deletion" }
 
 -- Does the operation delete, by its method or its server's hints?
 local function is_destructive(spec)

@@ -5,10 +5,10 @@ local connection = {}
 connection.options = {
   { name = "--ca-file", value = "FILE", many = true, help = "certificates to trust instead of the system's (PEM)" },
   { name = "--cert", value = "FILE", many = true, help = "certificate to show to servers (PEM)" },
-  { name = "--key", value = "FILE", many = true, help = "its key, where that is not in the same file" },
-  { name = "--proxy", value = "URL", many = true, help = "instead of the environment's; 'none': no proxy" },
+  { name = "--key", value = "FILE", many = true, help = "its key, if it is not in the same file" },
+  { name = "--proxy", value = "URL", many = true, help = "proxy instead of the environment's, or 'none'" },
   { name = "--insecure", many = true, help = "do not check the certificates of servers" },
-  { name = "--retry", value = "N", many = true, help = "try up to N times what may be tried again" },
+  { name = "--retry", value = "N", many = true, help = "try a request up to N times if that is safe" },
 }
 
 local function readable(option, field)

@@ -9,7 +9,7 @@ local terminal = require("operations.cli.terminal")
 
 local describe = {
   usage = "operations describe OPERATION [OPTIONS]",
-  summary = "Shows what an operation takes, gives and needs, and a call to copy.",
+  summary = "Shows the input, output and errors of an operation, and a call to copy.",
   options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
     terminal.option,

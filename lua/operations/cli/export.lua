@@ -6,14 +6,14 @@ local sources = require("operations.cli.sources")
 
 local export = {
   usage = "operations export [SOURCE...] [OPTIONS] > api.json",
-  summary = "Prints the OpenAPI document of the operations of its sources, as\n"
-    .. "`operations serve` gives it at /openapi.json.",
+  summary = "Prints the OpenAPI document of the operations of its sources, the same that\n"
+    .. "`operations serve` has at /openapi.json.",
   options = {
-    { name = "--version", value = "VERSION", help = "of OpenAPI: 3.1 (default) or 3.2" },
-    { name = "--title", value = "TEXT", help = "of the API (Operations)" },
-    { name = "--api-version", value = "TEXT", help = "of the API (1.0.0)" },
-    { name = "--server", value = "URL", many = true, help = "where the API is (the origin of the document)" },
-    { name = "--prefix", value = "/PATH", help = "before all paths, where no --server is given" },
+    { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.1 (default) or 3.2" },
+    { name = "--title", value = "TEXT", help = "title of the API (Operations)" },
+    { name = "--api-version", value = "TEXT", help = "version of the API (1.0.0)" },
+    { name = "--server", value = "URL", many = true, help = "URL of the API (the origin of the document)" },
+    { name = "--prefix", value = "/PATH", help = "prefix of all paths, without --server" },
     exposures.option,
   },
 }

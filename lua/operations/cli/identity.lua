@@ -7,8 +7,8 @@ local identity = {}
 
 ---@type operations.cli.Option[]
 identity.options = {
-  { name = "--scopes", value = "A,B", help = "act with these scopes" },
-  { name = "--identity", value = "JSON", help = "act as {\"id\", \"scopes\", \"resources\"}" },
+  { name = "--scopes", value = "A,B", help = "the caller has these scopes" },
+  { name = "--identity", value = "JSON", help = "the caller: {\"id\", \"scopes\", \"resources\"}" },
 }
 
 --- The identity in the options.

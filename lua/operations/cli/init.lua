@@ -13,18 +13,18 @@ local cli = {}
 
 local function help()
   local lines = {
-    "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls, from the shell, what has an OpenAPI document, is a tool "
-      .. "of an MCP\nserver, runs in other processes or is written in Lua.\n\nCommands:\n",
+    "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls operations: endpoints of HTTP APIs (OpenAPI), tools of "
+      .. "MCP servers,\noperations of other processes and definitions in Lua.\n\nCommands:\n",
   }
   for _, command in ipairs(catalog.commands) do
     lines[#lines + 1] = ("  %-10s %s\n"):format(command[1], command[2])
   end
-  lines[#lines + 1] = "\n`operations COMMAND --help` tells more.\n\n" .. arguments.help(catalog.general)
+  lines[#lines + 1] = "\n`operations COMMAND --help` lists the options.\n\n" .. arguments.help(catalog.general)
   lines[#lines + 1] = [[
 
 Exit codes:
   0  done                   7  aborted
-  1  unknown error          8  the handler, or an MCP server's tool, failed
+  1  unknown error          8  the handler, or a tool of an MCP server, failed
   2  wrong usage            9  an error that the operation declares
   3  no such operation     10  HTTP status 4xx
   4  access denied         11  other HTTP error status

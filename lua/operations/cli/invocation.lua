@@ -16,17 +16,17 @@ local invocation = {}
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
-  { name = "--timeout", value = "SECONDS", help = "give up after so long" },
+  { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
 }, identities.options)
 
 -- Calls.
 
 invocation.call = {
   usage = "operations call OPERATION [INPUT...] [OPTIONS]",
-  summary = "Calls a query or mutation and prints its data, JSON or whatever the server sent.",
+  summary = "Calls a query or mutation and prints its data: JSON, or the bytes of the server.",
   options = members.joined({
-    { name = "--all", help = "every page of a list" },
-    { name = "--max-items", value = "N", help = "of all pages the first N items" },
+    { name = "--all", help = "fetch every page of a list" },
+    { name = "--max-items", value = "N", help = "stop after N items of all pages" },
     { name = "--dry-run", help = "show the request, send nothing" },
     { name = "--curl", help = "print the request as a command of curl, send nothing" },
     confirmation.option,
@@ -124,7 +124,8 @@ end
 
 invocation.watch = {
   usage = "operations watch OPERATION [INPUT...] [OPTIONS]",
-  summary = "Follows a subscription: one line of JSON per event, until it ends or Ctrl-C.",
+  summary = "Follows a subscription: prints a line of JSON for each event, until it ends or\n"
+    .. "Ctrl-C.",
   options = members.joined({ { name = "--limit", value = "N", help = "stop after N events" } }, shared_options),
   notes = input.help,
 }

@@ -12,7 +12,7 @@ local terminal = require("operations.cli.terminal")
 local list = {
   usage = "operations list [WORD...] [OPTIONS]",
   summary = "Lists operations: those that have every WORD in their id, path, title,\n"
-    .. "description or tags. At a terminal in groups, each with what it requires;\n"
+    .. "description or tags. At a terminal in groups, each with its required input;\n"
     .. "elsewhere a line of id, type and title.",
   options = members.joined({
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },

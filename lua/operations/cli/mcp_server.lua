@@ -12,17 +12,19 @@ local searches = { auto = "auto", always = true, never = false }
 
 mcp_server.mcp = {
   usage = "operations mcp [SOURCE...] [OPTIONS]",
-  summary = "Is an MCP server on stdin and stdout, whose tools are the operations of its sources, until stdin ends.\n"
-    .. "Programs that use MCP servers start it: operations mcp --openapi github.json --include 'issues.*'\n"
-    .. "With --mcp and --mcp-config it stands before other MCP servers, as one. stderr has what goes wrong.\n"
-    .. "With --nvim it is the running editor instead, which serves itself: require(\"operations.nvim\").serve().",
+  summary = "Serves the operations of its sources as tools of an MCP server on stdin and\n"
+    .. "stdout, until stdin ends. MCP clients start it with a command such as\n"
+    .. "  operations mcp --openapi github.json --include 'issues.*'\n"
+    .. "With --mcp or --mcp-config it offers other MCP servers as one. Errors go to\n"
+    .. "stderr. With --nvim it connects the client to the running editor, which serves\n"
+    .. "after require(\"operations.nvim\").serve().",
   options = {
-    { name = "--include", value = "PATTERN", many = true, help = "only these, by id, name or operationId: 'issues.*'" },
+    { name = "--include", value = "PATTERN", many = true, help = "only these ids or operationIds: 'issues.*'" },
     { name = "--search", value = "auto|always|never", help = "search tools instead of listing them (above 64)" },
-    { name = "--resources", help = "queries are resources, too" },
+    { name = "--resources", help = "offer queries as resources, too" },
     { name = "--nvim", value = "ADDRESS", optional = true,
-      help = "be the editor at this address; default $NVIM, else the only one" },
-    { name = "--name", value = "NAME", help = "of the server (operations)" },
+      help = "address of the editor ($NVIM, or the only one)" },
+    { name = "--name", value = "NAME", help = "name of the server (operations)" },
     identity.options[1], identity.options[2],
   },
 }

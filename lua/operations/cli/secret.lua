@@ -1,8 +1,6 @@
 --- Secrets given by reference: other users can see the words of the command line, and configuration files are copied.
 local secret = {}
 
-secret.help = "env:NAME, file:PATH, cmd:COMMAND or TOKEN itself"
-
 local readers = {}
 
 function readers.env(name)

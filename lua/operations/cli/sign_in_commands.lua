@@ -81,8 +81,8 @@ end
 sign_in_commands.login = {
   usage = "operations login NAME [OPTIONS]",
   summary = "Logs in to a remembered source in a browser, and keeps the token. An OpenAPI\n"
-    .. "source needs --client-id: here, or where it was added. OPERATIONS_LOGIN=paste\n"
-    .. "asks for the address that the browser ended at.",
+    .. "source needs --client-id, here or in operations add. OPERATIONS_LOGIN=paste\n"
+    .. "asks for the address at which the browser ended.",
   options = {},
 }
 

@@ -20,10 +20,10 @@ source_commands.add = {
   usage = "operations add NAME [FILE|URL] [OPTIONS]",
   summary = "Remembers a source under a name: NAME.OPERATION calls it from then on.\n"
     .. "FILE|URL is an OpenAPI document, Lua files or a Redis; other sources are given\n"
-    .. "by their option. Secrets stay where they are: env:NAME, file:PATH, cmd:COMMAND.\n"
-    .. "With --profile the options count for that profile only.",
+    .. "by their option. Secrets are references: env:NAME, file:PATH, cmd:COMMAND.\n"
+    .. "With --profile the options apply only to that profile.",
   options = {
-    { name = "--replace", help = "instead of a source of this name that there is" },
+    { name = "--replace", help = "replace a source with this name" },
   },
 }
 
@@ -169,7 +169,7 @@ end
 
 source_commands.remove = {
   usage = "operations remove NAME...",
-  summary = "Forgets remembered sources, and what the cache has of them.",
+  summary = "Forgets remembered sources, and their part of the cache.",
   options = {},
 }
 
@@ -269,9 +269,10 @@ end
 
 source_commands.trust = {
   usage = "operations trust [FILE] [OPTIONS]",
-  summary = "Lets the sources of a project's .operations.json count, as the file is now.\n"
-    .. "Its commands run with your rights, so read it first. A change asks again.",
-  options = { { name = "--revoke", help = "trust it no longer" } },
+  summary = "Allows the sources of a project's .operations.json in its present content.\n"
+    .. "Its commands run with your rights, so read it first. After a change, trust it\n"
+    .. "again.",
+  options = { { name = "--revoke", help = "withdraw the trust" } },
 }
 
 ---@param parsed operations.cli.Arguments

@@ -13,30 +13,30 @@ source_options.list = members.joined({
   { name = "--lua", value = "FILE|DIR", many = true, help = "the operations that Lua files return" },
   { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
   { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
-  { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
+  { name = "--redis", value = "URL", many = true, help = "the operations that processes on this Redis serve" },
   { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
-  { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
+  { name = "--websocket", value = "URL", many = true, help = "the operations that a hub serves (ws://, wss://)" },
   { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
-  { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
+  { name = "--base-url", value = "URL", many = true, help = "OpenAPI: URL of the API, instead of its servers" },
   { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
   { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
   { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
   { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
-  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document alone" },
-  { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
-  { name = "--client-id", value = "ID", many = true, help = "OpenAPI: OAuth client, as operations login uses it" },
+  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document only" },
+  { name = "--remote-refs", many = true, help = "OpenAPI: fetch $refs that are URLs" },
+  { name = "--client-id", value = "ID", many = true, help = "OpenAPI: OAuth client, also for operations login" },
   { name = "--client-secret", value = "SECRET", many = true, help = "OpenAPI: its secret (client credentials)" },
-  { name = "--scope", value = "'A B'", many = true, help = "OpenAPI: OAuth scopes to ask for" },
-  { name = "--profile", value = "NAME", help = "of remembered sources (or OPERATIONS_PROFILE)" },
-  { name = "--refresh", help = "fetch documents anew, whatever the cache has" },
+  { name = "--scope", value = "'A B'", many = true, help = "OpenAPI: OAuth scopes to request" },
+  { name = "--profile", value = "NAME", help = "profile of the sources (or OPERATIONS_PROFILE)" },
+  { name = "--refresh", help = "fetch documents again, even if they are cached" },
 }, connection.options, {
-  { name = "--verbose", short = "-v", help = "all that is logged, sent and lacking in documents" },
+  { name = "--verbose", short = "-v", help = "show logs, requests and problems of documents" },
 })
 
 source_options.help = [[
 A remembered source (`operations add`) needs no option. An option of an API or
-server counts for the --openapi or --mcp before it, or for all when there is
-none. An MCP server is called after its package or host:
+server applies to the --openapi or --mcp before it, or to all if there is none.
+The namespace of an MCP server is its package or host:
 `npx -y @acme/server-files` offers `files.read`, ... A TOKEN, PASSWORD, KEY,
 SECRET or VALUE may be env:NAME, file:PATH or cmd:COMMAND, which keeps it out of
 the list of processes.

@@ -9,12 +9,12 @@ local system = require("operations.system")
 
 local worker = {
   usage = "operations worker --redis URL [SOURCE...] [OPTIONS]",
-  summary = "Serves the operations of its sources to all who share a Redis, until Ctrl-C.\n"
-    .. "`operations call --redis URL OPERATION` calls them from anywhere.",
+  summary = "Serves the operations of its sources to all processes that share a Redis, until\n"
+    .. "Ctrl-C. `operations call --redis URL OPERATION` calls them.",
   options = {
     exposure.option,
-    { name = "--max-requests", value = "N", help = "how many it works on at once (1024)" },
-    { name = "--grace", value = "SECONDS", help = "how long what runs may go on after Ctrl-C (10)" },
+    { name = "--max-requests", value = "N", help = "requests at once (1024)" },
+    { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (10)" },
   },
 }
 

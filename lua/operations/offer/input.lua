@@ -10,17 +10,17 @@ local input = {}
 
 input.help = [[
 Input (any mix; later arguments win):
-  key=value   a string, or what the input schema wants there if nothing is lost
-              by it ("12" for an integer becomes 12); a key that is repeated or
-              wants a list makes one; a.b=x and a[0]=x reach into objects and
-              lists; a key that is no parameter belongs to the request's body
-  key=@file   the content of a file, sent as it is where bytes are wanted;
+  key=value   a string, or a value of the schema's type if the conversion loses
+              nothing ("12" becomes 12); repeated keys make a list; a.b=x and
+              a[0]=x set members of objects and items of lists; a key that is
+              not a parameter belongs to the request's body
+  key=@file   the content of a file, sent unchanged if the schema takes bytes;
               key=@- is standard input; key=@@x is the text @x
   key:=json   JSON: count:=3, tags:='["a","b"]'; key:=@file reads it from a file
   @file       JSON from a file
   -           JSON from standard input
   '{...}'     a JSON object
-Where a body is taken and none given, redirected standard input is the body.
+A missing body is read from standard input, if that is redirected.
 ]]
 
 local function read(path)
