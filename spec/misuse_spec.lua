@@ -165,7 +165,7 @@ local functions = {
 }
 
 local function is_named(message)
-  for _, phrase in ipairs({ "bad argument", "bad option", "expected", "there is no option" }) do
+  for _, phrase in ipairs({ "bad argument", "bad option", "expected", "unknown option" }) do
     if message:find(phrase, 1, true) then
       return true
     end

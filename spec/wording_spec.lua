@@ -17,7 +17,7 @@ for _, word in ipairs(before_who) do
   phrases[#phrases + 1] = { "[^%a]" .. word .. " who [%a]+", "name the person or part: \"the caller\", \"a client\"" }
 end
 
--- The same, in comments of sources and in the prose of pages: there the reader has nothing but the sentence.
+-- The same, in comments and texts of the library and in the prose of pages: there the reader has only the sentence.
 local comment_phrases = {
   { "[^%a]nobody[^%a]", "say which part does not: \"no task\", \"no process\", \"the handle was dropped\"" },
   { "[^%a]somebody[^%a]", "name the part: \"a client\", \"another process\"" },
@@ -57,6 +57,15 @@ local function comment_of(line)
   return line:match("^%s*%-%-(.*)") or line:match("%s%-%- (.*)") or line:match("/%*(.*)") or line:match("^%s*%*%*(.*)")
 end
 
+-- The texts on a line of the library: errors, warnings, help.
+local function texts_of(line, path)
+  local found = {}
+  for text in (path:find("^examples/") and "" or line):gmatch('"([^"]*)"') do
+    found[#found + 1] = text
+  end
+  return table.concat(found, " ")
+end
+
 -- A sentence that begins with "Who" and is no question has a person or a part for its subject, which has a name.
 local function begins_with_who(line)
   local rest = line:match("^%s*%-%-+%s*Who (.*)") or line:match("^[%s/*]*[*/][*/]%s*Who (.*)")
@@ -79,10 +88,11 @@ local function wrong_in(line, number, path, is_sample)
   end
   local is_prose = path:find("%.md$") and not is_sample
   local comment = is_prose and line:gsub("`[^`]*`", "") or is_read(path) and comment_of(line)
-  if comment then
-    comment = " " .. comment:lower() .. " "
+  local said = comment or is_read(path) and texts_of(line, path)
+  if said then
+    said = " " .. said:lower() .. " "
     for _, phrase in ipairs(comment_phrases) do
-      if comment:find(phrase[1]) then
+      if said:find(phrase[1]) then
         return phrase[2]
       end
     end
@@ -111,14 +121,14 @@ describe("the wording", function()
   it("is refused where a reader has to guess", function()
     for _, line in ipairs({ "-- Refuses what is no number.", "-- Who asks gets it.", "/* told to who calls */",
       "The connection is there again.", "of which nothing; Who waits holds it", "-- Nobody reads it.",
-      "local n = 1 -- calls under way", "** goes on with the text" }) do
+      "local n = 1 -- calls under way", "** goes on with the text", "fail(\"nobody answers\")" }) do
       assert.is_string(wrong_in(line, 9, "lua/x.lua"), line)
     end
     assert.is_string(wrong_in("Nobody reads it.", 9, "doc/x.md"))
     assert.is_nil(wrong_in("It prints `nobody`.", 9, "doc/x.md"))
     assert.is_string(wrong_in("--- What the parser reads.", 1, "lua/x.lua"))
     for _, line in ipairs({ "-- Who is there?", "-- Refuses values other than numbers.", "--- The caller.",
-      "print(\"nobody\")" }) do
+      "print(\"no name\")" }) do
       assert.is_nil(wrong_in(line, 1, "lua/x.lua"), line)
     end
   end)

@@ -23,7 +23,7 @@ local mistakes = {
     '--select: [0] has no "nam" (did you mean name?); it has extra, id, name' },
   { "items --select id", USAGE, "--select: the answer is a list: [] takes this of every item" },
   { "items --select '[9]'", USAGE, "--select: the answer has 2 items" },
-  { "items --select '[0].id[]'", USAGE, "--select: [0].id is no list" },
+  { "items --select '[0].id[]'", USAGE, "--select: [0].id is not a list" },
   { create .. "lines:=@/nowhere", USAGE, "/nowhere: No such file or directory" },
   { create .. "title=@/nowhere", USAGE, "title: /nowhere: No such file or directory" },
   { create .. "title=@/", USAGE, "title: / is a directory" },
@@ -32,7 +32,7 @@ local mistakes = {
   { create .. "'lines[3].n=1'", USAGE, "lines[3].n: the list has 0 items, so the next one is [0]" },
   { create .. "title.a=1", USAGE, "title.a: /body/title is a string already" },
   { create .. "count:=x", USAGE, "count: JSON, line 1, column 1 (byte 1): expected a value, got 'x'" },
-  { create .. "x", USAGE, '"x" is no input: expected key=value, key:=json, @file, - or a JSON object' },
+  { create .. "x", USAGE, '"x" is not an input: expected key=value, key:=json, @file, - or a JSON object' },
   { create .. "counts=3", INVALID,
     'VALIDATION_ERROR\n  /body/counts: unknown property; expected "title", "count", "labels", "lines" or "owner" '
       .. "(did you mean count?)" },

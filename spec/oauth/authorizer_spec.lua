@@ -387,7 +387,7 @@ describe("an authorizer", function()
       ["refused: it is neither https nor on this machine"] = function(resource)
         resource.authorization_servers = { "http://as.test" }
       end,
-      ["there is no client for"] = function(_, metadata)
+      ["no client is known for"] = function(_, metadata)
         metadata.registration_endpoint = nil
       end,
     }) do
@@ -760,7 +760,7 @@ describe("an authorizer", function()
       }))
       assert.matches("the option 'client': client_id: expected a string, got nil", err.message)
       err = failure(authorizer.new({ grant = error }))
-      assert.matches("there is no client for", err.message)
+      assert.matches("no client is known for", err.message)
     end)
 
     it("shows one that belongs to an issuer to that one only", function()
@@ -1048,7 +1048,7 @@ describe("an authorizer", function()
       ["redirect_uri: it is neither https nor on this machine"] = { open = print, redirect_uri = "http://a.test/" },
       ["client_metadata_url: expected an https URL with a path"] = { client_metadata_url = "https://app.test/" },
       ["client.client_id: expected a string, got nil"] = { client = {} },
-      ["client.client_auth: there is no method \"jwt\""] = { client = { client_id = "a", client_auth = "jwt" } },
+      ["client.client_auth: unknown method \"jwt\""] = { client = { client_id = "a", client_auth = "jwt" } },
     }) do
       local ok, raised = pcall(function()
         authorizer.new(options)

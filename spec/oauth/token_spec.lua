@@ -336,7 +336,7 @@ describe("a source of tokens", function()
     for problem, options in pairs({
       ["bad option 'clientId' to 'token.source' (unknown)"] = { clientId = "x" },
       ["bad option 'client_secret' to 'token.source' (string expected, got number)"] = { client_secret = 1 },
-      ["client_auth: there is no method \"basic\""] = { client_auth = "basic" },
+      ["client_auth: unknown method \"basic\""] = { client_auth = "basic" },
       ["token_endpoint: it is neither https nor on this machine"] = { token_endpoint = "http://as.test/token" },
       ["token_endpoint: it is not an absolute URL"] = { token_endpoint = "/token" },
       ["token_endpoint: it contains a user name or password"] = { token_endpoint = "https://a:b@as.test/token" },

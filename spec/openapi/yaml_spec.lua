@@ -75,7 +75,7 @@ describe("YAML", function()
 
   for text, expected in pairs({
     ["a: 1\nb: 2\na: 3\n"] = 'line 3: the key "a" is a duplicate',
-    ["a: *b\n"] = "line 1: there is no anchor &b before *b",
+    ["a: *b\n"] = "line 1: no anchor &b precedes *b",
     ["a: &a\n  b: *a\n"] = "line 2: *a is inside the value that it names",
     ["? [a]\n: b\n"] = "line 1: a key must be a scalar",
     ["a: &a [1]\n*a : 1\n"] = "line 2: a key must be a scalar",

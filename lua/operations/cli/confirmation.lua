@@ -25,7 +25,7 @@ function confirmation.given(spec, options)
   end
   local meta = spec._meta
   output.settle()
-  output.prompt(("%s.%s deletes%s: go on? [y/N] "):format(spec.namespace, spec.name,
+  output.prompt(("%s.%s deletes%s: continue? [y/N] "):format(spec.namespace, spec.name,
     meta.path and (" (%s %s)"):format(meta.method, meta.path) or ""))
   local answer = (io.stdin:read("*l") or ""):lower()
   return answer == "y" or answer == "yes"

@@ -107,7 +107,8 @@ local function take(steps, at, value)
   end
   local found = step ~= true and child(value, step)
   if found == nil or step == true then
-    return nil, step == true and ("--select: %s is no list"):format(place(steps, at - 1)) or missing(steps, at, value)
+    local not_a_list = step == true and ("--select: %s is not a list"):format(place(steps, at - 1))
+    return nil, not_a_list or missing(steps, at, value)
   end
   return take(steps, at + 1, found)
 end

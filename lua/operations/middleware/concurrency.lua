@@ -64,7 +64,7 @@ local function queue_up(bulkhead, patience)
 end
 
 local function busy(id, bulkhead, options)
-  return layer.refusal("BUSY", ("%s: %d calls are under way and %d wait"):format(id, bulkhead.running,
+  return layer.refusal("BUSY", ("%s: %d calls are running and %d are waiting"):format(id, bulkhead.running,
     bulkhead.count), { limit = options.limit, queue = options.queue }, 1000)
 end
 

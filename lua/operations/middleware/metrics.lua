@@ -123,7 +123,7 @@ function Metrics:text()
   for _, id in ipairs(ids) do
     write_durations(self, lines, id, all[id])
   end
-  head(lines, "operations_calls_running", "gauge", "Calls under way in this process.")
+  head(lines, "operations_calls_running", "gauge", "Calls that are running in this process.")
   for _, id in ipairs(members.names(self._running)) do
     lines[#lines + 1] = ("operations_calls_running{operation=%s} %d"):format(quoted(id), self._running[id])
   end

@@ -132,7 +132,7 @@ local function read(sources, given, spec)
   local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
   for _, argument in ipairs(arguments) do
     if wants_stdin(argument) then
-      refuse("input: there is no standard input here")
+      refuse("input: standard input is not available here")
     end
   end
   local items, message = input.read(arguments)

@@ -51,7 +51,7 @@ function client.problem(self)
   elseif type(method) == "function" then
     return nil
   elseif not methods[method] then
-    return ("client_auth: there is no method %q"):format(tostring(method))
+    return ("client_auth: unknown method %q"):format(tostring(method))
   elseif method ~= "none" and type(self.client_secret) ~= "string" then
     return ("client_auth: %s needs a client_secret"):format(method)
   end
@@ -195,7 +195,7 @@ function client.of(options, server)
   if found then
     return found
   elseif not (server.registration_endpoint and options.redirect_uri) then
-    return nil, endpoint.failure(("there is no client for %s: pass a registered one (option 'client')"):format(
+    return nil, endpoint.failure(("no client is known for %s: pass a registered one (option 'client')"):format(
       url.redact(server.issuer)))
   end
   found, err = register(options, server)

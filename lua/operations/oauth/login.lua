@@ -216,7 +216,7 @@ end
 function login.begin(options, issuer, resource, wanted)
   local get_token = type(options.grant) == "function" and own_grant or grants[options.grant or "authorization_code"]
   if get_token == grants.authorization_code and not options.open then
-    return nil, endpoint.failure(("%s wants a user to log in, and there is no way to a browser (option 'open')"):format(
+    return nil, endpoint.failure(("%s requires a login, but no browser can be opened (option 'open')"):format(
       url.redact(issuer)), { error = "login_required" })
   end
   local server, client, err = parties(options, issuer)

@@ -28,7 +28,7 @@ end
 local function judge(line, state)
   local method, target = line:match("^(%u+) (/%S*) HTTP/1%.%d\r?$")
   if not method then
-    return nil, "400 Bad Request", "This is no request."
+    return nil, "400 Bad Request", "Not an HTTP request."
   elseif method ~= "GET" or target:match("^[^?]*") ~= PATH then
     return nil, "404 Not Found", "There is nothing here."
   elseif endpoint.decode_form(target:match("%?(.*)$") or "").state ~= state then

@@ -198,7 +198,7 @@ function fields.build(items, schema, has_body)
     if item.key == nil then
       message = put_whole(self, item.whole)
     elseif core.kind(self.value) ~= "object" then
-      message = ("%s: the input is no object already"):format(item.key)
+      message = ("%s: an earlier argument made the input a value other than an object"):format(item.key)
     else
       message = put(self, item)
     end

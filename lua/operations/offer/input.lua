@@ -102,7 +102,7 @@ end
 local function pair(argument)
   local key, text = argument:match("^([^=]+)=(.*)$")
   if not key then
-    return nil, ("%q is no input: expected key=value, key:=json, @file, - or a JSON object"):format(argument)
+    return nil, ("%q is not an input: expected key=value, key:=json, @file, - or a JSON object"):format(argument)
   elseif not json.encode(argument) then
     return nil, ("%q: expected UTF-8"):format(argument)
   elseif key:sub(-1) ~= ":" then

@@ -170,7 +170,7 @@ function stream.reconnect_policy(given)
   local policy = members.copy(defaults)
   for name, value in pairs(given ~= true and given or {}) do
     if not defaults[name] then
-      return nil, ("there is no option %q"):format(tostring(name))
+      return nil, ("unknown option %q"):format(tostring(name))
     elseif type(value) ~= "number" or value ~= value or value < 0 then
       return nil, name .. ": a number from 0 expected"
     end

@@ -86,7 +86,7 @@ end
 function Reader:alias(event)
   local anchor = self.anchors[event.anchor]
   if not anchor then
-    fail(event, "there is no anchor &%s before *%s", event.anchor, event.anchor)
+    fail(event, "no anchor &%s precedes *%s", event.anchor, event.anchor)
   elseif not anchor.size then
     fail(event, "*%s is inside the value that it names", event.anchor)
   end

@@ -68,7 +68,7 @@ schemas.mcp_meta = named("mcp_meta", "Where data of an MCP server comes from", T
   { "_meta", T.optional(T.object()) },
 }, { ["$defs"] = { content_block = schemas.content_block } }))
 
-schemas.envelope = named("envelope", "An answer, whoever answered", T.object({
+schemas.envelope = named("envelope", "An answer from any source", T.object({
   { "data", T.optional(true) },
   { "meta", T.any_of({ T.ref("#/$defs/local_meta"), T.ref("#/$defs/http_meta"), T.ref("#/$defs/mcp_meta") }) },
 }, { ["$defs"] = {

@@ -49,7 +49,7 @@ describe("variables of mcp.json", function()
 
   it("are errors with their place where nothing is known", function()
     assert.equal("/x/env/A~1B: the environment has no NO_SUCH_NAME", failure({ env = { ["A/B"] = "${NO_SUCH_NAME}" } }))
-    assert.matches("/x: there is no prompt for ${input:token}", failure("${input:token}"), 1, true)
+    assert.matches("/x: no prompt is available for ${input:token}", failure("${input:token}"), 1, true)
     local text = failure("${cmd:echo why >&2; exit 3}")
     assert.matches('/x: the command "echo why >&2; exit 3" failed: exit code 3: why', text, 1, true)
     assert.matches("more than 65536 bytes", failure("${cmd:yes}"), 1, true)

@@ -35,7 +35,7 @@ return function(kit)
     assert.same({ most = 2, took = 3000, order = "12345" },
       { most = one.most, took = kit.clock.now - start, order = table.concat(one.order) })
     local err = results[7].err
-    assert.same({ "spec.call: 2 calls are under way and 3 wait", true, false, 1000, { limit = 2, queue = 3 } },
+    assert.same({ "spec.call: 2 calls are running and 3 are waiting", true, false, 1000, { limit = 2, queue = 3 } },
       { err.message, err.retryable, err.mayHaveRun, err.retryAfter, err.details })
   end)
 

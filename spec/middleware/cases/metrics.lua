@@ -29,7 +29,7 @@ operations_call_duration_seconds_bucket{operation="spec.call",le="1"} 3
 operations_call_duration_seconds_bucket{operation="spec.call",le="+Inf"} 4
 operations_call_duration_seconds_sum{operation="spec.call"} 3.35
 operations_call_duration_seconds_count{operation="spec.call"} 4
-# HELP operations_calls_running Calls under way in this process.
+# HELP operations_calls_running Calls that are running in this process.
 # TYPE operations_calls_running gauge
 operations_calls_running{operation="spec.call"} 0
 operations_calls_running{operation="spec.idle"} 0

@@ -11,7 +11,7 @@ describe("the address of an editor's socket", function()
     assert.equal("/run/user/7/operations-nvim", (directory({ XDG_RUNTIME_DIR = "/run/user/7/", HOME = "/home/a" })))
     assert.equal("/c/operations-nvim", (directory({ XDG_CACHE_HOME = "/c", HOME = "/home/a" })))
     assert.equal("/home/a/.cache/operations-nvim", (directory({ HOME = "/home/a", XDG_RUNTIME_DIR = "relative" })))
-    assert.same({ nil, "there is no directory for sockets: neither XDG_RUNTIME_DIR nor HOME is an absolute path" },
+    assert.same({ nil, "no directory for sockets: neither XDG_RUNTIME_DIR nor HOME is an absolute path" },
       { directory({ HOME = "" }) })
   end)
 

@@ -97,7 +97,7 @@ local function check_place(given)
   elseif given.url and not given.url:find("^https?://[^/]") then
     wrong("config.url: an http or https URL expected, got %q", url.redact_any(given.url))
   elseif given.version and not negotiation.is_known(given.version) then
-    wrong("config.version: there is no revision %q", given.version)
+    wrong("config.version: unknown revision %q", given.version)
   end
 end
 

@@ -82,7 +82,7 @@ local function elicit(config, params, context)
     handler = handler[mode]
   end
   if not handler or (mode ~= "form" and type(config.elicitation) ~= "table") then
-    return nil, errors.new("VALIDATION_ERROR", ("there is no elicitation by %s"):format(mode))
+    return nil, errors.new("VALIDATION_ERROR", ("elicitation by %s is not supported"):format(mode))
   end
   local answer, err = handler(params, context)
   if answer == nil then

@@ -81,7 +81,7 @@ local function value_of(inner, options)
   if line then
     return output_of(line)
   elseif inner:find("^input:") then
-    invalid("there is no prompt for ${%s}: use ${env:NAME} or ${cmd:...}", inner)
+    invalid("no prompt is available for ${%s}: use ${env:NAME} or ${cmd:...}", inner)
   end
   local name, default = inner:match("^(.-):%-(.*)$")
   name = (name or inner):gsub("^env:", "")

@@ -37,7 +37,7 @@ local function busy(server, id)
       { code = "DRAINING" }), { connection = "close" })
   elseif server.running >= server.options.max_requests then
     return json_response(503, message.failure(id, codes.INTERNAL_ERROR,
-      ("%d requests are under way, no more are accepted"):format(server.running), { code = "BUSY" }),
+      ("%d requests are running, no more are accepted"):format(server.running), { code = "BUSY" }),
       { ["retry-after"] = "1" })
   end
 end
@@ -88,17 +88,17 @@ local function legacy_one(server, request, value, kind, session)
     session.peer:answered(value)
     return empty(202)
   elseif session.peer.running[value.id] then
-    return refuse(400, "a request with this id is under way", nil, value.id)
+    return refuse(400, "a request with this id is already running", nil, value.id)
   end
   return busy(server, value.id) or exchange.response(exchange.begin(server, request, value, session.peer, session))
 end
 
 local function run_of_batch(server, request, value, session)
   if session.peer.running[value.id] then
-    return message.failure(value.id, codes.INVALID_REQUEST, "a request with this id is under way")
+    return message.failure(value.id, codes.INVALID_REQUEST, "a request with this id is already running")
   elseif server.running >= server.options.max_requests then
     return message.failure(value.id, codes.INTERNAL_ERROR,
-      ("%d requests are under way, no more are accepted"):format(server.running), { code = "BUSY" })
+      ("%d requests are running, no more are accepted"):format(server.running), { code = "BUSY" })
   end
   return exchange.of_batch(server, request, value, session)
 end

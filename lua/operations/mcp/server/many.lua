@@ -118,7 +118,7 @@ end
 local function describe(call, input, tools)
   local definition = type(input.name) == "string" and tools.definition_of(call, input.name)
   if not definition then
-    return refused(("there is no operation %q: search_operations finds those that there are"):format(
+    return refused(("unknown operation %q: search_operations finds operations"):format(
       tostring(input.name)))
   end
   definition.outputSchema = nil

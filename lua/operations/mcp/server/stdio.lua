@@ -51,10 +51,10 @@ end
 local function take_request(self, value)
   local id, peer = value.id, self.peer
   if peer.running[id] then
-    return self:send(message.failure(id, codes.INVALID_REQUEST, "a request with this id is under way"))
+    return self:send(message.failure(id, codes.INVALID_REQUEST, "a request with this id is already running"))
   elseif self.count >= self.server.options.max_requests then
     return self:send(message.failure(id, codes.INTERNAL_ERROR,
-      ("%d requests are under way, no more are accepted"):format(self.count), { code = "BUSY", retryable = true }))
+      ("%d requests are running, no more are accepted"):format(self.count), { code = "BUSY", retryable = true }))
   end
   local call = dispatch.call(peer, value, function(sent)
     self:send(sent)

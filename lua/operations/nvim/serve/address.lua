@@ -22,7 +22,7 @@ function address.directory(getenv)
   if parent then
     return parent:gsub("/+$", "") .. "/operations-nvim"
   end
-  return nil, "there is no directory for sockets: neither XDG_RUNTIME_DIR nor HOME is an absolute path"
+  return nil, "no directory for sockets: neither XDG_RUNTIME_DIR nor HOME is an absolute path"
 end
 
 --- The socket of the editor with an address as in `v:servername` and `$NVIM`. The address may also be the socket

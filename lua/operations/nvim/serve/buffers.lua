@@ -242,7 +242,7 @@ buffers.definitions = {
     inputSchema = { type = "object", properties = { buffer = buffers.schema,
       from = { type = "integer", minimum = 1, description = "first line, default 1" },
       to = { type = "integer", minimum = 0, description = "last line, default: the last one" },
-      byte = { type = "integer", minimum = 1, description = "where to go on in the first line" } } },
+      byte = { type = "integer", minimum = 1, description = "where to continue in the first line" } } },
     handler = buffers.read },
   { namespace = "buffers", name = "edit", type = "mutation", title = "Change lines of a buffer",
     description = "Replaces lines of a buffer, as one change that can be undone. Nothing is saved. To insert before "

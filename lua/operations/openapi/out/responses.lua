@@ -125,7 +125,7 @@ local function add_success(all, components, entry, version, method)
     all["304"] = { description = "It is what If-None-Match names." }
   end
   if accepts_anything(spec.outputSchema) then
-    all["204"] = { description = "There is no result." }
+    all["204"] = { description = "No result." }
   end
 end
 
