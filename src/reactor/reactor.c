@@ -47,7 +47,7 @@ void reactor_close(reactor_Reactor *r) {
   r->source_count = r->dirty_count = r->timer_count = r->heap_capacity = 0;
 }
 
-/* Ops and what they say */
+/* Ops and their events */
 
 void reactor_set_active(reactor_Op *op, bool active) {
   if (op->active && !active) op->reactor->active_count--;

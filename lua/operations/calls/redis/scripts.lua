@@ -7,7 +7,7 @@
 --- |                              |        | "revived" after a takeover                                       |
 --- | `ops:{ops}:r:<request id>`   | string | its record: the entry in the queue, then the outcome as an event |
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
---- | `ops:{ops}:dead`             | set    | the operations that there are such of                            |
+--- | `ops:{ops}:dead`             | set    | the operations that have dead letters                            |
 local compat = require("operations.base.compat")
 local resp = require("operations.redis")
 local task = require("operations.task")

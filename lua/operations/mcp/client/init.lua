@@ -3,12 +3,12 @@
 --- `operations.mcp.protocol` defines messages and their meaning. This room implements the client, from the program's
 --- side to the server's:
 ---
---- | files                                | what they are about                                        |
+--- | files                                | purpose                                                   |
 --- |--------------------------------------|------------------------------------------------------------|
 --- | servers, entries, variables, config  | which servers, and what is asked of their connections      |
 --- | client, lifecycle, methods, offer,   | one server, as the program and its registries see it       |
 --- | definitions                          |                                                            |
---- | session, handshake                   | connections to it, one after the other, and what it speaks |
+--- | session, handshake                   | its connections, one after the other, and their revision   |
 --- | rounds, tasks                        | its requests, and what takes more than one of them         |
 --- | incoming                             | what the server asks, and the program answers              |
 --- | duplex, stdio, events, http, waits   | a connection: messages out, answers and messages in        |

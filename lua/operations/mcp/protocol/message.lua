@@ -1,7 +1,7 @@
 --- JSON-RPC 2.0 messages as MCP uses them (2024-11-05 to 2026-07-28): tables in, text out, and back. No I/O, as in
 --- all of `operations.mcp`.
 ---
---- | files                                | what they are about                                                   |
+--- | files                                | purpose                                                              |
 --- |--------------------------------------|-----------------------------------------------------------------------|
 --- | message, reader                      | messages of both sides: read, checked, written                        |
 --- | failure                              | errors of requests, and what is known about trying again              |

@@ -1,12 +1,12 @@
 --- A registry as a server of the Model Context Protocol, of both eras: legacy (until 2025-11-25) with sessions, modern
 --- (2026-07-28) without, over stdio and Streamable HTTP.
 ---
---- | files                                        | what they are about                                            |
+--- | files                                        | purpose                                                       |
 --- |----------------------------------------------|----------------------------------------------------------------|
 --- | dispatch, features, peer                     | one request; all methods; what is known of one client          |
 --- | lifecycle, tools, ...                        | one feature each: its methods and its capability               |
 --- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
---- | additions, content, queries, upstream        | resources and prompts: who gives them                          |
+--- | additions, content, queries, upstream        | the sources of resources and prompts                           |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
 --- | stdio, lines                                 | messages by lines: stdin and stdout, or a Unix socket          |
 --- | web, http, exchange, session, channel        | messages over HTTP                                             |

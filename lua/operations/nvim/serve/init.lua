@@ -1,7 +1,7 @@
 --- The running editor as an MCP server at a Unix socket, for assistants: its state, operations of plugins, and, if the
 --- user lists them in `allow`, mutations for which the user is asked.
 ---
---- | files                                          | what they are about                                  |
+--- | files                                          | purpose                                             |
 --- |------------------------------------------------|------------------------------------------------------|
 --- | address, place                                 | where the socket is                                  |
 --- | offers                                         | what plugins add                                     |
