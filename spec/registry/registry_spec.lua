@@ -59,6 +59,21 @@ describe("a registry", function()
     end
   end)
 
+  it("says which field or name was expected", function()
+    local function complaint(fields)
+      local _, err = operations.registry():register(fields)
+      return (tostring(err):gsub("^.-spec of ", ""))
+    end
+    assert.equal("a.b: /handlr: unknown field (did you mean handler?)",
+      complaint({ namespace = "a", name = "b", handlr = print }))
+    assert.equal("a.b: /x: unknown field; expected one of _meta, accessControl, description, errorSchemas, handler, "
+      .. "inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, title, type, version",
+      complaint({ namespace = "a", name = "b", x = 1 }))
+    assert.equal('a.b c: /name: expected a name without blanks and control characters, got "b c"',
+      complaint({ namespace = "a", name = "b c" }))
+    assert.equal(".b: /namespace: expected at least 1 character, got 0", complaint({ namespace = "", name = "b" }))
+  end)
+
   it("refuses a schema that is none, by its path", function()
     local _, err = registry:register(definition({ inputSchema = { properties = { a = { type = "strin" } } } }))
     assert.equal("VALIDATION_ERROR", err.code)

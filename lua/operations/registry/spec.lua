@@ -6,6 +6,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local schemas = require("operations.schema")
+local suggestion = require("operations.base.suggestion")
 
 local spec = {}
 
@@ -44,7 +45,7 @@ local spec = {}
 
 -- The schema of a spec; the schemas inside it are checked elsewhere.
 local strings = { type = "array", items = { type = "string", minLength = 1 } }
-local name = { type = "string", pattern = "^[^\\s\\x00-\\x1f\\x7f]+$" }
+local name = { type = "string", minLength = 1, pattern = "^[^\\s\\x00-\\x1f\\x7f]*$" }
 local json_schema = { type = { "object", "boolean" } }
 
 local shape = {
@@ -99,9 +100,31 @@ local shape = {
 
 local shape_schema
 
+-- The fields of a definition, by the alphabet.
+local field_names = { "handler" }
+for field in pairs(shape.properties) do
+  field_names[#field_names + 1] = field
+end
+table.sort(field_names)
+
+-- Says in words what a pattern or the schema, which has no handler, says otherwise.
+local function reword(issue)
+  local field = issue.path:match("^/([^/]*)$")
+  if field and issue.keyword == "additionalProperties" then
+    local near = suggestion.behind(field, field_names)
+    issue.message = near ~= "" and "unknown field" .. near
+      or ("unknown field; expected one of %s"):format(table.concat(field_names, ", "))
+  elseif issue.keyword == "pattern" and shape.properties[field] == name then
+    issue.message = "expected a name without blanks and control characters" .. issue.message:match(", got .*$")
+  end
+end
+
 local function shape_issues(fields)
   shape_schema = shape_schema or assert(schemas.compile(shape, { formats = true }))
   local ok, issues = shape_schema:check(fields)
+  for _, issue in ipairs(ok and {} or issues) do
+    reword(issue)
+  end
   return ok and {} or issues
 end
 
