@@ -93,6 +93,11 @@ describe("the scanner", function()
     assert.same({}, problems)
   end)
 
+  it("says why a file cannot be read, its name once", function()
+    local path = root .. "/missing.lua"
+    assert.same({ {}, { { path = path, message = "No such file or directory" } } }, { scanner.load(path) })
+  end)
+
   it("returns nil and an error object for a directory that it cannot read", function()
     local definitions, err = scanner.scan(root .. "/missing")
     assert.is_nil(definitions)
@@ -163,7 +168,7 @@ describe("a file that gives no definition", function()
 
   it("is reported when it returns something else", function()
     write("a.lua", "")
-    assert.equal("returned nothing", problem("a.lua"))
+    assert.equal("returned nothing; expected return { namespace =, name =, handler = }", problem("a.lua"))
     write("a.lua", "return 7")
     assert.equal("expected a definition, got number", problem("a.lua"))
     write("a.lua", "return {}")

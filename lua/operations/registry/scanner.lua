@@ -81,17 +81,23 @@ local function chunk_of(path, reader)
   return load(text, "@" .. path, "t")
 end
 
+-- Lua's "cannot open FILE: REASON" behind the name of the file.
+local function told_of(path, reason)
+  local _, last = reason:find("^cannot %l+ " .. path:gsub("%p", "%%%0") .. ": ")
+  return last and reason:sub(last + 1) or reason
+end
+
 local function load_file(found, path)
   local chunk, reason = chunk_of(path, found.reader)
   if not chunk then
-    return add_problem(found, path, "%s", reason)
+    return add_problem(found, path, "%s", told_of(path, reason))
   end
   local ok, value = pcall(chunk, path)
   if not ok then
     return add_problem(found, path, "%s", describe_error(value))
   end
   if value == nil then
-    return add_problem(found, path, "returned nothing")
+    return add_problem(found, path, "returned nothing; expected return { namespace =, name =, handler = }")
   end
   add_returned(found, path, value)
 end
