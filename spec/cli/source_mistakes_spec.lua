@@ -1,6 +1,11 @@
 --- Mistakes around sources, each with the whole of what is said: what was wrong, where, what to type instead.
 local command = require("spec.support.command")
 
+-- A command that writes a file of $D, which returns a definition with these fields.
+local function lua_file(path, fields)
+  return ([[echo "return { %s }" >$D/%s]]):format(fields, path)
+end
+
 -- The script, what it prints on standard error, its exit code. $D is a directory of its own.
 local mistakes = {
   ["a command that is misspelled"] = { "operations lst",
@@ -43,6 +48,19 @@ local mistakes = {
     "operations: 'list' may be a.list, b.list: give the whole id\n", 2 },
   ["one id in two documents"] = { "operations list --openapi $D/a.json --openapi $D/a.json",
     "operations: $D/a.json: a.list is also an operation of $D/a.json: give one of them another --namespace\n", 12 },
+  ["one id in two files"] = { "mkdir $D/l; for f in a b; do " .. lua_file("l/$f.lua", "namespace = 'a', name = 'b', "
+    .. "handler = print") .. "; done; operations list --lua $D/l",
+    "operations: $D/l/b.lua: a.b is also an operation of $D/l/a.lua\n", 12 },
+  ["a definition without a handler"] = { lua_file("a.lua", "namespace = 'a', name = 'b'")
+    .. "; operations mcp --lua $D/a.lua </dev/null",
+    "operations: $D/a.lua: a.b: /handler: expected a function, got nil\n", 12 },
+  ["a field of a definition that is misspelled"] = { lua_file("a.lua", "namespace = 'a', name = 'b', handlr = print")
+    .. "; operations list --lua $D/a.lua",
+    "operations: $D/a.lua: a.b: /handlr: unknown field (did you mean handler?)\n", 12 },
+  ["a Lua file that is missing"] = { "operations list --lua $D/none.lua",
+    "operations: $D/none.lua: No such file or directory\n", 12 },
+  ["a directory without Lua files"] = { "mkdir $D/l; operations list --lua $D/l",
+    "operations: warning: no Lua files (*.lua) in $D/l\n", 0 },
   ["a host that does not answer"] = { "operations add api http://127.0.0.1:1/openapi.json",
     "operations: cannot load api\noperations: EXECUTION_ERROR: GET http://127.0.0.1:1/openapi.json: Failed to connect "
       .. "to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server\n"

@@ -67,6 +67,15 @@ describe("operations worker", function()
       .. "on a nil value"):format(path) }, { told[1], told[2] })
   end)
 
+  it("answers what a file describes without a handler", function()
+    local result = with_worker([[
+      file=$(mktemp)
+      echo "return { namespace = 'demo', name = 'greet' }" >$file
+      operations call demo.greet name=Ada --lua $file --redis $url
+      rm $file]])
+    assert.equal('"Hello, Ada!"\n', result.out)
+  end)
+
   it("serves reliably, too", function()
     local result = with_worker([[
       operations call demo.greet name=Ada --redis $url --reliable

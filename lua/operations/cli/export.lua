@@ -36,7 +36,7 @@ function export.run(parsed)
     return output.usage("--prefix: expected a path such as /api, got %q", given.prefix)
   end
   local exposure = exposures.new(parsed)
-  local registry, code = sources.registry(parsed, { exposure = exposure, names = parsed.rest })
+  local registry, code = sources.registry(parsed, { exposure = exposure, names = parsed.rest, is_routed = true })
   if not registry then
     return code
   end

@@ -1,11 +1,11 @@
 --- Loads the definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an
 --- error; only nil when the error was already reported.
 local cleanup = require("operations.cli.cleanup")
+local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local scanner = require("operations.registry.scanner")
 local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
 
@@ -41,11 +41,11 @@ local function tell_report(source, report, verbose)
   end
 end
 
-local function report_of(source, definitions, report, verbose)
-  if definitions and report then
+local function report_of(source, list, report, verbose)
+  if list and report then
     tell_report(source, report, verbose)
   end
-  return definitions, report
+  return list, report
 end
 
 -- One operation, or all, from the cache.
@@ -59,8 +59,8 @@ local function of_cache(documents, source, options)
     local found = entry.find(options.id, kept.entries(source) or {})
     item = #found == 1 and found[1] or nil
   end
-  local definitions, report = documents.definitions(source, held, item)
-  return report_of(source, definitions, loaded and (loaded.report or report), options.verbose)
+  local list, report = documents.definitions(source, held, item)
+  return report_of(source, list, loaded and (loaded.report or report), options.verbose)
 end
 
 --- Reports unsupported parts of the document and skips them; a wrong option raises in the adapter. Only documents of
@@ -72,24 +72,12 @@ function load.openapi(source, options)
   if source.name or source.place:find("^https?://") then
     return of_cache(documents, source, options)
   end
-  local definitions, report = operations.from_openapi.file(source.place, documents.config(source))
-  return report_of(source, definitions, report, options.verbose)
+  local list, report = operations.from_openapi.file(source.place, documents.config(source))
+  return report_of(source, list, report, options.verbose)
 end
 
---- Reports problems in a directory's files and skips them; a single file must be valid.
 function load.lua(source)
-  local is_directory = system.kind(source.place) == "directory"
-  local definitions, problems = scanner[is_directory and "scan" or "load"](source.place)
-  if not definitions then
-    return nil, problems
-  end
-  for _, problem in ipairs(problems) do
-    output.problem(problem)
-  end
-  if not is_directory and #problems > 0 then
-    return nil
-  end
-  return definitions
+  return definitions.read(source.place)
 end
 
 -- The code for MCP servers is loaded on first use.
@@ -163,19 +151,19 @@ end
 ---@param source operations.cli.Source
 ---@param options table  verbose, reliable, refresh, identity, and the `id` if one operation is enough
 ---@param registry operations.Registry
----@return operations.Definition[]? definitions
+---@return operations.Definition[]? list
 ---@return any err
 function loaders.load(source, options, registry)
-  local ok, definitions, err = pcall(function()
+  local ok, list, err = pcall(function()
     if not (options.all and source.kind == "openapi") then -- listing needs no secrets
       source_options.reveal(source)
     end
     return load[source.kind](source, options, registry)
   end)
   if not ok then
-    return nil, definitions
+    return nil, list
   end
-  return definitions, err
+  return list, err
 end
 
 return loaders

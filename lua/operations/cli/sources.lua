@@ -1,4 +1,5 @@
 --- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
+local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local loaders = require("operations.cli.loaders")
@@ -22,11 +23,15 @@ local function tell(source, err)
   return output.is_unreachable(err) and output.codes.UNREACHABLE or output.codes.SOURCE
 end
 
--- Reports an id that two sources have.
-local function tell_twice(source, id, owners, reason)
+-- Reports why a definition was not registered.
+local function tell_refused(source, definition, owners, reason)
+  local id = ("%s.%s"):format(definition.namespace, definition.name)
+  local path = definitions.path(definition)
   if owners[id] then
-    output.complain("%s: %s is also an operation of %s: give one of them another --namespace", source.shown, id,
-      owners[id])
+    output.complain("%s: %s is also an operation of %s%s", path or source.shown, id, owners[id],
+      path and "" or ": give one of them another --namespace")
+  elseif path then
+    definitions.tell(definition, reason)
   else
     output.complain("%s:", source.shown)
     output.failure(reason)
@@ -51,11 +56,11 @@ local function register(registry, source, given, owners)
     table.insert(given.references, source.entry)
   end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
-  local definitions, err = loaders.load(source, given, registry)
-  if not definitions then
+  local list, err = loaders.load(source, given, registry)
+  if not list then
     return tell(source, err)
   end
-  for _, definition in ipairs(definitions) do
+  for _, definition in ipairs(list) do
     if source.kind == "lua" and source.name then
       definition.namespace = definition.namespace or source.name
     end
@@ -63,11 +68,11 @@ local function register(registry, source, given, owners)
       exposure:open(definition)
     end
     if not given.include or given.include(definition) then
-      local id, reason = registry:register(definition)
+      local id, reason = definitions.register(registry, definition, given)
       if not id then
-        return tell_twice(source, ("%s.%s"):format(definition.namespace, definition.name), owners, reason)
+        return tell_refused(source, definition, owners, reason)
       end
-      owners[id] = source.shown
+      owners[id] = definitions.path(definition) or source.shown
       if given.kinds then
         given.kinds[id] = source.kind
       end
@@ -88,6 +93,16 @@ local function remember(registry, list)
   end
 end
 
+-- Do calls of what has no handler here go to other processes?
+local function is_routed(list)
+  for _, source in ipairs(list) do
+    if source.kind == "redis" or source.kind == "websocket" then
+      return true
+    end
+  end
+  return false
+end
+
 ---@class operations.cli.SourceOptions
 ---@field but? fun(option: { name: string, value: any }): boolean?  true: the option means something else to the command
 ---@field exposure? operations.cli.Exposure  of a command that serves other callers
@@ -102,6 +117,7 @@ end
 ---@field names? string[]  of remembered sources
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  called for results that do not fit
+---@field is_routed? boolean  definitions need no handlers: calls go elsewhere, or there are none
 ---@field is_reported? boolean  false: the caller is elsewhere, so failures of handlers are reported on stderr
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
@@ -166,6 +182,7 @@ function sources.of(list, given)
     log = sources.logger(given.verbose, given.is_reported),
   })
   list = loaders.narrow(list, given.id)
+  given = members.merged(given, { is_routed = given.is_routed or is_routed(list) })
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
     if code then

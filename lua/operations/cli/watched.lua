@@ -1,5 +1,6 @@
 --- A directory of definitions that are loaded again when their files change. Errors are reported, and the previous
 --- definitions stay.
+local definitions = require("operations.cli.definitions")
 local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
@@ -20,13 +21,12 @@ local Watched = {}
 Watched.__index = Watched
 
 -- Registers one definition of a file; its id, or nil when it is refused.
-local function take_definition(self, path, file, definition)
+local function take_definition(self, file, definition)
   self._prepare(definition)
   local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
-  local taken, err = self._registry:register(definition, { replace = file.ids[id] })
+  local taken, err = definitions.register(self._registry, definition, { replace = file.ids[id] })
   if not taken then
-    output.complain("%s: %s", path, id)
-    output.failure(err)
+    definitions.tell(definition, err)
   end
   return taken
 end
@@ -48,13 +48,10 @@ end
 
 -- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
 local function take_file(self, path, file)
-  local definitions, problems = scanner.load(path)
-  local whole, ids = #problems == 0, {}
-  for _, problem in ipairs(problems) do
-    output.problem(problem)
-  end
-  for _, definition in ipairs(whole and definitions or {}) do
-    local id = take_definition(self, path, file, definition)
+  local list, whole = definitions.file(path)
+  local ids = {}
+  for _, definition in ipairs(whole and list or {}) do
+    local id = take_definition(self, file, definition)
     whole = whole and id ~= nil
     if id then
       ids[id] = true
