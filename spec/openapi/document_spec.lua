@@ -183,9 +183,10 @@ paths:
     end)
   end)
 
-  it("that is only a text holds no object", function()
+  it("that is only a text is no document", function()
     with_files({ ["api.yaml"] = "hello" }, function(directory)
-      assert.matches("it is not an object", select(2, from_openapi.file(directory .. "/api.yaml")).message, 1, true)
+      local _, err = from_openapi.file(directory .. "/api.yaml")
+      assert.matches("api.yaml: expected an OpenAPI document, a JSON or YAML object", err.message, 1, true)
     end)
   end)
 end)

@@ -83,8 +83,8 @@ function document.parse(bytes, from)
   if type(root) == "table" then
     return root
   end
-  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message or "it is not an object"),
-    { kind = "parse", location = from })
+  message = message or "expected an OpenAPI document, a JSON or YAML object"
+  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message), { kind = "parse", location = from })
 end
 
 --- The resource of a schema: `file`, or its own if it has an `$id`.
