@@ -56,7 +56,16 @@ setup(function()
           context.defer(function() io.stderr:write("closed\n") end)
           while true do coroutine.yield("begun") end
         end },
-      { namespace = "t", name = "sleep", handler = function() print("begun") io.flush() operations.sleep(60) end },
+      { namespace = "t", name = "sleep", handler = function()
+          io.stdout:write("begun\n")
+          io.stdout:flush()
+          operations.sleep(60)
+        end },
+      { namespace = "t", name = "loud", handler = function()
+          print("printed", nil, 1)
+          io.write("written\n")
+          return { 1 }
+        end },
     }
   ]])
   file:close()
@@ -572,6 +581,13 @@ describe("operations watch", function()
       assert.equal('{"i":1}\n', result.out)
       assert.equal("closed\n", result.err)
     end
+  end)
+end)
+
+describe("what a handler prints", function()
+  it("goes to standard error, so that standard output is its data", function()
+    assert.same({ out = "[1]\n", err = "printed\tnil\t1\nwritten\n", code = 0 },
+      command.run("operations call t.loud --lua " .. operations_file))
   end)
 end)
 

@@ -93,6 +93,7 @@ end
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` must run the cleanup
   hosts.use("plain")
+  output.keep_stdout()
   local ok, result = pcall(dispatch, argv)
   local code = clean_up(ok and result or output.fail(result))
   output.settle()

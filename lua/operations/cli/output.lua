@@ -135,6 +135,19 @@ function output.data(value, pretty)
   output.json(output.encode(value, pretty) .. "\n")
 end
 
+--- Keeps standard output for data: what `print` and `io.write` of definitions and handlers say goes to standard error.
+function output.keep_stdout()
+  io.output(io.stderr)
+  rawset(_G, "print", function(...)
+    local words = { ... }
+    for i = 1, select("#", ...) do
+      words[i] = tostring(words[i])
+    end
+    output.settle()
+    io.stderr:write(table.concat(words, "\t"), "\n")
+  end)
+end
+
 --- Prints a notice on standard error.
 ---@param text string
 function output.tell(text)
