@@ -70,6 +70,13 @@ describe("operations mcp", function()
     assert.equal("operation:sums.add", server:request("resources/list").result.resources[1].uri)
   end)
 
+  it("names the tool of an operation that is called by its id, where the caller sees it", function()
+    server = pipe.operations("mcp", "--lua", path_of(definitions))
+    server:initialize()
+    assert.equal("unknown tool: sums.add (did you mean sums_add?)", server:call("sums.add", {}).error.message)
+    assert.equal("unknown tool: other.secret", server:call("other.secret", {}).error.message)
+  end)
+
   it("says on stderr why a tool failed, also where the client does not learn it", function()
     local path = path_of([[return { namespace = "a", name = "b", handler = function() return nil + 1 end }]])
     local result = command.run(([[printf '%s\n%s\n' | operations mcp --lua %s]]):format(

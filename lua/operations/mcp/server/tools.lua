@@ -78,8 +78,11 @@ tools.methods["tools/list"] = { cached = true, run = function(call)
   return listing.paged(call, tools.listed(call), "tools")
 end }
 
-local function unknown(name)
-  return nil, { code = INVALID_PARAMS, message = ("unknown tool: %s"):format(name) }
+-- An operation that the caller sees may have been called by its id.
+local function unknown(call, name)
+  local tool = offer_of(call.server).names.of_id[name]
+  local hint = tool and sight_of(call, name) == "yes" and (" (did you mean %s?)"):format(tool) or ""
+  return nil, { code = INVALID_PARAMS, message = ("unknown tool: %s%s"):format(name, hint) }
 end
 
 -- The operation of a tool, if the caller may call it.
@@ -87,7 +90,7 @@ local function find(call, name)
   local id = offer_of(call.server).names.of_name[name]
   local sight = id and sight_of(call, id)
   if not id or sight == "hidden" then
-    return unknown(name)
+    return unknown(call, name)
   elseif sight == "denied" then
       local caller = require("operations.server.caller")
       local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity,
