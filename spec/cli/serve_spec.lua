@@ -341,8 +341,9 @@ describe("operations serve", function()
     local served = local_definitions()
     local port = served.url:match("%d+$")
     local result = fails("--lua examples/definitions --port " .. port)
-    assert.equal(9, result.code)
-    assert.matches("TRANSPORT_LOST: 127.0.0.1:" .. port, result.err, 1, true)
+    assert.equal(2, result.code)
+    assert.equal(("operations: serve: 127.0.0.1:%s is in use: give another --port (0: any free one)\n"):format(port),
+      result.err)
   end))
 
   it("explains itself", function()

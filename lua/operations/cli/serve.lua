@@ -290,6 +290,16 @@ local function refuse(flaws)
   return output.codes.VALIDATION_ERROR
 end
 
+-- Why it cannot listen.
+local function tell_listen(err)
+  if type(err.details) ~= "table" or err.details.kind ~= "listen" then
+    return output.fail(err)
+  end
+  local in_use = err.message:match("^(.*): Address already in use$")
+  return output.usage("serve: %s", in_use and in_use .. " is in use: give another --port (0: any free one)"
+    or err.message)
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function serve.run(parsed)
@@ -315,7 +325,7 @@ function serve.run(parsed)
   local listener
   listener, err = server:listen({ host = options.host, port = options.port, tls = options.tls })
   if not listener then
-    return output.fail(err)
+    return tell_listen(err)
   elseif options.tls then
     task.detach(reload_at_hangup, listener, system.hangups())
   end
