@@ -10,7 +10,6 @@ local remembered = require("operations.cli.remembered")
 local source_options = require("operations.cli.source_options")
 local sources = require("operations.cli.sources")
 local suggestion = require("operations.base.suggestion")
-local system = require("operations.system")
 
 local source_commands = {}
 
@@ -26,18 +25,6 @@ source_commands.add = {
     { name = "--replace", help = "replace a source with this name" },
   },
 }
-
--- The kind of a source given without an option.
-local function kind_of(place)
-  if place:find("^rediss?://") or place:find("^redis%+") then
-    return "redis"
-  elseif place:find("^wss?://") then
-    return "websocket"
-  elseif not place:find("^https?://") and (place:find("%.lua$") or system.kind(place) == "directory") then
-    return "lua"
-  end
-  return "openapi"
-end
 
 local path_options = members.set({ "openapi", "lua", "mcp-config", "ca-file", "cert", "key" })
 
@@ -132,7 +119,7 @@ function source_commands.add.run(parsed)
   end
   local order = parsed.order
   if place then
-    order = members.joined({ { name = kind_of(place), value = place } }, order)
+    order = members.joined({ { name = source_options.kind_of(place), value = place } }, order)
   end
   local entry, message = entry_of(order)
   local all, broken = remembered.read()

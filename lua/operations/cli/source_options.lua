@@ -3,6 +3,7 @@
 local connection = require("operations.cli.connection")
 local members = require("operations.base.members")
 local secret = require("operations.cli.secret")
+local system = require("operations.system")
 local url = require("operations.base.url")
 
 local source_options = {}
@@ -218,6 +219,20 @@ function source_options.reveal(source)
     config.auth[key] = now(value)
   end
   config.oauth.client_secret = now(config.oauth.client_secret)
+end
+
+--- The option that a source is given by, told from how it is written.
+---@param place string
+---@return string kind  "openapi", ...
+function source_options.kind_of(place)
+  if place:find("^rediss?://") or place:find("^redis%+") then
+    return "redis"
+  elseif place:find("^wss?://") then
+    return "websocket"
+  elseif not place:find("^https?://") and (place:find("%.lua$") or system.kind(place) == "directory") then
+    return "lua"
+  end
+  return "openapi"
 end
 
 return source_options

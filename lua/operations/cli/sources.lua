@@ -141,6 +141,13 @@ local function nothing()
     .. "--lua FILE|DIR, --mcp COMMAND|URL or another source")
 end
 
+-- The option for a file that was given as the name of a remembered source.
+local function file_hint(name)
+  local kind = system.kind(name)
+  return (kind == "file" or kind == "directory")
+    and ("no source %q; for the %s, say --%s %s"):format(name, kind, source_options.kind_of(name), name) or nil
+end
+
 -- The remembered sources for the command; or nil and the exit code.
 local function remembered_of(parsed, options, is_needed)
   local named, message = named_sources.read(parsed)
@@ -153,7 +160,7 @@ local function remembered_of(parsed, options, is_needed)
     for i, name in ipairs(options.names) do
       list[i], message = named:get(name)
       if not list[i] then
-        return nil, output.usage("%s", message)
+        return nil, output.usage("%s", file_hint(name) or message)
       end
     end
   elseif is_needed and options.id and named.names[1] then
