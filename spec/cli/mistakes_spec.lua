@@ -13,6 +13,8 @@ local mistakes = {
   { "thing --pretty --compact", USAGE, "--pretty and --compact exclude each other" },
   { "thing -f jsn", USAGE, '--format: expected json, yaml, table or ndjson, got "jsn" (did you mean json?)' },
   { "thing --formt yaml", USAGE, "unknown option --formt (did you mean --format?); see operations call --help" },
+  { "thing --text a", USAGE,
+    "unknown option --text; input is given as text=VALUE, see operations call --help" },
   { "thing --raw=x", USAGE, "--raw takes no value; see operations call --help" },
   { "thing --timeout abc", USAGE, '--timeout: expected a number of seconds above 0, got "abc"' },
   { "items --max-items 0", USAGE, '--max-items: expected a whole number above 0, got "0"' },
@@ -58,6 +60,14 @@ describe("a mistake", function()
       assert.same({ out = "", err = "operations: " .. mistake[3] .. "\n", code = mistake[2], files = "" }, result)
     end)
   end
+
+  it("in the name of an argument is told beside the one that is missing", function()
+    local result = api:run([[echo 'return { namespace = "t", name = "read", handler = print, inputSchema =
+      { type = "object", required = { "text" }, properties = { text = { type = "string" } } } }' >a.lua
+      operations call t.read txt=x --lua a.lua]])
+    assert.equal('operations: warning: the input has no "txt" by its schema (did you mean text?)\n'
+      .. "operations: VALIDATION_ERROR\n  /text: required, but missing; expected string\n", result.err)
+  end)
 
   it("in the name of a tool's argument is told, and the argument sent", function()
     local result = api:run([[echo 'return { namespace = "t", name = "read", handler = function(input) return input end,

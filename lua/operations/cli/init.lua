@@ -50,7 +50,9 @@ end
 local function run_command(name, command, argv)
   local parsed, message = arguments.parse(argv, catalog.options(name), 2)
   if not parsed then
-    return output.usage("%s; see operations %s --help", message, name)
+    local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)$")
+    return output.usage("%s; %ssee operations %s --help", message,
+      key and ("input is given as %s=VALUE, "):format(key) or "", name)
   elseif parsed.options.help then
     output.text(command_help(command))
     return output.codes.OK

@@ -32,6 +32,7 @@ invocation.call = {
     confirmation.option,
   }, answers.file_options, shared_options),
   notes = input.help,
+  takes_input = true,
 }
 
 -- Can the result arrive in pieces, other than JSON?
@@ -128,6 +129,7 @@ invocation.watch = {
     .. "Ctrl-C.",
   options = members.joined({ { name = "--limit", value = "N", help = "stop after N events" } }, shared_options),
   notes = input.help,
+  takes_input = true,
 }
 
 --- Prints events until the end or `limit`; returns the exit code, that of the last unsuccessful event.

@@ -46,10 +46,17 @@ end
 --- A key that is not in the schema (which allows any) but similar to one that is: probably a typing error.
 ---@param value any   the input
 ---@param schema any
+---@param issues table[]  of the input: the keys that it tells are left out
 ---@return string[] messages
-function key_hint.near(value, schema)
+function key_hint.near(value, schema, issues)
   local names, known = schema_place.names(schema, {})
   local list = {}
+  for _, issue in ipairs(issues) do
+    local tokens = unknown[issue.keyword] and tokens_of(issue.path) or {}
+    if #tokens == 1 then
+      known[tokens[1]] = true
+    end
+  end
   for _, key in ipairs(core.kind(value) == "object" and #names > 0 and members.names(value) or {}) do
     local near = not known[key] and suggestion.behind(key, names) or ""
     if near ~= "" then

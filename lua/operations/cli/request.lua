@@ -92,8 +92,9 @@ local function read_input(asked, items)
     asked.input = input.convert(value, texts, asked.schema)
   end
   local message = has_body and core.kind(value) == "object" and add_stdin(asked) or nil
-  for _, near in ipairs(not message and not asked.is_http and key_hint.near(value, schema) or {}) do
-    if asked.schema:check(value) then -- its issues are reported with all others
+  if asked.schema and not message and not asked.is_http then
+    local _, issues = asked.schema:check(asked.input) -- the call reports them
+    for _, near in ipairs(key_hint.near(value, schema, issues or {})) do
       output.complain("warning: %s", near)
     end
   end
