@@ -34,6 +34,8 @@ ifeq ($(origin LUA_INCDIR),undefined)
 LUA_INCDIR := $(patsubst %/,%,$(firstword $(if $(findstring jit,$(LUA)),$(LUAJIT_INCDIRS),$(LUA_INCDIRS))))
 endif
 
+PROCESSORS = $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+
 # VARIANT (-asan, -coverage) keeps builds with different flags apart.
 RUNTIME = $(notdir $(LUA))
 BUILD = build/$(RUNTIME)$(VARIANT)
@@ -155,7 +157,8 @@ dependencies-%:
 	@.ci/dependencies $*
 
 .PHONY: demo
-demo: dependencies all ## a real HTTP API and Lua functions, called the same way
+demo: dependencies ## a real HTTP API and Lua functions, called the same way
+	@$(MAKE) -s --no-print-directory -j$(PROCESSORS) all
 	@$(ENVIRONMENT) examples/server/run $(LUA) examples/demo.lua
 
 .PHONY: examples
@@ -221,8 +224,8 @@ lint: dependencies-lint lint-system ## gcc, clang, clang-format, clang-tidy, lua
 	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)
 
 .PHONY: luapath
-luapath: ## print the LUA_PATH, LUA_CPATH and PATH of the built tree
-	@$(MAKE) --no-print-directory all >&2 # what is printed here is for eval
+luapath: ## build, then print the LUA_PATH, LUA_CPATH and PATH of the built tree
+	@$(MAKE) -s --no-print-directory -j$(PROCESSORS) all >&2 # what is printed here is for eval
 	@echo 'export LUA_PATH="$(LUA_PATH_BUILT);"'
 	@echo 'export LUA_CPATH="$(LUA_CPATH_BUILT);"'
 	@echo 'export PATH="$(CURDIR)/$(BUILD)/bin:$$PATH"'
