@@ -114,7 +114,7 @@ describe("the secrets of a source", function()
 
   it("fail with the option that they are of", function()
     assert.equal("--bearer: the environment has no NOT_THERE_AT_ALL", revealed({ "bearer", "env:NOT_THERE_AT_ALL" }))
-    assert.equal("--bearer: a token of printable characters without blanks expected", revealed({ "bearer", "a b" }))
+    assert.equal("--bearer: expected a token of printable characters without blanks", revealed({ "bearer", "a b" }))
     assert.equal("--api-key: `true` printed nothing", revealed({ "api-key", "cmd:true" }))
     assert.equal("--client-secret: the environment has no NOT_THERE_AT_ALL",
       revealed({ "client-secret", "env:NOT_THERE_AT_ALL" }))

@@ -78,7 +78,7 @@ describe("a listener of a reactor", function()
   six:close()
 
   local where_six = has_six and it or pending
-  where_six("knows the address of who connects, in both families and one within the other", function()
+  where_six("knows the address of a client, in both families and one within the other", function()
     require("operations.transfer")
     for _, case in ipairs({ { "127.0.0.1", "127.0.0.1", "127.0.0.1" }, { "::1", "[::1]", "::1" },
       { "::", "127.0.0.1", "127.0.0.1" } }) do

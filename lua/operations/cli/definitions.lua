@@ -64,7 +64,7 @@ function definitions.read(place)
   return whole and list or nil
 end
 
--- Nobody registers a handler later.
+-- The refusal of a definition without a handler: the command line registers none later.
 local function without_handler(definition)
   local _, err = specs.check(definition)
   return err or errors.new("VALIDATION_ERROR", "handler: expected a function, got nil",

@@ -13,7 +13,7 @@ local loaders = {}
 
 --- The log of handlers and the registry. Tracebacks are omitted: their failures are reported anyway.
 ---@param verbose? boolean
----@param is_reported? boolean  false: whoever calls reports it elsewhere, so the first line of the traceback is told
+---@param is_reported? boolean  false: the caller is elsewhere, so the first line of the traceback is reported here
 ---@return fun(level: string, message: string)
 function loaders.logger(verbose, is_reported)
   return function(level, message)

@@ -1,4 +1,4 @@
---- What a caller learns of a failure. Messages that may have internals in them go to the log.
+--- The message of a failure for the caller. Messages that may contain internals go to the log.
 local problem = require("operations.server.problem")
 
 local told = {}
