@@ -1,6 +1,6 @@
 --- operations: one call interface for everything that a Lua program can invoke.
-require("operations.base.runtime") -- first: it says which runtimes can load the rest
-local core = require("operations.core")
+local runtime = require("operations.base.runtime") -- first: it checks the runtime
+local core = runtime.load("operations.core")
 local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local registry = require("operations.registry")

@@ -16,6 +16,15 @@ describe("base.runtime", function()
       runtime.flaw("Lua 5.1", { version = "LuaJIT 2.0.5", version_num = 20005 }))
   end)
 
+  it("says for which runtime a C module is to be built, and repeats what else is wrong with one", function()
+    local message = "error loading module 'operations.core' from file '/x/core.so':\n\t/x/core.so: undefined symbol: "
+    assert.equal("/x/core.so is built for Lua 5.4 and this is LuaJIT: run make LUA=luajit",
+      runtime.told(message .. "lua_absindex", { version = "LuaJIT 2.1.0" }))
+    assert.equal("/x/core.so is built for LuaJIT and this is Lua 5.4: run make LUA=lua5.4",
+      runtime.told(message .. "luaL_register"))
+    assert.equal(message .. "pcre2_match_8", runtime.told(message .. "pcre2_match_8"))
+  end)
+
   -- Those that are not installed here are left out; lua5.1 is one of the specs' own dependencies.
   for _, name in ipairs({ "lua5.1", "lua5.2", "lua5.3" }) do
     local found = command.run("command -v " .. name).code == 0
