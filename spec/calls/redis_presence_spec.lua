@@ -234,7 +234,7 @@ describe("what processes on Redis say of themselves", function()
     assert.same({}, delivered)
     host.advance(limits.presence)
     assert.same({ { "call.error", { requestId = "mine", code = "WORKER_LOST", retryable = true, mayHaveRun = true,
-      message = "the process that served it says nothing any more" } } }, delivered)
+      message = "the process that served it has become silent" } } }, delivered)
     assert.is_nil(presence.nodes.by_id.x)
   end)
 
@@ -295,7 +295,7 @@ describe("what processes on Redis say of themselves", function()
     begun = core.now()
     local found, err = presence:find("y.y", begun + 10)
     assert.is_nil(found)
-    assert.same({ "TIMEOUT", "nobody who serves 'y.y' was found before the deadline", false },
+    assert.same({ "TIMEOUT", "no process that serves 'y.y' was found before the deadline", false },
       { err.code, err.message, err.mayHaveRun })
     assert.equal(10, core.now() - begun)
     assert.same({ nil, nil }, { presence:find("y.y", core.now() + limits.discovery + 1) })

@@ -35,7 +35,7 @@ describe("a call of libcrypto that fails", function()
   for _, case in ipairs({
     { "BN_bin2bn", "RS256", "not enough memory" }, { "OSSL_PARAM_BLD_new", "RS256", "not enough memory" },
     { "EVP_PKEY_CTX_new_from_name", "RS256", "not enough memory" },
-    { "EVP_PKEY_CTX_new_from_name", "ES256", "no point of its curve" },
+    { "EVP_PKEY_CTX_new_from_name", "ES256", "a point that is not on its curve" },
   }) do
     it(case[1] .. " is why there is no key for " .. case[2], function()
       prints(("nil\t%s\ntrue\n"):format(case[3]), [[

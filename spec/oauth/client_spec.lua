@@ -39,7 +39,7 @@ describe("a client of an authorization server", function()
     end
     assert.equal("client_id: expected a string, got nil", client.problem({}))
     assert.equal("client_id: expected a string, got number", client.problem({ client_id = 7, client_auth = print }))
-    assert.equal('client_auth: there is no method "private_key_jwt"',
+    assert.equal('client_auth: unknown method "private_key_jwt"',
       client.problem({ client_id = "a", client_auth = "private_key_jwt" }))
     assert.equal("client_auth: client_secret_post needs a client_secret",
       client.problem({ client_id = "a", client_auth = "client_secret_post" }))
@@ -136,7 +136,7 @@ describe("the client for an issuer", function()
     local options = options_with({ client_id = "made" })
     local found, err = client.of(options, { issuer = ISSUER })
     assert.is_nil(found)
-    assert.equal("there is no client for " .. ISSUER .. ": give one that it knows (option 'client')", err.message)
+    assert.equal("no client is known for " .. ISSUER .. ": pass a registered one (option 'client')", err.message)
     options.redirect_uri = nil
     assert.is_nil((client.of(options, server_with())))
   end)

@@ -141,7 +141,7 @@ describe("metadata that is fetched", function()
       ["it names no token_endpoint"] = { issuer = ISSUER },
       ["token_endpoint: it is neither https nor on this machine"] = { issuer = ISSUER,
         token_endpoint = "http://login.example/t" },
-      ["authorization_endpoint: it is no absolute URL"] = { issuer = ISSUER, token_endpoint = ISSUER .. "/t",
+      ["authorization_endpoint: it is not an absolute URL"] = { issuer = ISSUER, token_endpoint = ISSUER .. "/t",
         authorization_endpoint = 7 },
       ["registration_endpoint: it contains a fragment"] = { issuer = ISSUER, token_endpoint = ISSUER .. "/t",
         registration_endpoint = ISSUER .. "/r#f" },
@@ -149,7 +149,7 @@ describe("metadata that is fetched", function()
       assert.equal(at .. problem, server(json.encode(document)))
     end
     local here = json.encode({ issuer = ISSUER, token_endpoint = "http://127.0.0.1/t" })
-    assert.equal(at .. "token_endpoint: it is on this machine, where the server is not",
+    assert.equal(at .. "token_endpoint: it is on this machine, but the server is not",
       server(here, nil, { remote = true }))
     assert.equal("http://127.0.0.1/t", server(here).token_endpoint)
   end)
@@ -172,7 +172,7 @@ describe("metadata that is fetched", function()
     local at = "authorization server metadata at " .. AT .. ": "
     assert.equal(ISSUER .. "/keys", address({ issuer = ISSUER, jwks_uri = ISSUER .. "/keys" }))
     assert.equal(at .. "it is of another issuer", address({ issuer = "x", jwks_uri = ISSUER .. "/keys" }))
-    assert.equal(at .. "jwks_uri: it is no absolute URL", address({ issuer = ISSUER }))
+    assert.equal(at .. "jwks_uri: it is not an absolute URL", address({ issuer = ISSUER }))
     assert.matches("^no authorization server metadata: tried ", address(nil))
   end)
 end)

@@ -96,16 +96,16 @@ describe("the options of a resource server", function()
         { audience = {} },
       ["bad options to 'resource_server' (leeway: 0 to 3600 seconds expected)"] = { leeway = -1 },
       ["bad options to 'resource_server' (leeway: 0 to 3600 seconds expected) "] = { leeway = 3601 },
-      ["bad options to 'resource_server' (jwks_uri: it is no absolute URL)"] = { jwks_uri = "keys" },
+      ["bad options to 'resource_server' (jwks_uri: it is not an absolute URL)"] = { jwks_uri = "keys" },
       ["bad options to 'resource_server' (token_endpoint: it contains a fragment)"] =
         { token_endpoint = "https://a/t#f" },
-      ["bad options to 'resource_server' (authorization_endpoint: it is no absolute URL)"] =
+      ["bad options to 'resource_server' (authorization_endpoint: it is not an absolute URL)"] =
         { authorization_endpoint = "/a" },
-      ["bad options to 'resource_server' (issuer: it is no absolute URL)"] = { jwks_uri = "none", issuer = "login" },
+      ["bad options to 'resource_server' (issuer: it is not an absolute URL)"] = { jwks_uri = "none", issuer = "login" },
       ["bad options to 'resource_server' (algorithms: at least one expected)"] = { algorithms = {} },
       ["bad options to 'resource_server' (algorithms: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, "
         .. "EdDSA, Ed25519, Ed448 expected, got \"HS256\")"] = { algorithms = { "ES256", "HS256" } },
-      ["bad options to 'resource_server' (introspection.endpoint: it is no absolute URL)"] = { jwks_uri = "none",
+      ["bad options to 'resource_server' (introspection.endpoint: it is not an absolute URL)"] = { jwks_uri = "none",
         introspection = {} },
       ["bad options to 'resource_server' (introspection.client_id: expected a string, got nil)"] = { jwks_uri = "none",
         introspection = { endpoint = "https://a/i" } },
@@ -142,7 +142,7 @@ describe("the options of an authorizer", function()
     for problem, given in pairs({
       ['grant: there is no "password"'] = { grant = "password" },
       ["client: client_credentials need one"] = { grant = "client_credentials" },
-      ["redirect_uri: it is no absolute URL"] = { open = print },
+      ["redirect_uri: it is not an absolute URL"] = { open = print },
       ["redirect_uri: it is neither https nor on this machine"] = { open = print, redirect_uri = "http://a.test/" },
       ["client_metadata_url: expected an https URL with a path"] = { client_metadata_url = "https://a.test" },
       ["client.client_id: expected a string, got nil"] = { client = {} },

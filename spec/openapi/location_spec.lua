@@ -77,8 +77,8 @@ describe("a base URL", function()
   end)
 
   it("is refused with the reason", function()
-    assert.same({ nil, "is no absolute http or https URL" }, { location.base("/a") })
-    assert.same({ nil, "must not hold a user name or password" }, { location.base("http://u:p@a/") })
+    assert.same({ nil, "is not an absolute http or https URL" }, { location.base("/a") })
+    assert.same({ nil, "must not contain a user name or password" }, { location.base("http://u:p@a/") })
     local base, message = location.base("http://a/b c")
     assert.is_nil(base)
     assert.is_string(message)
@@ -124,9 +124,9 @@ describe("the server of an operation", function()
   it("may be relative to where the document came from", function()
     assert.equal("http://a/v1", of({ { { url = "/v1" } } }, nil, "http://a/b/openapi.json"))
     assert.equal("http://a/b/v1", of({ { { url = "v1" } } }, nil, "http://a/b/openapi.json"))
-    assert.same({ nil, 'the server URL "/v1" is no absolute http or https URL; give config.base_url' },
+    assert.same({ nil, 'the server URL "/v1" is not an absolute http or https URL; give config.base_url' },
       { of({ { { url = "/v1" } } }, nil, "/a/openapi.json") })
-    assert.same({ nil, 'the server URL "/v1" is no absolute http or https URL; give config.base_url' },
+    assert.same({ nil, 'the server URL "/v1" is not an absolute http or https URL; give config.base_url' },
       { of({ { { url = "/v1" } } }) })
   end)
 

@@ -258,8 +258,17 @@ describe("a call of the system that fails", function()
     ]], EMFILE, ENOMEM)
   end)
 
-  for name, reason in pairs({ curl_global_init = "libcurl could not be started",
-    curl_multi_init = "libcurl could not be started", curl_easy_init = ".*",
+  it("curl_global_init of libcurl is why its module is not loaded; the next attempt loads it", function()
+    prints("false\tlibcurl cannot be initialized\ntrue\ttable\n", [[
+      package.loaded["operations.transfer"] = nil
+      fail("curl_global_init", 27)
+      print(pcall(require, "operations.transfer"))
+      local ok, module = pcall(require, "operations.transfer")
+      print(ok, type(module))
+    ]])
+  end)
+
+  for name, reason in pairs({ curl_multi_init = "libcurl could not be started", curl_easy_init = ".*",
     curl_multi_add_handle = "libcurl refused the transfer", curl_slist_append = ".*" }) do
     it(name .. " of libcurl is why a request does not begin; the next one does", function()
       prints("nil\tmemory\ttrue\n0\nerror\tconnect\n", [[

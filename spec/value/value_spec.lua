@@ -34,7 +34,7 @@ describe("a Lua value read as JSON", function()
     local address = rawget(debug, "upvalueid")(function() return core end, 1) -- a pointer of no library
     if type(address) == "userdata" then
       assert.equal("userdata", core.kind(address))
-      assert.equal("userdata is no JSON value", tostring(select(2, core.json_encode(address)).message))
+      assert.equal("userdata is not a JSON value", tostring(select(2, core.json_encode(address)).message))
     end
     core.set_foreign_null(io.stdout)
     assert.same({ "null", "userdata" }, { core.kind(io.stdout), core.kind(io.stderr) })

@@ -13,11 +13,10 @@ local searches = { auto = "auto", always = true, never = false }
 mcp_server.mcp = {
   usage = "operations mcp [SOURCE...] [OPTIONS]",
   summary = "Serves the operations of its sources as tools of an MCP server on stdin and\n"
-    .. "stdout, until stdin ends. MCP clients start it with a command such as\n"
+    .. "stdout, until stdin ends. Errors go to stderr. MCP clients start it like this:\n"
     .. "  operations mcp --openapi github.json --include 'issues.*'\n"
-    .. "With --mcp or --mcp-config it offers other MCP servers as one. Errors go to\n"
-    .. "stderr. With --nvim it connects the client to the running editor, which serves\n"
-    .. "after require(\"operations.nvim\").serve().",
+    .. "With --mcp or --mcp-config it offers other MCP servers as one.\n"
+    .. "With --nvim it connects to the editor after require(\"operations.nvim\").serve().",
   options = {
     { name = "--include", value = "PATTERN", many = true, help = "only these ids or operationIds: 'issues.*'" },
     { name = "--search", value = "auto|always|never", help = "search tools instead of listing them (above 64)" },

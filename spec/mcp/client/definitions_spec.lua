@@ -58,9 +58,9 @@ describe("the definition of a tool", function()
     local made, _, told = one('{"name":"a","inputSchema":true,"outputSchema":{"type":"x"}}')
     assert.is_nil(made.inputSchema)
     assert.is_nil(made.outputSchema)
-    assert.equal("a: inputSchema is no JSON Schema object", told[1])
+    assert.equal("a: inputSchema is not a JSON Schema object", told[1])
     assert.matches("^a: outputSchema .", told[2])
-    assert.same({ "a: inputSchema is no JSON Schema object" }, (select(3, one('{"name":"a"}'))))
+    assert.same({ "a: inputSchema is not a JSON Schema object" }, (select(3, one('{"name":"a"}'))))
     assert.same({}, (select(3, one('{"name":"a","inputSchema":{}}'))))
   end)
 
@@ -125,7 +125,7 @@ describe("a list of tools", function()
     assert.is_not_nil(plans["a b"])
     assert.is_nil(plans["a\tb"])
     assert.same({ "tools/list[1]: a tool is an object", "tools/list[2]: a tool has a name",
-      "tools/list[3]: a tool has a name", ": a tool has a name", "a_b: the name is taken: this tool cannot be called" },
+      "tools/list[3]: a tool has a name", ": a tool has a name", "a_b: the name is already used: this tool cannot be called" },
       told)
   end)
 

@@ -103,9 +103,9 @@ describe("a resource", function()
     server:resource({ uri = "x:a", read = print })
     for message, given in pairs({
       ["bad argument #1 to 'resource' (either uri or uriTemplate expected)"] = { read = print },
-      ["bad option 'uriTemplate' to 'resource' (\"{\": a brace without its other one)"] = { uriTemplate = "{",
+      ["bad option 'uriTemplate' to 'resource' (\"{\": unbalanced braces)"] = { uriTemplate = "{",
         read = print },
-      ["bad option 'uri' to 'resource' (there is a resource \"x:a\")"] = { uri = "x:a", read = print },
+      ["bad option 'uri' to 'resource' (a resource \"x:a\" exists already)"] = { uri = "x:a", read = print },
       ["bad option 'read' to 'resource' (function expected, got nil)"] = { uri = "x:b" },
       ["bad option 'other' to 'resource' (unknown)"] = { uri = "x:b", read = print, other = 1 },
       ["bad option 'title' to 'resource' (string expected, got number)"] = { uri = "x:b", read = print, title = 1 },
@@ -236,7 +236,7 @@ describe("a prompt", function()
     server:prompt({ name = "p", get = print })
     for message, given in pairs({
       ["bad option 'name' to 'prompt' (a name expected)"] = { get = print },
-      ["bad option 'name' to 'prompt' (there is a prompt \"p\")"] = { name = "p", get = print },
+      ["bad option 'name' to 'prompt' (a prompt \"p\" exists already)"] = { name = "p", get = print },
       ["bad option 'get' to 'prompt' (function expected, got nil)"] = { name = "q" },
       ["bad option 'arguments' to 'prompt' ([1]: a name, or a table with one, expected)"] = { name = "q", get = print,
         arguments = { 7 } },

@@ -75,10 +75,10 @@ describe("the headers that repeat arguments", function()
     assert.is_nil(params_flaw(nil, core.null))
     assert.equal("header mismatch: Mcp-Param-Alpha is missing", params_flaw(nil, "x"))
     assert.equal("header mismatch: Mcp-Param-Alpha is missing", params_flaw(nil, false))
-    assert.equal("header mismatch: Mcp-Param-Alpha is there, its argument is not", params_flaw("x", nil))
-    assert.equal("header mismatch: Mcp-Param-Alpha is there, its argument is not", params_flaw("x", core.null))
+    assert.equal("header mismatch: Mcp-Param-Alpha has no argument in the body", params_flaw("x", nil))
+    assert.equal("header mismatch: Mcp-Param-Alpha has no argument in the body", params_flaw("x", core.null))
     assert.equal("header mismatch: Mcp-Param-Alpha is malformed", params_flaw("=?base64?*?=", "x"))
-    assert.equal("header mismatch: Mcp-Param-Alpha is there, its argument is not",
+    assert.equal("header mismatch: Mcp-Param-Alpha has no argument in the body",
       headers.params_flaw({ ["mcp-param-alpha"] = "x" }, schema, nil).message)
   end)
 

@@ -61,7 +61,7 @@ describe("a URI template", function()
     for _, text in ipairs({ "n://{a", "n://a}", "n://{a}}", "{", "a{b{c}" }) do
       local compiled, problem = template.compile(text)
       assert.is_nil(compiled)
-      assert.equal(("%q: a brace without its other one"):format(text), problem)
+      assert.equal(("%q: unbalanced braces"):format(text), problem)
     end
   end)
 
