@@ -125,6 +125,14 @@ describe("operations mcp", function()
     assert.same({ "search_operations", "describe_operation", "call_operation" }, tool_names(server))
   end)
 
+  it("says at a terminal that it waits for a client", function()
+    local result = command.run(("script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua mcp --lua %s' "
+      .. "/dev/null"):format(command.interpreter(), path_of(definitions)))
+    assert.equal("operations: waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it\r\n",
+      result.out)
+    assert.equal(0, result.code)
+  end)
+
   it("says what is wrong", function()
     local path = path_of(definitions)
     assert.equal(2, command.run("operations mcp").code)

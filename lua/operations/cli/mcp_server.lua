@@ -5,8 +5,11 @@ local mcp_sources = require("operations.cli.mcp_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
+local system = require("operations.system")
 
 local mcp_server = {}
+
+local STDIN = 0
 
 local searches = { auto = "auto", always = true, never = false }
 
@@ -109,6 +112,9 @@ function mcp_server.mcp.run(parsed)
   end
   server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
     resources = given.resources, clients = is_proxy and early or nil })
+  if system.is_terminal(STDIN) then
+    output.complain("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
+  end
   local ok, err = server:stdio()
   return ok and output.codes.OK or output.fail(err)
 end
