@@ -9,6 +9,6 @@ assert(registry:register({
     return #assert(context.env.tasks.list({ done = false })).data
   end,
 }))
-print(registry:execute("report.open").data)
+print(assert(registry:execute("report.open")).data)
 print(select(2, registry:execute("tasks.get", { id = "seven" })))
 print(select(2, registry:execute("tasks.get", { id = 7 })))
