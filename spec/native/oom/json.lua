@@ -25,6 +25,9 @@ return function()
     assert(decoder:feed(text:sub(i, i + 6)))
   end
   assert(assert(decoder:finish()).array[4] == array[4])
+  local escaped = json.decoder() -- its room grows at the escape, and at the end
+  assert(escaped:feed('"\\n' .. long:gsub('"', "") .. '"'))
+  assert(assert(escaped:finish()) == "\n" .. long:gsub('"', ""))
   local feed, next_value = core.json_lines(2000)
   feed(long .. "\n{\"id\":1}\n" .. long:sub(1, 100))
   assert(select("#", next_value()) == 5 and next_value().id == 1 and next_value() == nil)
