@@ -76,7 +76,8 @@ static bool check_length(http_Transfer *t, const fields_Field *field) {
   const char *p = field->value, *end = p + field->value_len;
   do {
     int64_t length = read_length(&p, end);
-    if (length < 0) return fail(t, "protocol", "Content-Length is not a number");
+    if (length < 0)
+      return fail(t, "protocol", "Content-Length is not a number");
     if (t->length >= 0 && t->length != length)
       return fail(t, "protocol", "two different Content-Length headers");
     t->length = length;
