@@ -582,7 +582,7 @@ describe("a configuration", function()
     ["either command or url"] = {}, ["either command or url "] = { command = "x", url = "http://x" },
     ["'comand' to 'from_mcp' (unknown)"] = { comand = "x" },
     ["'args' to 'from_mcp' (table expected, got string)"] = { command = "x", args = "y" },
-    ["no \"new\""] = { command = "x", era = "new" }, ["no revision"] = { command = "x", version = "1999-01-01" },
+    ["no \"new\""] = { command = "x", era = "new" }, ["unknown revision"] = { command = "x", version = "1999-01-01" },
     ["http or https URL expected, got \"ftp://x\""] = { url = "ftp://a:secret@x" },
     ["no \"yaml\""] = { command = "x", text = "yaml" }, ["no \"raise\""] = { command = "x", is_error = "raise" },
     ["no \"off\""] = { command = "x", on_mismatch = "off" }, ["'output' to"] = { command = "x", output = "warn" },
