@@ -101,7 +101,8 @@ describe("the options of a resource server", function()
         { token_endpoint = "https://a/t#f" },
       ["bad options to 'resource_server' (authorization_endpoint: it is not an absolute URL)"] =
         { authorization_endpoint = "/a" },
-      ["bad options to 'resource_server' (issuer: it is not an absolute URL)"] = { jwks_uri = "none", issuer = "login" },
+      ["bad options to 'resource_server' (issuer: it is not an absolute URL)"] = { jwks_uri = "none",
+        issuer = "login" },
       ["bad options to 'resource_server' (algorithms: at least one expected)"] = { algorithms = {} },
       ["bad options to 'resource_server' (algorithms: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, "
         .. "EdDSA, Ed25519, Ed448 expected, got \"HS256\")"] = { algorithms = { "ES256", "HS256" } },

@@ -125,7 +125,8 @@ describe("a list of tools", function()
     assert.is_not_nil(plans["a b"])
     assert.is_nil(plans["a\tb"])
     assert.same({ "tools/list[1]: a tool is an object", "tools/list[2]: a tool has a name",
-      "tools/list[3]: a tool has a name", ": a tool has a name", "a_b: the name is already used: this tool cannot be called" },
+      "tools/list[3]: a tool has a name", ": a tool has a name",
+      "a_b: the name is already used: this tool cannot be called" },
       told)
   end)
 
