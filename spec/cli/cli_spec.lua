@@ -293,11 +293,7 @@ describe("the exit code", function()
       ["call t.any --timout 1"] = "unknown option %-%-timout %(did you mean %-%-timeout%?%)",
       ["cal"] = "no command \"cal\" %(did you mean call%?%); see operations %-%-help",
       ["help cal"] = "no command \"cal\" %(did you mean call%?%)",
-<<<<<<< HEAD
       ["call t.any '[1]' a=1"] = "a value other than an object",
-=======
-      ["call t.any '[1]' a=1"] = "other than an object",
->>>>>>> ddb5c7d (spec: the text of an input that is not an object)
       ["call t.any --timeout 0"] = "%-%-timeout: expected a number",
       ["call t.any --identity 1"] = "%-%-identity: expected a JSON object",
       ["call t.any --nonsense"] = "unknown option %-%-nonsense",
