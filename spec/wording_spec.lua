@@ -39,16 +39,7 @@ local comment_phrases = {
   { "[^%a]what else[^%a]", "\"other ...\", \"further ...\"" },
 }
 
--- Comments of these files are still to be rewritten so.
-local unread = { "^lua/operations/server/", "^lua/operations/net/stream%.lua$", "^src/server/", "^src/http/",
-  "^src/reactor/stream" }
-
 local function is_read(path)
-  for _, pattern in ipairs(unread) do
-    if path:find(pattern) then
-      return false
-    end
-  end
   return path:find("^lua/") ~= nil or path:find("^src/") ~= nil or path:find("^examples/") ~= nil
 end
 

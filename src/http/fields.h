@@ -10,7 +10,7 @@
 typedef struct fields_Field {
   const char *name, *value; /* borrowed from the line; blanks trimmed */
   size_t name_len, value_len;
-  bool folded; /* no name: the value goes on that of the field before */
+  bool folded; /* no name: the value continues that of the field before */
 } fields_Field;
 
 /* Reads a line, up to its end if that is in there; false when it is no field:

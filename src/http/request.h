@@ -42,7 +42,7 @@ typedef struct request_Head {
   const request_Field *fields;
   size_t field_count;
   int minor;       /* of the version: 0 or 1 */
-  bool keep_alive; /* the sender wants to go on after this request */
+  bool keep_alive; /* the sender keeps the connection open */
   bool expects;    /* "100 Continue" before it sends the body */
   bool has_body;   /* REQUEST_BODY may come */
 } request_Head;

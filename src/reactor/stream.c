@@ -37,7 +37,7 @@ static void drop(stream_Stream *s) {
   s->over = true;
   if (fd < 0) return;
   if (s->layer != NULL && reactor_usable(r)) {
-    r->sources[fd].op = NULL; /* till it is closed nobody watches it */
+    r->sources[fd].op = NULL; /* not watched until it is closed */
     s->layer->close(s);
     return;
   }

@@ -36,14 +36,15 @@ struct stream_Stream {
   bool over;          /* the other side ended */
 };
 
-/* Makes a stream of a connected socket that the reactor was told of.  Its op is
-** started; `layer`, `window` and `queue` are set, the rest is zero. */
+/* Makes a stream of a connected socket, which is registered with the reactor.
+** Its op is started; `layer`, `window` and `queue` are set, the rest is zero.
+*/
 void stream_begin(stream_Stream *s, int fd);
 
-/* The bytes that came so far: borrowed until stream_drained. */
+/* The bytes received so far: borrowed until stream_drained. */
 size_t stream_unread(const stream_Stream *s, const char **bytes);
 
-/* It was read. */
+/* The bytes of stream_unread were taken. */
 void stream_drained(stream_Stream *s);
 
 typedef enum stream_Sent {

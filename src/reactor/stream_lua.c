@@ -39,8 +39,8 @@ static int push_failure(lua_State *L, int error) {
 
 /* reactor:listen(options, owner?) -> handle | nil, message
 ** options: host (a numeric address) and port (0: any), or path (of a Unix
-** socket) and mode (of its file); backlog.  Says "data" when reactor:accept()
-** has somebody. */
+** socket) and mode (of its file); backlog.  Says "data" when a connection
+** waits for reactor:accept(). */
 int reactor_lua_listen(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   listener_Listener *l;
@@ -71,7 +71,7 @@ static listener_Listener *to_listener(lua_State *L, int index) {
 
 /* reactor:accept(options, owner?) -> handle | nil, "wait" or message
 ** options: listener, window, queue.  The handle is one of a connected stream;
-** after "wait", the listener says "data" when somebody is there. */
+** after "wait", the listener says "data" when a connection waits. */
 int reactor_lua_accept(lua_State *L) {
   stream_Stream *s;
   listener_Listener *l;
@@ -112,7 +112,7 @@ int reactor_lua_connect_path(lua_State *L) {
 }
 
 /* reactor:stdin(options, owner?) -> handle | nil, message
-** options: window.  The program's own, from then on nobody else's. */
+** options: window.  From then on only the program may read it. */
 int reactor_lua_stdin(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   stdio_Stream *s;

@@ -187,7 +187,7 @@ function Stream:unsent()
 end
 
 --- The address of the other side of an accepted stream.
----@return string? address  numeric; "unix:" for a Unix socket; nil when nobody is any more
+---@return string? address  numeric; "unix:" for a Unix socket; nil when the connection is gone
 ---@return integer? port
 function Stream:peer()
   return self._handle:peer()
@@ -304,7 +304,7 @@ end
 --- Connects to a Unix socket of a process of the same user. Does not wait.
 ---@param path string
 ---@return operations.Stream?
----@return operations.Error? err  TRANSPORT_LOST, details.kind "connect": nobody listens, or another user
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "connect": no process listens, or one of another user
 function stream.connect_path(path)
   argument.expect(path, "string", 1, "connect_path")
   local self = setmetatable({}, Stream)

@@ -38,7 +38,7 @@ local function denied(authorize, status, message, parameters)
   return nil, errors.new("ACCESS_DENIED", message), status, headers_of(authorize, status, parameters)
 end
 
--- If `authorize` fails, the answer is 500; nobody is let in.
+-- If `authorize` fails, the answer is 500; no caller is let in.
 local function ask(authorize, request, log)
   local ok, identity, reason = xpcall(authorize, function(raised)
     log("error", "authorize: " .. debug.traceback(errors.text(raised), 2))

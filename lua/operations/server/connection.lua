@@ -79,7 +79,7 @@ local function on_idle(self)
   waiting.watch(self, self._options.write_timeout, on_idle)
 end
 
--- Answers one request. Returns true if the connection goes on.
+-- Answers one request. Returns true if the connection stays open.
 local function serve_one(self, request)
   self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local response = handle(self, request)
@@ -93,7 +93,7 @@ local function serve_one(self, request)
   return keep and (not self._unread or request_reader.discard(self))
 end
 
--- Answers a plain call. Returns true if the connection goes on.
+-- Answers a plain call. Returns true if the connection stays open.
 local function serve_direct(self, route, input)
   self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local body, response = self.direct:answer(self, route, input)

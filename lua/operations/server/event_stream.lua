@@ -83,7 +83,7 @@ forms[LINES] = {
 forms["application/jsonl"] = forms[LINES]
 
 ---@class operations.EventStreamOptions
----@field problem fun(err: operations.Error): string?  the JSON of a failure; nil: nobody is told (the caller is gone)
+---@field problem fun(err: operations.Error): string?  the JSON of a failure; nil: the caller is gone
 ---@field heartbeat integer  ms of silence after which a comment goes out
 ---@field done fun()  runs once, however it ends
 
@@ -92,7 +92,7 @@ forms["application/jsonl"] = forms[LINES]
 ---@param media string  as `choose` gave it
 ---@param options operations.EventStreamOptions
 ---@return operations.ServerResponse
----@return fun(reason: string?) close  ends the subscription; with a reason, the reader is told of it as the last event
+---@return fun(reason: string?) close  ends the subscription; with a reason, which is the last event
 function event_stream.response(subscription, media, options)
   local form = forms[media]
   local state, ending = "first", nil

@@ -28,9 +28,9 @@ local exchange = {}
 ---@field route? operations.Route  once it is admitted
 ---@field identity? operations.Identity
 ---@field code? string  of the error
----@field streams? boolean  the body goes on after `handle`
----@field counted? boolean  among the requests under way
----@field lasts? boolean  it goes on when its caller leaves: the caller will ask again
+---@field streams? boolean  the body is still sent after `handle`
+---@field counted? boolean  among the running requests
+---@field lasts? boolean  it continues when its caller leaves: the caller will ask again
 
 -- A request counts as running until its answer was made, or its stream has ended.
 local function enter(call)
@@ -164,9 +164,9 @@ function exchange.refuse_more(call)
   if not is_full(server) then
     return nil
   elseif server.draining then
-    return problem.refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
+    return problem.refuse(call, 503, "DRAINING", "the server is about to stop", { connection = "close" })
   end
-  return problem.refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
+  return problem.refuse(call, 503, "BUSY", ("%d requests are running, no more are accepted"):format(server.running))
 end
 
 -- Counts a call as running. Returns the refusal if the server accepts no further one.

@@ -17,7 +17,7 @@ local http_options = {}
 ---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
 ---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
----@field cors? operations.CorsOptions  what else their browsers are told
+---@field cors? operations.CorsOptions  further answers to their browsers
 ---@field idempotency? boolean|operations.AnswerStore|table  keeps answers by Idempotency-Key: true, in this process; a
 ---  shared dictionary of nginx, of all its workers; `operations.middleware.redis(url)`, of all processes
 ---@field idempotency_ttl? integer  ms for which they are kept, default 24 hours
@@ -30,7 +30,7 @@ local http_options = {}
 ---@field max_timeout? integer  ms that it may ask for, default 600,000
 ---@field max_body? integer  bytes, default 16 MiB
 ---@field max_depth? integer  nested arrays and objects of a body, default 512
----@field max_requests? integer  under way at once, default 1,024; others are answered 503
+---@field max_requests? integer  running at once, default 1,024; others are answered 503
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds

@@ -27,7 +27,7 @@ local function framed(text)
   return #text .. ":" .. text
 end
 
--- Identifies the sender, so that nobody gets the answer of another caller. nil: the sender cannot be identified.
+-- Identifies the sender, so that no caller gets the answer of another one. nil: the sender cannot be identified.
 local function sender(call, request)
   local identity, credentials = call.identity, request.headers.authorization
   if not identity then
@@ -68,7 +68,7 @@ local function repeated(call, known, print, refuse)
   if known:sub(2, 33) ~= print then
     return refuse(call, 422, "VALIDATION_ERROR", "this Idempotency-Key came with another input before")
   elseif state == "r" then
-    return refuse(call, 409, "BUSY", "a request with this Idempotency-Key is under way", { ["retry-after"] = "1" })
+    return refuse(call, 409, "BUSY", "a request with this Idempotency-Key is running", { ["retry-after"] = "1" })
   end
   local answer = json.decode(rest)
   if not answer then

@@ -55,7 +55,7 @@ local server = {}
 ---@field upgrade? fun(stream: operations.Stream, rest: string)  with status 101: takes the connection
 
 ---@class operations.Server
----@field running integer  requests under way
+---@field running integer  running requests
 ---@field draining boolean
 ---@field registry operations.Registry
 ---@field options operations.HttpOptions

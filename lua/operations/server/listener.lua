@@ -202,7 +202,7 @@ local function each(self, method)
 end
 
 --- Stops accepting connections, closes idle ones, and lets running requests end: their answers have `Connection:
---- close`. Requests that still run after `grace` are told to end ("draining", see `request.left`), and cut off two
+--- close`. Requests that still run after `grace` are asked to end ("draining", see `request.left`), and cut off two
 --- seconds later. Waits for all that.
 ---@param grace? number  ms, default 5,000
 function Listener:drain(grace)

@@ -9,7 +9,7 @@ local waiting = require("operations.server.waiting")
 
 local response_writer = {}
 
--- `write_timeout` has passed. The connection goes on if at least one byte was sent meanwhile.
+-- `write_timeout` has passed. The connection stays open if at least one byte was sent meanwhile.
 local function check_progress(self)
   local unsent = self._stream:unsent()
   if unsent < self._queued then
@@ -81,7 +81,7 @@ local function write_pieces(self, body)
   end
 end
 
--- Does the connection go on after this answer?
+-- Does the connection stay open after this answer?
 local function goes_on(self, response)
   local headers = response.headers
   return self._keep_alive and not self._draining and not self._body_err and not (self._unread and self._expects)
@@ -106,7 +106,7 @@ local function replace(self, field)
   return response_writer.problem(500, "the answer cannot be sent")
 end
 
--- Sends the body; its head was sent. Returns true if the connection goes on.
+-- Sends the body; its head was sent. Returns true if the connection stays open.
 local function send_pieces(self, response, head_only, keep)
   if head_only or framing.is_empty(response.status) then
     waiting.leave(self, "left") -- the body is not needed
@@ -124,7 +124,7 @@ end
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 ---@param head_only? boolean
----@return boolean keep  the connection goes on
+---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
   local keep, minor, now = goes_on(self, response), self._minor, scheduler.host().now()
   local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
@@ -147,7 +147,7 @@ end
 --- Sends the answer to a plain call.
 ---@param self operations.HttpConnection
 ---@param body string
----@return boolean keep  the connection goes on
+---@return boolean keep  the connection stays open
 function response_writer.result(self, body)
   local now = scheduler.host().now()
   self._now = now

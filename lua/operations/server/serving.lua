@@ -19,7 +19,7 @@ end
 ---@param host string
 ---@return operations.Error
 function serving.strangers(name, host)
-  return errors.new("ACCESS_DENIED", ("whoever reaches %s could call everything: give %s `authorize`, or "
+  return errors.new("ACCESS_DENIED", ("every client that reaches %s could call everything: give %s `authorize`, or "
     .. "`authorize = false` if that is meant"):format(host, name))
 end
 

@@ -138,7 +138,7 @@ local function read_on(self)
   self._stream:each_chunk(self._take)
 end
 
---- Waits for bytes of the next request, without a task: a worker goes on when they come, when the connection ends or
+--- Waits for bytes of the next request, without a task: a worker continues when they come, when the connection ends or
 --- when the limit passes.
 ---@param self operations.HttpConnection
 function waiting.sleep(self)

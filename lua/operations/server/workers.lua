@@ -1,5 +1,6 @@
 --- A pool of tasks that serve connections with something to do, so that a connection needs no task between two
---- requests. When one waits while it is served, it keeps its task, and another task of the pool goes on with the queue.
+--- requests. When one waits while it is served, it keeps its task, and another task of the pool continues with the
+--- queue.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
