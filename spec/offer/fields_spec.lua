@@ -53,7 +53,7 @@ describe("an input without a body", function()
 
   it("may be no object, as long as no key follows", function()
     assert.equal("[1]", (of("[1]")))
-    assert.equal("a: the input is no object already", (of("[1]", "a=1")))
+    assert.equal("a: an earlier argument made the input a value other than an object", (of("[1]", "a=1")))
     assert.equal("{}", (of("[1]", "{}")))
   end)
 

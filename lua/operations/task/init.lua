@@ -325,7 +325,7 @@ end
 ---@return any err
 function task.enclose(deadline, fn, a, b, c)
   local strand = scheduler.here()
-  local outer, outer_deadline = strand.task, strand.deadline or false
+  local outer, outer_deadline = strand.task, strand.deadline
   local self = setmetatable({ _strand = strand, _parent = unset, _depth = 0, _aborted = false, _on_wait = false,
     _subject = unset, _ended = false }, Task)
   if outer then

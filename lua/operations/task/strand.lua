@@ -87,7 +87,7 @@ function strands.deadline(deadline)
     error("bad argument #1 to 'deadline' (number expected, got NaN)", 2)
   end
   local strand = here()
-  local previous = strand.deadline or nil
+  local previous = strand.deadline
   strand.deadline = deadline
   return previous
 end

@@ -59,7 +59,7 @@ describe("the configuration of a connection", function()
       ['from_mcp: config.on_mismatch: there is no "x"'] = { on_mismatch = "x" },
       ['from_mcp: config.verdict: there is no "x"'] = { verdict = "x" },
       ['from_mcp: config.questions: there is no "x"'] = { questions = "x" },
-      ['from_mcp: config.version: there is no revision "2020-01-01"'] = { version = "2020-01-01" },
+      ['from_mcp: config.version: unknown revision "2020-01-01"'] = { version = "2020-01-01" },
       ["from_mcp: config.timeout: a number above 0 expected, got 0"] = { timeout = 0 },
       ["from_mcp: config.max_message: a number above 0 expected, got -1"] = { max_message = -1 },
       ["bad option 'other' to 'from_mcp' (unknown)"] = { other = 1 },
