@@ -19,7 +19,7 @@ local function run_at_terminal(code)
   local file = assert(io.open(path, "w"))
   file:write('local output = require("operations.cli.output")\nlocal operations = require("operations")\n', code)
   file:close()
-  local screen = terminal.run(command.interpreter() .. " " .. path .. " 2>&1")
+  local screen = terminal.run('LD_PRELOAD="$SANITIZER" ' .. command.interpreter() .. " " .. path .. " 2>&1")
   os.remove(path)
   return screen
 end

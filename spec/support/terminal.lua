@@ -13,7 +13,8 @@ function terminal.run(script, width)
   count = count + 1
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
-  file:write(('operations() { %s lua/operations/cli/main.lua "$@"; }\n'):format(command.interpreter()),
+  file:write(('operations() { LD_PRELOAD="$SANITIZER" %s lua/operations/cli/main.lua "$@"; }\n')
+    :format(command.interpreter()),
     "export LUA_PATH='", package.path, "' LUA_CPATH='", package.cpath, "'\n", script,
     "\nprintf '\\nthe end\\n'; sleep 100\n")
   file:close()

@@ -55,19 +55,25 @@ local function run_left()
   end
 end
 
--- A hook (LuaJIT has one for all coroutines) runs the remaining functions at the next instruction. If the state is
--- closed before that, the second finalizer runs them.
+local hook_before, mask_before, count_before
+
+local function on_step()
+  debug.sethook(hook_before, mask_before, count_before)
+  run_left()
+end
+
+-- A hook (LuaJIT has one for all coroutines) runs the remaining functions at the next instruction. It is set again if
+-- other code has replaced it. If the state is closed before that, the second finalizer runs them.
 local closing -- luacheck: ignore 231
 local function run_soon()
   local hook, mask, count = debug.gethook()
   if hook == "external hook" then
     return run_left() -- the hook could not be set again
+  elseif hook ~= on_step then
+    hook_before, mask_before, count_before = hook, mask, count
+    debug.sethook(on_step, "", 1)
+    closing = compat.finalizer(run_left)
   end
-  debug.sethook(function()
-    debug.sethook(hook, mask, count)
-    run_left()
-  end, "", 1)
-  closing = compat.finalizer(run_left)
 end
 
 --- Calls `fn` for a finalizer: at once on Lua 5.4, on LuaJIT as soon as the finalizer has returned. Inside a finalizer
@@ -75,9 +81,7 @@ end
 ---@type fun(fn: fun())
 compat.after_finalizer = newproxy and function(fn)
   left[#left + 1] = fn
-  if #left == 1 then
-    run_soon()
-  end
+  run_soon()
 end or function(fn)
   fn()
 end

@@ -127,7 +127,7 @@ describe("a call", function()
 
   it("cannot read standard input", function()
     for _, argument in ipairs({ "-", "@-", "a=@-", "a:=@-" }) do
-      shown("call own.ask " .. argument, "VALIDATION_ERROR: input: there is no standard input here")
+      shown("call own.ask " .. argument, "VALIDATION_ERROR: input: standard input is not available here")
       editor.press("q")
     end
   end)
