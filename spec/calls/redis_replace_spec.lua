@@ -43,14 +43,19 @@ describe("workers of Redis", function()
             end
           end)
         end
-        for _ = 1, 4 do
-          local before, new = answered, start_worker(mode)
-          os.execute("kill -TERM " .. worker.pid)
-          assert.same({ signal = 15 }, worker:wait())
-          worker = new
+        local function more_answers()
+          local before = answered
           eventually(function()
             return lost or answered > before + 100
           end)
+        end
+        for _ = 1, 4 do
+          local new = start_worker(mode)
+          more_answers() -- meanwhile the callers hear of the new worker
+          os.execute("kill -TERM " .. worker.pid)
+          assert.same({ signal = 15 }, worker:wait())
+          worker = new
+          more_answers()
         end
         assert.is_nil(lost, tostring(lost))
         ending = true
