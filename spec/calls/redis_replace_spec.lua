@@ -1,4 +1,5 @@
 --- Workers are replaced while calls keep coming: the new one serves before the old one is told to end.
+local callers = require("spec.support.callers")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
@@ -33,35 +34,20 @@ describe("workers of Redis", function()
       operations.run(function()
         local worker = start_worker(mode)
         local map = operations.call_map(assert(operations.transports.redis(server.url, { mode = mode })))
-        local answered, ending, lost = 0, false, nil
-        local callers = {}
-        for i = 1, 16 do
-          callers[i] = operations.spawn(function()
-            while not ending and not lost do
-              local _, err = map:call("demo.greet", { name = "Ada" })
-              lost, answered = lost or err, answered + 1
-            end
-          end)
-        end
-        local function more_answers()
-          local before = answered
-          eventually(function()
-            return lost or answered > before + 100
-          end)
-        end
+        local calling = callers.start(function()
+          local _, err = map:call("demo.greet", { name = "Ada" })
+          return err
+        end)
         for _ = 1, 4 do
           local new = start_worker(mode)
-          more_answers() -- meanwhile the callers hear of the new worker
+          calling.more_answers() -- meanwhile the callers hear of the new worker
           os.execute("kill -TERM " .. worker.pid)
           assert.same({ signal = 15 }, worker:wait())
           worker = new
-          more_answers()
+          calling.more_answers()
         end
+        local lost = calling.finish()
         assert.is_nil(lost, tostring(lost))
-        ending = true
-        for _, caller in ipairs(callers) do
-          caller:wait()
-        end
         map:close()
         worker:stop()
       end)

@@ -1,4 +1,5 @@
 --- Servers are replaced behind nginx while calls keep coming, as doc/scaling.md says.
+local callers = require("spec.support.callers")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
@@ -105,31 +106,16 @@ describe("operations serve behind nginx", function()
       eventually(function()
         return is_ready(front)
       end)
-      local answered, ending, lost = 0, false, nil
-      local callers = {}
-      for i = 1, 16 do
-        callers[i] = operations.spawn(function()
-          while not ending and not lost do
-            lost = lost or post()
-            answered = answered + 1
-          end
-        end)
-      end
+      local calling = callers.start(post)
       for _ = 1, 4 do
-        local before, new, new_port = answered, start_server()
+        local new, new_port = start_server()
         switch_to(new_port)
         os.execute("kill -TERM " .. server.pid)
         assert.same({ signal = 15 }, server:wait())
         server = new
-        eventually(function()
-          return lost or answered > before + 100
-        end)
+        calling.more_answers()
       end
-      ending = true
-      for _, caller in ipairs(callers) do
-        caller:wait()
-      end
-      assert.is_nil(lost)
+      assert.is_nil(calling.finish())
     end)
   end)
 end)

@@ -1,4 +1,5 @@
 --- Workers of nginx are replaced while requests keep coming.
+local callers = require("spec.support.callers")
 local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local is_running = require("spec.support.running")
@@ -39,32 +40,17 @@ describe("workers of nginx", function()
 
   it("are replaced without a lost request", function()
     operations.run(function()
-      local answered, ending, lost = 0, false, nil
-      local callers = {}
-      for i = 1, 16 do
-        callers[i] = operations.spawn(function()
-          while not ending and not lost do
-            lost = lost or pay()
-            answered = answered + 1
-          end
-        end)
-      end
+      local calling = callers.start(pay)
       for _ = 1, 4 do
-        local before, old = answered, workers()
+        local old = workers()
         assert.equal(2, #old)
         assert(os.execute("kill -HUP " .. app.pid))
         eventually(function()
           return not is_running(old[1]) and not is_running(old[2]) and #workers() == 2
         end)
-        eventually(function()
-          return lost or answered > before + 100
-        end)
+        calling.more_answers()
       end
-      ending = true
-      for _, caller in ipairs(callers) do
-        caller:wait()
-      end
-      assert.is_nil(lost)
+      assert.is_nil(calling.finish())
     end)
   end)
 end)

@@ -94,7 +94,7 @@ local function tell_denied(denied, identity, advice)
     identity and "the token" or "everybody", advice, some(names, SHOWN_OPERATIONS))
 end
 
---- Reports what is served, how to serve the rest, and which operations callers cannot call.
+--- Prints the operations that are served, how to serve the others, and those that callers cannot call.
 ---@param registry operations.Registry
 ---@param who? { identity: operations.Identity?, advice: string }  the caller, if known; advice on how to give it more
 ---  rights

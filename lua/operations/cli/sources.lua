@@ -93,7 +93,7 @@ local function remember(registry, list)
   end
 end
 
--- Do calls of what has no handler here go to other processes?
+-- Whether calls of operations without a handler here go to other processes.
 local function is_routed(list)
   for _, source in ipairs(list) do
     if source.kind == "redis" or source.kind == "websocket" then

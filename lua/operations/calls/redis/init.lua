@@ -169,7 +169,7 @@ function Redis:open(receiver)
   self._presence:begin(self._commands, receiver, events)
 end
 
---- Called when the receiver knows what is served.
+--- Announces the operations that this process serves.
 function Redis:serves()
   self._presence:hello()
 end
@@ -190,7 +190,7 @@ function Redis:send(name, payload, peer, named)
   return self._fast:send(name, payload, peer)
 end
 
---- Waits until Redis has got what was sent.
+--- Waits until Redis has received everything sent before.
 ---@return operations.Error? err
 function Redis:settle()
   self._fast:flush()

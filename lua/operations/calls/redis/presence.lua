@@ -204,7 +204,7 @@ local function say(self, fields)
   end
 end
 
--- Reads what is offered now; did it change?
+-- Reads the operations that are offered now; returns whether they changed.
 local function refresh(self)
   local list = self._receiver.offers and self._receiver.offers() or {}
   table.sort(list)

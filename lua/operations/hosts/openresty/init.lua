@@ -232,7 +232,7 @@ local function start_pump(reactor)
   pump = mine
 end
 
--- Makes the pump poll what was started. After a fork the reactor is another one.
+-- Starts the pump that polls the reactor of this process. A forked process has a reactor of its own.
 local function attend()
   local reactor = reactor_loop.get()
   if not pump or pump.reactor ~= reactor then
