@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local compat = require("operations.base.compat")
 
 describe("compat", function()
@@ -66,6 +67,25 @@ describe("compat", function()
       assert.equal(hook, (debug.gethook()))
       debug.sethook(before, mask, count)
       assert.same({ "first", "second" }, calls)
+    end)
+
+    it("is called although C code, here the interpreter at INT, has replaced the hook", function()
+      local result = command.run([[lua -e '
+        local compat = require("operations.base.compat")
+        local function leave(text, before)
+          local sentinel = compat.finalizer(function()
+            compat.after_finalizer(function() print(text) end)
+            if before then io.popen("kill -INT $PPID"):close() end
+          end)
+        end
+        leave("first", true)
+        assert(not pcall(function() collectgarbage() collectgarbage() end))
+        leave("second")
+        collectgarbage()
+        collectgarbage()
+        print("end")
+      ']])
+      assert.same({ "first\nsecond\nend\n", 0 }, { result.out, result.code })
     end)
 
     it("is called when the program ends at once", function()

@@ -173,6 +173,22 @@ describe("operations.system", function()
     ]]))
   end)
 
+  it("puts the program's hook back", function()
+    assert.same({ "false\t100\nfalse\t100\n", 0 }, caught([[
+      local function hook() end
+      debug.sethook(hook, "", 100)
+      send("TERM")
+      print(pcall(spin, 60), debug.gethook() == hook and select(3, debug.gethook()))
+      system.hold_signals(function()
+        send("TERM")
+        wait(0.3)
+        io.write(tostring(pcall(system.raise_signal)), "\t")
+        system.release_signals()
+      end)
+      print(debug.gethook() == hook and select(3, debug.gethook()))
+    ]]))
+  end)
+
   it("raises no signal where it is held, but where that is asked for", function()
     assert.same({ "a\tb\t3\nfalse\tinterrupted!\nfalse\tx\nfalse\tinterrupted!\n", 143 }, caught([[
       print(system.hold_signals(function(...)

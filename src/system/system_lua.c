@@ -234,6 +234,8 @@ static struct {
   int ending; /* the signal that is to end the process; 0: none */
   bool held, at_exit;
   struct sigaction before[CAUGHT_SIGNALS];
+  lua_Hook hook; /* the program's, while `raise_anywhere` replaces it */
+  int hook_mask, hook_count;
 } interruption;
 
 static void end_by(int number) {
@@ -248,12 +250,26 @@ static int raise_caught(lua_State *L) {
   return lua_error(L);
 }
 
+static void put_hook_back(lua_State *L) {
+  lua_sethook(L, interruption.hook, interruption.hook_mask,
+              interruption.hook_count);
+}
+
 /* LuaJIT calls the hook in any coroutine, Lua 5.4 only in the main thread. */
 static void raise_anywhere(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (L != interruption.L || interruption.held) return;
-  lua_sethook(L, NULL, 0, 0);
+  put_hook_back(L);
   if (interruption.caught != 0) (void)raise_caught(L);
+}
+
+static void set_hook(lua_State *L) {
+  if (lua_gethook(L) != raise_anywhere) {
+    interruption.hook = lua_gethook(L);
+    interruption.hook_mask = lua_gethookmask(L);
+    interruption.hook_count = lua_gethookcount(L);
+  }
+  lua_sethook(L, raise_anywhere, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
 static void set_alarm(void) {
@@ -281,9 +297,7 @@ static void on_alarm(int number) {
   interruption.alarms++;
   if (interruption.L == NULL || interruption.caught == 0) return;
   if (interruption.alarms >= NEVER) end_by(interruption.caught);
-  if (!interruption.held)
-    lua_sethook(interruption.L, raise_anywhere,
-                LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+  if (!interruption.held) set_hook(interruption.L);
   set_alarm();
 }
 
@@ -311,12 +325,14 @@ static void catch_one(size_t i) {
 ** raised, or 0. */
 static int release(void) {
   struct itimerval never = {{0, 0}, {0, 0}};
+  lua_State *L = interruption.L;
   int pending;
   size_t i;
   interruption.L = NULL; /* from here on the handlers do nothing */
   (void)setitimer(ITIMER_REAL, &never, NULL);
   for (i = 0; i < CAUGHT_SIGNALS; i++)
     (void)sigaction(caught_signals[i], &interruption.before[i], NULL);
+  if (lua_gethook(L) == raise_anywhere) put_hook_back(L);
   pending = interruption.caught;
   interruption.caught = 0;
   return pending;

@@ -63,13 +63,17 @@ local function on_step()
 end
 
 -- A hook (LuaJIT has one for all coroutines) runs the remaining functions at the next instruction. It is set again if
--- other code has replaced it. If the state is closed before that, the second finalizer runs them.
+-- other code has replaced it; code in C may have removed it, and then `debug.gethook` still returns it, with count 0. If
+-- the state is closed before that, the second finalizer runs them.
 local closing -- luacheck: ignore 231
 local function run_soon()
   local hook, mask, count = debug.gethook()
   if hook == "external hook" then
     return run_left() -- the hook could not be set again
-  elseif hook ~= on_step then
+  elseif hook ~= on_step or count == 0 then
+    if hook == on_step then
+      hook = nil
+    end
     hook_before, mask_before, count_before = hook, mask, count
     debug.sethook(on_step, "", 1)
     closing = compat.finalizer(run_left)
