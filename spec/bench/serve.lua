@@ -1,6 +1,7 @@
 --- CPU of a server for each request, driven by wrk with 64 connections: operations on both runtimes beside Node's bare
---- http, fastify with its compiled serialiser, and nginx with the same call in a content handler. Rounds take turns;
---- figures are medians. Then 1,000 readers of a stream of 10 events a second, beside Node's.
+--- http, fastify with its compiled serialiser, and nginx with the same call in a content handler. The floor is what the
+--- system takes of all of them: a program in C that reads and writes and does nothing else (serve_floor.c). Rounds take
+--- turns; figures are medians. Then 1,000 readers of a stream of 10 events a second, beside Node's.
 package.path = "./?.lua;" .. package.path
 local operations = require("operations")
 local command = require("spec.support.command")
@@ -17,6 +18,12 @@ local function nginx(path)
   return { pid = server.pid, url = server.url, path = path, stop = function()
     server:stop()
   end }
+end
+
+local function floor()
+  local path = "build/bench/serve_floor"
+  assert(os.execute("mkdir -p build/bench && cc -O2 -D_DEFAULT_SOURCE -o " .. path .. " spec/bench/serve_floor.c"))
+  return start({ path })
 end
 
 local function wrk(server)
@@ -98,7 +105,7 @@ local servers = {
   { name = "Node http", server = start({ "node", "spec/bench/serve_peer.mjs", "http" }) },
   { name = "fastify", server = start({ "node", "spec/bench/serve_peer.mjs", "fastify" }) },
   { name = "nginx, execute by hand", server = nginx("/execute") },
-  { name = "nginx, to_http", server = nginx("/serve_task/task/get") },
+  { name = "nginx, to_http", server = nginx("/serve_task/task/get") }, { name = "floor", server = floor() },
 }
 compare(servers)
 for i = 1, 3 do

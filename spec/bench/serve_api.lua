@@ -4,7 +4,7 @@ local operations = require("operations")
 local T = operations.type
 local serve_api = {}
 
--- The answer of every server, 109 bytes of JSON:
+-- The answer of every server, 110 bytes of JSON:
 -- {"id":7,"title":"write the documentation of the server","done":false,"owner":"ada","labels":["doc","web","a"]}
 
 ---@return operations.Registry

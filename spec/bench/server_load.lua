@@ -36,7 +36,7 @@ function server_load.start(words, env)
     words.env[name] = value
   end
   local program = assert(operations.process.spawn(words))
-  local port = program:read_line() or error(words[2] .. " failed: " .. program:stderr())
+  local port = program:read_line() or error(table.concat(words, " ") .. " failed: " .. program:stderr())
   local scheme = env and env.TLS_CERT and "https" or "http"
   return { pid = program.pid, url = ("%s://127.0.0.1:%s"):format(scheme, port), stop = function()
     program:stop()
