@@ -162,6 +162,7 @@ describe("a body of 1 GiB", function()
     local call = limit .. "operations call bulk.put --openapi " .. document
     local named = command.run(call .. " body=@" .. path)
     local piped = command.run(call .. " <" .. path)
+    assert(os.execute("truncate -s 100G " .. path)) -- does not end by itself
     local interrupted = command.run(("%s lua/operations/cli/main.lua call bulk.put --openapi %s body=@%s & pid=$!\n"
       .. "sleep 0.5; kill -INT $pid; wait $pid"):format(command.interpreter(), document, path))
     os.remove(path)
