@@ -47,44 +47,94 @@ function compat.finalizer(fn)
   return setmetatable({}, { __gc = fn })
 end
 
-local left = {} ---@type function[]  by finalizers, for later
+local library = debug.getinfo(1, "S").source:match("^@.*[/\\]operations[/\\]")
 
-local function run_left()
-  while left[1] do
-    table.remove(left, 1)()
+-- Is a function the library's, or LuaJIT's own and written in Lua?
+local function is_library(info)
+  return info.what ~= "C" and (info.linedefined < 0 or library ~= nil and info.source:find(library, 1, true) == 1)
+end
+
+--- Has a finalizer, which calls this, interrupted the library or what it called? Then a loop that runs here may change
+--- what the library looked at just before.
+---@return boolean
+function compat.has_interrupted_library()
+  local level, interrupted = 2, false
+  local info = debug.getinfo(level, "nS")
+  while info do
+    if interrupted and is_library(info) then
+      return true
+    end
+    interrupted = interrupted or info.name == "__gc" or info.what ~= "C" and not is_library(info)
+    level = level + 1
+    info = debug.getinfo(level, "nS")
+  end
+  return false
+end
+
+-- Functions that finalizers left for later. With LuaJIT's compiler a finalizer may run between any two instructions: it
+-- adds a function in a single step, and never to the list that is being called.
+local added, called, done = {}, {}, 0 ---@type function[], function[], integer
+local add = table.insert
+
+--- Calls these functions, in their order; also inside one of them.
+function compat.run_left()
+  while true do
+    local fn = called[done + 1]
+    if fn then
+      done = done + 1
+      called[done] = false
+      fn()
+    elseif added[1] then
+      called, done = added, 0
+      added = {}
+    else
+      return
+    end
   end
 end
 
 local hook_before, mask_before, count_before
 
+-- Called before each instruction. Where compiled code returns to the interpreter, that may be any: functions of the
+-- library, and LuaJIT's own that are written in Lua (`table.remove`), run until they return or call the program,
+-- because what is left may change the tables that they are changing.
 local function on_step()
-  debug.sethook(hook_before, mask_before, count_before)
-  run_left()
+  if not is_library(debug.getinfo(2, "S")) then
+    debug.sethook(hook_before, mask_before, count_before)
+    compat.run_left()
+  end
 end
 
--- A hook (LuaJIT has one for all coroutines) runs the remaining functions at the next instruction. It is set again if
--- other code has replaced it; code in C may have removed it, and then `debug.gethook` still returns it, with count 0. If
--- the state is closed before that, the second finalizer runs them.
-local closing -- luacheck: ignore 231
+-- Runs the functions if the state is closed before anything else did. An earlier one is collected anywhere.
+local closing
+local function on_close(sentinel)
+  if sentinel == closing then
+    compat.run_left()
+  end
+end
+
+-- A hook (LuaJIT has one for all coroutines) runs the functions as soon as code of the program runs. It is set again if
+-- other code has replaced it; code in C may have removed it, and then `debug.gethook` still returns it, with count 0.
 local function run_soon()
   local hook, mask, count = debug.gethook()
-  if hook == "external hook" then
-    return run_left() -- the hook could not be set again
-  elseif hook ~= on_step or count == 0 then
+  if hook == on_step and count > 0 then
+    return
+  elseif hook ~= "external hook" then -- that could not be set again
     if hook == on_step then
       hook = nil
     end
     hook_before, mask_before, count_before = hook, mask, count
     debug.sethook(on_step, "", 1)
-    closing = compat.finalizer(run_left)
   end
+  closing = compat.finalizer(on_close)
 end
 
---- Calls `fn` for a finalizer: at once on Lua 5.4, on LuaJIT as soon as the finalizer has returned. Inside a finalizer
---- of LuaJIT a compiled loop over `pairs` always takes its first exit, because no trace that continues it is recorded.
+--- Calls `fn` for a finalizer: at once on Lua 5.4; on LuaJIT when the finalizer has returned, as soon as code of the
+--- program runs or the scheduler runs tasks. Inside a finalizer of LuaJIT a compiled loop over `pairs` always takes its
+--- first exit, because no trace that continues it is recorded.
 ---@type fun(fn: fun())
 compat.after_finalizer = newproxy and function(fn)
-  left[#left + 1] = fn
+  add(added, fn)
   run_soon()
 end or function(fn)
   fn()

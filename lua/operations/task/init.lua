@@ -225,6 +225,26 @@ function Task:on_wait(fn, subject)
   self._on_wait, self._subject = fn, subject
 end
 
+local unended = {} ---@type table<operations.Task, any>  of finalizers -> what ends them when the state is closed
+
+local function end_now(self)
+  pcall(wait_for_end, self, true)
+  if self._failure ~= nil then
+    report(self._failure, self._traceback) -- there may be no further tick
+  end
+end
+
+local function end_at_exit(self)
+  for other in pairs(unended) do
+    unended[other] = not other._ended and unended[other] or nil
+  end
+  unended[self] = scheduler.finalizer(function()
+    if not self._ended then
+      end_now(self)
+    end
+  end)
+end
+
 --- Runs `fn(...)` as a task without a parent for a finalizer, which may run anywhere: at once until it waits. Waits for
 --- its end only if nothing else would, as at the end of a plain program.
 ---@param fn function
@@ -238,11 +258,12 @@ function task.begin(fn, ...)
   compat.after_finalizer(function()
     task_tree.adopt(nil, self)
     scheduler.begin(self, fn)
-    if scheduler.is_idle() then
-      pcall(wait_for_end, self, true)
-      if self._failure ~= nil then
-        report(self._failure, self._traceback) -- there may be no further tick
-      end
+    if not scheduler.is_idle() then
+      return
+    elseif self._ended or not compat.has_interrupted_library() then
+      end_now(self)
+    else
+      end_at_exit(self) -- or when the program waits
     end
   end)
 end

@@ -8,7 +8,7 @@ local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 
 local fail, here = task_wait.fail, strands.here
-local yield, yieldable = coroutine.yield, compat.yieldable
+local run_left, yield, yieldable = compat.run_left, coroutine.yield, compat.yieldable
 
 local scheduler = {
   host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
@@ -395,6 +395,7 @@ end
 ---@return boolean ran  at least one task ran
 function scheduler.turn(expired)
   local saved = strands.current
+  run_left()
   local more, any = strands.turn(run, expired)
   strands.current = saved
   return more, any
