@@ -19,9 +19,8 @@ describe("the presence of a process on Redis", function()
       deliver = function(_, payload)
         lost[#lost + 1] = payload.code .. (payload.mayHaveRun and "" or " (not run)")
       end,
-    }, { unbegun = function(payload)
-      sent_on[#sent_on + 1] = payload.requestId
-      return payload.operationId == "a.b"
+    }, { unbegun = function(payload, failure)
+      sent_on[payload.requestId] = failure
     end })
     presence:hear({ node = "other", version = 1, offers = { "a.b" } })
     presence.nodes:assign({ requestId = "request", operationId = "a.b" }, presence:find("a.b"))
@@ -45,10 +44,10 @@ describe("the presence of a process on Redis", function()
 
   it("ends with what it still works on; what it did not begin is sent elsewhere", function()
     presence.nodes:assign({ requestId = "running", operationId = "a.b" }, presence:find("a.b"))
-    presence.nodes:assign({ requestId = "unsent", operationId = "a.c" }, presence:find("a.b"))
     presence:hear({ node = "other", gone = true, running = { "running" } })
-    assert.same({ "request", "unsent" }, sent_on)
-    assert.same({ "WORKER_LOST", "WORKER_LOST (not run)" }, lost)
+    assert.same({ request = { requestId = "request", code = "WORKER_LOST", retryable = true, mayHaveRun = false,
+      message = "the process that served it has left" } }, sent_on)
+    assert.same({ "WORKER_LOST" }, lost)
   end)
 
   it("ends with everything when it does not say what it works on", function()
@@ -299,5 +298,48 @@ describe("what processes on Redis say of themselves", function()
       { err.code, err.message, err.mayHaveRun })
     assert.equal(10, core.now() - begun)
     assert.same({ nil, nil }, { presence:find("y.y", core.now() + limits.discovery + 1) })
+  end)
+
+  it("is asked for once by all that seek it, who look again when it is new, or a moment later", function()
+    news()
+    local looked = 0
+    local function again()
+      looked = looked + 1
+    end
+    for _ = 1, 10 do
+      presence:seek(again)
+    end
+    local leave = presence:seek(error)
+    leave()
+    assert.same({ { ask = true } }, news())
+    presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    assert.equal(10, looked)
+    presence:seek(again)
+    presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    presence:hear({ node = "y", version = 1 })
+    assert.equal(10, looked)
+    assert.same({ { ask = true } }, news()) -- of y
+    host.advance(limits.discovery / 5)
+    assert.equal(11, looked)
+    presence:seek(again)
+    assert.same({ { ask = true } }, news())
+  end)
+
+  it("is not sought by a process that leaves", function()
+    local found, err
+    host.timer(10, function()
+      presence:leave()
+    end)
+    local begun = core.now()
+    found, err = presence:find("x.x")
+    assert.same({ nil, nil }, { found, err })
+    assert.equal(10, core.now() - begun)
+    local looked = 0
+    presence:seek(function()
+      looked = looked + 1
+    end)
+    host.advance(10 * limits.discovery)
+    assert.equal(0, looked)
+    assert.equal(0, host.timers)
   end)
 end)

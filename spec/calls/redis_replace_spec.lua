@@ -40,7 +40,6 @@ describe("workers of Redis", function()
         end)
         for _ = 1, 4 do
           local new = start_worker(mode)
-          calling.more_answers() -- meanwhile the callers hear of the new worker
           os.execute("kill -TERM " .. worker.pid)
           assert.same({ signal = 15 }, worker:wait())
           worker = new

@@ -18,9 +18,12 @@ local worker = {
   },
 }
 
--- Serves until it is interrupted; then lets running requests end.
-local function serve(map, registry, max_requests, grace)
+-- Serves until it is interrupted; then lets running requests end. `tell` is called when the others have been told.
+local function serve(transport, registry, max_requests, grace, tell)
+  local map = operations.call_map(transport)
   local handler = operations.call_handler(registry, map, { max_requests = max_requests })
+  transport:settle()
+  tell()
   local ok, raised = pcall(operations.sleep, math.huge)
   if not ok and system.interrupted() then
     handler:drain(grace * 1000)
@@ -60,8 +63,9 @@ function worker.run(parsed)
     output.failure(failure)
     return output.is_unreachable(failure) and output.codes.UNREACHABLE or output.codes.SOURCE
   end
-  opened:tell(registry)
-  serve(operations.call_map(transport), registry, max_requests, grace)
+  serve(transport, registry, max_requests, grace, function()
+    opened:tell(registry)
+  end)
   return output.codes.OK
 end
 

@@ -21,7 +21,6 @@ local redis_caller = {}
 ---@field shared? boolean  another caller submitted it too and gets the answer
 ---@field begun number  ms
 ---@field asked number  ms, when it was submitted
----@field timer? fun()  until it is submitted again, as no process is known to serve it
 ---@field given_up? string  the abort event, sent once its place is known
 
 ---@class operations.RedisCaller
@@ -139,8 +138,7 @@ local function unknown(self, call)
   local id = call.payload.requestId
   call.sent = false
   if core.now() < call.begun + limits.discovery then
-    self._shared.presence:ask()
-    call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when it is collected
+    self._shared.presence:seek(function()
       if self._calls[id] == call then
         post(self, call)
       end
@@ -225,7 +223,7 @@ local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for
 function Caller:submit(payload, named)
   local id = payload.requestId
   local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    text = unset, accepted = unset, shared = unset, timer = unset, given_up = unset } -- reserves the fields set later
+    text = unset, accepted = unset, shared = unset, given_up = unset } -- reserves the fields set later
   self._calls[id] = call
   local ok, err
   if self._shared.link.connected then

@@ -1,7 +1,9 @@
 --- Mode `fast`: a request is published to one process that serves the operation, at most once; its events are published
 --- to the caller. Events of one turn for the same process are sent as one message, which is cheaper.
 local call_event = require("operations.calls.event")
+local core = require("operations.core")
 local errors = require("operations.base.error")
+local presences = require("operations.calls.redis.presence")
 local task = require("operations.task")
 
 local MOST = 4096 -- bytes gathered in one message
@@ -16,7 +18,14 @@ local redis_fast = {
 ---@field bytes integer
 ---@field requests? table[]  the payloads of the requests among them
 
+-- A request that a node did not begin, while no other node is known.
+---@class operations.RedisUnbegun
+---@field payload table
+---@field failure table  the payload of its `call.error` if none is found
+---@field stop number  ms, when it fails
+
 ---@class operations.RedisFast
+---@field _unbegun table<string, operations.RedisUnbegun>  by the request's id
 local Fast = {}
 Fast.__index = Fast
 
@@ -101,17 +110,49 @@ local function assign(self, node, payload, text)
   gather(self, node, text, payload)
 end
 
---- Sends a request that a node did not begin to another one that serves the operation.
----@param payload table
----@return boolean sent
-function Fast:send_on(payload)
-  payload.ttl = call_event.ttl(payload.deadline)
+-- Sends a request if a node is known that serves the operation.
+local function is_sent(self, payload)
   local node = self._shared.presence.nodes:pick(operation_of(payload))
+  payload.ttl = call_event.ttl(payload.deadline)
   local text = node and encode(self._shared, "call.requested", payload)
   if text then
     assign(self, node, payload, text)
   end
   return text ~= nil
+end
+
+-- For a request that has not ended.
+local function attempt(self, unbegun)
+  local payload, now = unbegun.payload, core.now()
+  local id = payload.requestId
+  local late = payload.deadline and now >= payload.deadline
+  if not late and is_sent(self, payload) then
+    self._unbegun[id] = nil
+  elseif now < unbegun.stop then
+    self._shared.presence:seek(function()
+      if self._unbegun[id] == unbegun then
+        attempt(self, unbegun)
+      end
+    end)
+  else
+    self._unbegun[id] = nil
+    self._shared.receiver.deliver("call.error",
+      late and presences.too_late(operation_of(payload), id) or unbegun.failure, {})
+  end
+end
+
+--- Sends a request that a node did not begin to another one that serves the operation; waits a moment for one.
+---@param payload table
+---@param failure table  the payload of its `call.error` if none is found
+function Fast:send_on(payload, failure)
+  local unbegun = { payload = payload, failure = failure, stop = presences.search_end(payload.deadline) }
+  self._unbegun[payload.requestId] = unbegun
+  attempt(self, unbegun)
+end
+
+--- Requests that wait for a node have ended: the connection was lost, or is closed.
+function Fast:forget()
+  self._unbegun = {}
 end
 
 -- Sends a node no more requests until it announces what it serves.
@@ -126,11 +167,9 @@ local function reassign(self, message)
     if nodes:of(payload.requestId) == node then
       nodes:release(payload.requestId)
       avoid(node)
-      if not self:send_on(payload) then
-        self._shared.receiver.deliver("call.error", { requestId = payload.requestId, code = "UNAVAILABLE",
-          retryable = true, mayHaveRun = false,
-          message = ("no process on this Redis serves '%s' any more"):format(operation_of(payload)) }, {})
-      end
+      self:send_on(payload, { requestId = payload.requestId, code = "UNAVAILABLE", retryable = true,
+        mayHaveRun = false,
+        message = ("no process on this Redis serves '%s' any more"):format(operation_of(payload)) })
     end
   end
 end
@@ -138,7 +177,7 @@ end
 ---@param shared operations.RedisShared
 ---@return operations.RedisFast
 function redis_fast.new(shared)
-  local self = setmetatable({ _shared = shared, _gathered = {} }, Fast)
+  local self = setmetatable({ _shared = shared, _gathered = {}, _unbegun = {} }, Fast)
   function self._published(receivers, _, message)
     if receivers == 0 then
       reassign(self, message)
@@ -147,13 +186,10 @@ function redis_fast.new(shared)
   return self
 end
 
--- Sends a request that a stopping node refused to another node, if there is one.
-local function is_sent_on(self, event, payload, node)
-  if event.type == "call.error" and payload.code == "DRAINING" and payload.mayHaveRun == false then
-    avoid(node)
-    return self:send_on(self._shared.presence.nodes:release(payload.requestId))
-  end
-  return false
+-- Has a stopping node refused a request?
+local function is_refused(event, payload)
+  return event.type == "call.error" and payload.code == "DRAINING" and payload.mayHaveRun == false
+    and call_event.check(event) ~= nil
 end
 
 -- Only running requests may be aborted, and only by their callers.
@@ -178,8 +214,9 @@ function Fast:take(event, payload)
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
       return self._shared.receiver.event(false, {}) -- an answer from a peer that did not get the call
-    elseif is_sent_on(self, event, payload, node) then
-      return
+    elseif is_refused(event, payload) then
+      avoid(node)
+      return self:send_on(nodes:release(id), payload)
     elseif is_end(event.type, payload, nodes:streams(id)) then
       nodes:release(id)
     end
@@ -219,6 +256,9 @@ end
 ---@return operations.Error? err
 function Fast:send(name, payload, peer)
   local id = payload.requestId
+  if not peer and name == "call.aborted" then
+    self._unbegun[id] = nil
+  end
   local node = peer and peer.node or self._shared.presence.nodes:of(id)
   if not node then
     return nil, errors.new("TRANSPORT_LOST", "the other side is gone", { kind = "gone" })

@@ -150,8 +150,8 @@ end
 function Redis:open(receiver)
   local shared = self._shared
   local events = {}
-  function events.unbegun(payload)
-    return self._fast:send_on(payload)
+  function events.unbegun(payload, failure)
+    self._fast:send_on(payload, failure)
   end
   self._receiver, shared.receiver = receiver, receiver
   self._fast = fasts.new(shared)
@@ -217,6 +217,7 @@ function Redis:close()
   end
   if self._fast then
     self._fast:flush()
+    self._fast:forget()
   end
   self._presence:leave()
   -- Waits until the last events were sent.
@@ -276,6 +277,9 @@ function redis.connect(url, options)
   end
   local function lost(err)
     presence:forget()
+    if self._fast then
+      self._fast:forget()
+    end
     if self._receiver.lost then
       self._receiver.lost(err, keeps(self))
     end

@@ -38,7 +38,7 @@ end
 ---@param version? integer
 ---@param offers? string[]
 ---@return operations.RedisNode
----@return boolean outdated  its offers have changed, but are not in the announcement
+---@return boolean changed  its offers are others than those known before
 function Nodes:hear(id, version, offers)
   local node = self.by_id[id]
   if not node then
@@ -46,15 +46,16 @@ function Nodes:hear(id, version, offers)
     self.by_id[id] = node
   end
   node.silence = 0
+  local changed = version ~= nil and node.version ~= version
   if offers then
-    node.version, node.offers = version, {}
+    node.version, node.offers = version or -1, {}
     for _, offered in ipairs(offers) do
       if type(offered) == "string" then
         node.offers[offered] = true
       end
     end
   end
-  return node, version ~= nil and node.version ~= version
+  return node, changed
 end
 
 --- A process that serves an operation: the less loaded one of two random ones.
@@ -154,8 +155,8 @@ end
 ---@class operations.RedisPresenceEvents
 ---@field changed? fun(offered: table<string, boolean>)  called when the offers of this process have changed
 ---@field left? fun()  called when another process has left
----@field unbegun? fun(payload: table): boolean?  sends a request that a process left without beginning to another
----  process; sent?
+---@field unbegun? fun(payload: table, failure: table)  called with a request of ours that a process left without
+---  beginning, and the payload of its `call.error` if no other process is found
 
 ---@class operations.RedisPresence
 ---@field id string  of this process
@@ -174,7 +175,7 @@ function redis_presence.new(prefix, signature)
     id = core.random_id(), _signature = signature, nodes = new_nodes(), offered = {}, common = prefix .. ":nodes",
     _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
     _link = { connected = false }, _receiver = {}, -- until it begins
-    _events = { changed = nothing, left = nothing, unbegun = nothing },
+    _events = { changed = nothing, left = nothing },
   }, Presence)
 end
 
@@ -239,12 +240,40 @@ function Presence:ask()
   say(self, { ask = true })
 end
 
---- Announces that this process stops, and the requests that it still runs: it begins no others.
+local function wake_seekers(self)
+  local seekers = self._seekers
+  self._seekers = {}
+  task_wait.wake(seekers)
+end
+
+--- For a request without a process: asks the others for their offers, once for all requests that seek at a time.
+---@param again fun()  called once: when there are new offers, or a moment later
+---@return fun() leave  drops `again`
+function Presence:seek(again)
+  if not self._stop_seeking and not self._left then
+    self:ask()
+    self._stop_seeking = scheduler.host().timer(limits.discovery / 5, function()
+      self._stop_seeking = nil
+      wake_seekers(self)
+    end)
+  end
+  return task_wait.add(self._seekers, again)
+end
+
+local function cancel(timer)
+  if timer then
+    timer()
+  end
+end
+
+--- Announces that this process stops, and the requests that it still runs: it begins no others. Its own requests have
+--- ended: they are not sent on.
 function Presence:leave()
   say(self, { gone = true, running = marked.array(self.nodes:serving()) })
-  if self._timer then
-    self._timer()
-  end
+  self._left, self.nodes = true, new_nodes()
+  cancel(self._timer)
+  cancel(self._stop_seeking)
+  wake_seekers(self)
 end
 
 -- Ends everything that depends on a process that is gone. If it announced the requests that it still ran, it has not
@@ -253,9 +282,12 @@ local function bury(self, node, message, running)
   local ours, its = self.nodes:forget(node)
   for _, payload in ipairs(ours) do
     local begun = not running or running[payload.requestId] ~= nil
-    if begun or not self._events.unbegun(payload) then
-      self._receiver.deliver("call.error", { requestId = payload.requestId, code = "WORKER_LOST", message = message,
-        retryable = true, mayHaveRun = begun }, {})
+    local failure = { requestId = payload.requestId, code = "WORKER_LOST", message = message, retryable = true,
+      mayHaveRun = begun }
+    if begun then
+      self._receiver.deliver("call.error", failure, {})
+    else
+      self._events.unbegun(payload, failure)
     end
   end
   for _, id in ipairs(its) do
@@ -277,16 +309,14 @@ function Presence:hear(news)
     return self._events.left()
   end
   local given = type(news.offers) == "table" and news.offers or nil
-  local _, outdated = self.nodes:hear(news.node, tonumber(news.version), given)
-  if outdated then
+  local _, changed = self.nodes:hear(news.node, tonumber(news.version), given)
+  if changed and not given then
     self:ask()
   end
   if news.ask then
     self:hello(true)
-  elseif given then
-    local seekers = self._seekers
-    self._seekers = {}
-    task_wait.wake(seekers)
+  elseif changed and given then
+    wake_seekers(self)
   end
 end
 
@@ -352,11 +382,11 @@ function Presence:forget()
   self.nodes = new_nodes()
 end
 
--- Waits until others announce their offers, for at most `ms`; returns the error that interrupted the wait, if any.
+-- Waits until it is time to look again, for at most `ms`; returns the error that interrupted the wait, if any.
 local function await_offers(self, ms)
   local leave
   local failure = scheduler.try_await(function(wake)
-    leave = task_wait.add(self._seekers, wake)
+    leave = self:seek(wake)
     return scheduler.host().timer(ms, wake)
   end)
   if leave then
@@ -365,25 +395,38 @@ local function await_offers(self, ms)
   return failure
 end
 
+--- When a request that finds no process from now on fails.
+---@param deadline? number  ms
+---@return number ms
+function redis_presence.search_end(deadline)
+  return math.min(core.now() + limits.discovery, deadline or math.huge)
+end
+
+--- The failure of a request whose deadline has passed before a process was found.
+---@param operation string
+---@param id? string  of the request
+---@return table payload  of a `call.error`
+function redis_presence.too_late(operation, id)
+  return { requestId = id, code = "TIMEOUT", mayHaveRun = false,
+    message = ("no process that serves '%s' was found before the deadline"):format(operation) }
+end
+
 --- A process that serves an operation. Waits a moment for one, and asks repeatedly meanwhile.
 ---@param operation string
 ---@param deadline? number  ms, for the wait
 ---@return operations.RedisNode?
 ---@return operations.Error? err  of the wait
 function Presence:find(operation, deadline)
-  local node, stop = self.nodes:pick(operation), core.now() + limits.discovery
-  stop = deadline and math.min(stop, deadline) or stop
-  while not node and core.now() < stop do
-    self:ask()
-    local failure = await_offers(self, math.min(limits.discovery / 5, stop - core.now()))
+  local node, stop = self.nodes:pick(operation), redis_presence.search_end(deadline)
+  while not node and not self._left and core.now() < stop do
+    local failure = await_offers(self, stop - core.now())
     if failure ~= nil then
       return nil, (errors.from(failure))
     end
     node = self.nodes:pick(operation)
   end
   if not node and stop == deadline then
-    return nil, call_event.error({ code = "TIMEOUT", mayHaveRun = false,
-      message = ("no process that serves '%s' was found before the deadline"):format(operation) })
+    return nil, call_event.error(redis_presence.too_late(operation))
   end
   return node
 end
