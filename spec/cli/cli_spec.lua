@@ -642,6 +642,15 @@ describe("Ctrl-C", function()
 end)
 
 describe("help and version", function()
+  it("shows options for sources where a command opens some, which refuses them elsewhere", function()
+    for name, opens in pairs({ call = true, add = true, remove = false, trust = false, completion = false }) do
+      assert.equal(opens, command.run("operations " .. name .. " --help").out:find("--openapi", 1, true) ~= nil, name)
+    end
+    local refused = command.run("operations remove --openapi a.json api")
+    assert.same({ out = "", err = "operations: unknown option --openapi; see operations remove --help\n", code = 2 },
+      refused)
+  end)
+
   it("fits in 80 columns", function()
     for _, name in ipairs({ "", "list", "describe", "call", "watch", "export", "worker" }) do
       for line in command.run("operations " .. name .. " --help").out:gmatch("[^\n]+") do

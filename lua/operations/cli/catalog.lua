@@ -35,7 +35,7 @@ local hidden = { { "complete", "", "completion" } }
 
 --- A command.
 ---@param name string
----@return table? command  usage, summary, options, run
+---@return table? command  usage, summary, options, run; without_sources: it takes no options for sources
 function catalog.find(name)
   for _, command in ipairs(members.joined(catalog.commands, hidden)) do
     if command[1] == name then
@@ -49,7 +49,10 @@ end
 ---@return operations.cli.Option[]
 function catalog.options(name)
   local command = catalog.find(name)
-  return command and members.joined(command.options, source_options.list, { catalog.general[1] }) or {}
+  if not command then
+    return {}
+  end
+  return members.joined(command.options, command.without_sources and {} or source_options.list, { catalog.general[1] })
 end
 
 return catalog

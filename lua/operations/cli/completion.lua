@@ -91,7 +91,7 @@ completion.completion = {
     .. "  bash  eval \"$(operations completion bash)\"\n"
     .. "  zsh   eval \"$(operations completion zsh)\"        (after compinit)\n"
     .. "  fish  operations completion fish | source",
-  options = {},
+  options = {}, without_sources = true,
 }
 
 ---@param parsed operations.cli.Arguments

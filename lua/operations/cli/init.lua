@@ -38,8 +38,9 @@ end
 local function command_help(command)
   return table.concat({
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
-    "Sources:\n", arguments.help(source_options.list), "\n", source_options.help, "\nOptions:\n",
-    arguments.help(members.joined(command.options, { catalog.general[1] })),
+    command.without_sources and "" or ("Sources:\n%s\n%s\n"):format(arguments.help(source_options.list),
+      source_options.help),
+    "Options:\n", arguments.help(members.joined(command.options, { catalog.general[1] })),
   })
 end
 

@@ -157,7 +157,7 @@ end
 source_commands.remove = {
   usage = "operations remove NAME...",
   summary = "Forgets remembered sources, and their part of the cache.",
-  options = {},
+  options = {}, without_sources = true,
 }
 
 ---@param parsed operations.cli.Arguments
@@ -259,7 +259,7 @@ source_commands.trust = {
   summary = "Allows the sources of a project's .operations.json in its present content.\n"
     .. "Its commands run with your rights, so read it first. After a change, trust it\n"
     .. "again.",
-  options = { { name = "--revoke", help = "withdraw the trust" } },
+  options = { { name = "--revoke", help = "withdraw the trust" } }, without_sources = true,
 }
 
 ---@param parsed operations.cli.Arguments
