@@ -17,7 +17,7 @@ describe("a JSON Pointer", function()
   end)
 
   it("leads nowhere where there is nothing", function()
-    for _, pointer in ipairs({ "/bar", "/foo/2", "/foo/-", "/foo/0/x", "/~" }) do
+    for _, pointer in ipairs({ "/bar", "/foo/2", "/foo/-", "/foo/+0", "/foo/00", "/foo/", "/foo/0/x", "/~" }) do
       assert.is_nil(json_pointer.get(document, pointer))
     end
   end)

@@ -120,9 +120,9 @@ describe("access control", function()
     assert.equal("secret", at("//", { [""] = { [""] = "x" } }))
     assert.equal("secret", at("/1", { ["1"] = "x" }))
     assert.equal("secret", at("/10", { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "x" }))
-    for _, pointer in ipairs({ "/list/1x", "/list/3", "/list/x", "/x", "/text/0", "/list/0/0", "/none/0", "/flag",
-      "/" }) do
-      assert.equal("ACCESS_DENIED", at(pointer, { list = { "y", "z" }, text = "x", flag = true }))
+    for _, pointer in ipairs({ "/ids/", "/ids/+0", "/ids/00", "/ids/ 0", "/ids/0000000000", "/list/1x",
+      "/list/3", "/list/x", "/x", "/text/0", "/list/0/0", "/none/0", "/flag", "/" }) do
+      assert.equal("ACCESS_DENIED", at(pointer, { ids = { "x" }, list = { "y", "z" }, text = "x", flag = true }))
     end
   end)
 

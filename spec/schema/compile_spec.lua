@@ -64,6 +64,8 @@ describe("compiling a schema", function()
       { dependentRequired = { a = "b" } }, "/dependentRequired: expected arrays of property names, got string",
     },
     ["a reference to nowhere"] = { { ["$ref"] = "#/$defs/x" }, "/$ref: \"#/$defs/x\" does not point to a schema" },
+    ["a reference to an item that is no number as JSON writes it"] = { { ["$ref"] = "#/allOf/00", allOf = { {} } },
+      "/$ref: \"#/allOf/00\" does not point to a schema" },
     ["a reference to an unknown anchor"] = { { ["$ref"] = "#x" }, "/$ref: \"#x\" does not point to a schema" },
     ["a reference to a value that is not a schema"] = {
       { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" does not point to a schema",

@@ -1,7 +1,6 @@
 #include "registry/access.h"
+#include "base/pointer.h"
 #include "value/integer.h"
-
-#include <stdlib.h>
 
 /* Is the value on top an item of the array at `list`?  Pops it. */
 static bool pop_is_listed(lua_State *L, int list) {
@@ -84,9 +83,7 @@ static bool allows_scopes(lua_State *L, int rules, int identity) {
 ** 6901); nil when there is none. */
 static void step_into(lua_State *L, const char *token, size_t len) {
   luaL_Buffer b;
-  size_t i;
-  char *end;
-  unsigned long index;
+  size_t i, index;
   luaL_buffinit(L, &b);
   for (i = 0; i < len; i++) {
     if (token[i] == '~' && i + 1 < len)
@@ -99,9 +96,8 @@ static void step_into(lua_State *L, const char *token, size_t len) {
   } else {
     lua_pushvalue(L, -1);
     if (ops_rawget(L, -3) == LUA_TNIL) {
-      index = strtoul(lua_tostring(L, -2), &end, 10);
       lua_pop(L, 1);
-      if (*end == '\0') ops_rawgeti(L, -2, index + 1);
+      if (pointer_is_index(token, len, &index)) ops_rawgeti(L, -2, index + 1);
       else lua_pushnil(L);
     }
   }

@@ -2,9 +2,8 @@
 ** resolve.c - finds the targets of `$ref`s, in the resources read so far and
 ** the caller's documents (schema/compile/tree.h, tree_resolve).
 */
+#include "base/pointer.h"
 #include "schema/compile/tree.h"
-
-#include <stdlib.h>
 
 static void parse_root(lua_State *L, tree_Tree *t, int32_t resource) {
   schema_Location at = {-1, 0, -1, KEYWORD_NONE};
@@ -57,11 +56,11 @@ static int32_t find_resource(lua_State *L, tree_Tree *t) {
 
 /* Steps from the value on top of the stack to its member `token`. */
 static void step(lua_State *L, const char *token, size_t len) {
+  size_t index;
   lua_pushlstring(L, token, len);
-  if (ops_rawget(L, -2) == LUA_TNIL && len > 0 && len < 10 &&
-      strspn(token, "0123456789") >= len) {
+  if (ops_rawget(L, -2) == LUA_TNIL && pointer_is_index(token, len, &index)) {
     lua_pop(L, 1);
-    ops_rawgeti(L, -1, (size_t)strtoul(token, NULL, 10) + 1);
+    ops_rawgeti(L, -1, index + 1);
   }
   lua_remove(L, -2);
 }
