@@ -95,9 +95,9 @@ end
 
 local hook_before, mask_before, count_before
 
--- Called before each instruction. Where compiled code returns to the interpreter, that may be any: functions of the
--- library, and LuaJIT's own that are written in Lua (`table.remove`), run until they return or call the program,
--- because what is left may change the tables that they are changing.
+-- Called before each instruction; compiled code may return to the interpreter at any of them. Waits until a function of
+-- the program runs: those of the library, and LuaJIT's own that are written in Lua (`table.remove`), may have changed
+-- only half of a table.
 local function on_step()
   if not is_library(debug.getinfo(2, "S")) then
     debug.sethook(hook_before, mask_before, count_before)

@@ -24,7 +24,7 @@ function json_pointer.child(node, token)
     return nil
   end
   local child = node[token]
-  if child == nil and token:find("^%d+$") and not token:find("^0.") then
+  if child == nil and (token == "0" or token:find("^[1-9]%d*$")) then
     child = node[tonumber(token) + 1]
   end
   return child

@@ -225,7 +225,7 @@ function Task:on_wait(fn, subject)
   self._on_wait, self._subject = fn, subject
 end
 
-local unended = {} ---@type table<operations.Task, any>  of finalizers -> what ends them when the state is closed
+local unended = {} ---@type table<operations.Task, any>  tasks of finalizers -> the finalizer that ends each at exit
 
 local function end_now(self)
   pcall(wait_for_end, self, true)

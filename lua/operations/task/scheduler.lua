@@ -389,7 +389,7 @@ function scheduler.begin(task, fn)
   strands.current = saved
 end
 
---- Runs the tasks that are ready now, in the order they became so.
+--- Runs what finalizers left for later, then the tasks that are ready now, in the order they became so.
 ---@param expired? fun(): boolean  called between tasks: stop now?
 ---@return boolean more  other tasks are ready
 ---@return boolean ran  at least one task ran
