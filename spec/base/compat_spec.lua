@@ -69,6 +69,21 @@ describe("compat", function()
       assert.same({ "first", "second" }, calls)
     end)
 
+    it("is called on LuaJIT when no function of the library runs", function()
+      local state, seen = {}, nil
+      local source = debug.getinfo(compat.finalizer, "S").source:gsub("base/compat%.lua$", "half.lua")
+      local change = assert((rawget(_G, "loadstring") or load)([[
+        local state, compat, fn = ...
+        state.half = true
+        compat.after_finalizer(fn)
+        state.half = false
+      ]], source))
+      change(state, compat, function()
+        seen = state.half
+      end)
+      assert.equal(rawget(_G, "jit") == nil, seen)
+    end)
+
     it("is called although C code, here the interpreter at INT, has replaced the hook", function()
       local result = command.run([[lua -e '
         local compat = require("operations.base.compat")
