@@ -174,8 +174,9 @@ describe("a listener of a reactor", function()
       await()
       local files = {}
       repeat
-        files[#files + 1] = io.open("/dev/null")
-      until not io.open("/dev/null")
+        local file = io.open("/dev/null")
+        files[#files + 1] = file
+      until not file
       local function accept()
         return reactor:accept({ listener = listener, window = 100, queue = 100 })
       end

@@ -84,8 +84,9 @@ describe("a relay", function()
     local result = command.run([[ulimit -n 64; lua -e '
       local reactor, files = require("operations.reactor").new(), {}
       repeat
-        files[#files + 1] = io.open("/dev/null")
-      until not io.open("/dev/null")
+        local file = io.open("/dev/null")
+        files[#files + 1] = file
+      until not file
       print(select(2, reactor:relay()))
     ']])
     assert.equal("relay: Too many open files\n", result.out)

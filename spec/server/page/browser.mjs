@@ -43,6 +43,8 @@ const page = context.pages()[0];
 page.setDefaultTimeout(10000);
 page.on("pageerror", (error) => mistakes.push(error.message));
 
+// Whether it is visible within a second: what a click changes is not there at once.
+const shows = (locator) => locator.first().waitFor({ timeout: 1000 }).then(() => true, () => false);
 const field = (name) => page.getByLabel(name, { exact: true });
 const press = (name) => page.getByRole("button", { name, exact: true }).click();
 const answer = () => page.getByRole("region", { name: "Answer" });
@@ -180,7 +182,7 @@ async function fillsIn() {
     "90000", 4, "second", true, "open", 3]), JSON.stringify(sent));
   check("clears issues that are gone", await page.locator(".issue:visible").count() === 0);
   await answer().getByText("Headers").click();
-  check("shows headers", await answer().getByText("/tasks/42").isVisible());
+  check("shows headers", await shows(answer().getByText("/tasks/42")));
   const curl = await answer().getByLabel("curl").innerText();
   check("gives the request for a shell, without the secret", /curl -X POST .*\/task\/create'/.test(curl) && curl.includes('Bearer $TOKEN"')
     && !curl.includes("reader"), curl.split("\n")[0]);
@@ -218,7 +220,7 @@ async function calls() {
   await head().getByText("200 OK").waitFor();
   check("shows text as text", await body().innerText() === "<b>logo</b>");
   await open("report.health");
-  check("says that there is no input", await page.getByText("It takes no input.").isVisible());
+  check("says that there is no input", await shows(page.getByText("It takes no input.")));
   await open("task.remove");
   await field("id").fill("7");
   await press("Call");
@@ -230,7 +232,7 @@ async function calls() {
   await head().getByText("200 OK").waitFor();
   check("destroys when it is told to", JSON.parse(await body().innerText()).removed === 7);
   await open("report.monthly");
-  check("says why one may not call", await page.getByText("You may not call this: missing scopes: reports:read").isVisible());
+  check("says why one may not call", await shows(page.getByText("You may not call this: missing scopes: reports:read")));
   await field("month").fill("3");
   await press("Call");
   await head().getByText("403").waitFor();
@@ -288,7 +290,7 @@ async function looks() {
   }
   await accessible("in 360 px");
   await page.getByRole("link", { name: "All operations" }).click();
-  check("leads back to the list", await page.getByRole("link", { name: "task.create" }).isVisible());
+  check("leads back to the list", await shows(page.getByRole("link", { name: "task.create" })));
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.emulateMedia({ colorScheme: "light" });
 }
