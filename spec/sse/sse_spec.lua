@@ -1,3 +1,4 @@
+local core = require("operations.core")
 local model = require("spec.support.sse_model")
 local sse = require("operations.base.sse")
 local usage = require("spec.support.usage")
@@ -251,8 +252,56 @@ describe("a parser without a handler", function()
   end)
 end)
 
+describe("the queue of a parser", function()
+  local queue, tail, parser
+
+  -- How many places an event takes: one for its data, five more for a note.
+  local function places_of(stream)
+    local before = tail
+    tail = parser:feed(stream, queue, tail)
+    assert.equal(queue, queue[tail + 1])
+    return tail - before
+  end
+
+  before_each(function()
+    queue, tail, parser = {}, 1, core.sse_parser(100)
+  end)
+
+  it("has a note only before an event that says something else", function()
+    for _, case in ipairs({
+      { "data: a", 6 }, { "data: a", 1 }, { "data", 1 }, { "event: e\ndata: a", 6 }, { "event: e\ndata: b", 1 },
+      { "event: f\ndata: b", 6 }, { "event: ef\ndata: b", 6 }, { "event: eg\ndata: b", 6 }, { "data: b", 6 },
+      { "id: 1\ndata: b", 6 }, { "id: 1\ndata: b", 1 }, { "data: b", 1 }, { "id: 2\ndata: b", 6 }, { "id\ndata: b", 6 },
+      { "id\ndata: b", 1 }, { "id: 1\n\ndata: b", 6 }, { "retry: 0\ndata: b", 6 }, { "data: b", 1 },
+    }) do
+      assert.equal(case[2], places_of(case[1] .. "\n\n"), case[1])
+    end
+  end)
+
+  it("has the id to begin with in its first note", function()
+    parser = core.sse_parser(100, "7")
+    assert.equal(12, places_of("data: a\n\nid: 8\ndata: a\n\n"))
+    assert.same({ "message", "7", false, false, "a" }, { queue[3], queue[4], queue[5], queue[6], queue[7] })
+    assert.same({ "message", "8", false, false, "a" }, { queue[9], queue[10], queue[11], queue[12], queue[13] })
+  end)
+
+  it("is filled by what is fed, whatever other arguments there are", function()
+    tail = parser:feed("data: a\n\n", queue, tail, {}, "more")
+    assert.same({ 7, "a" }, { tail, queue[7] })
+  end)
+
+  it("is not filled by a parser that was collected", function()
+    getmetatable(parser).__gc(parser)
+    getmetatable(parser).__gc(parser)
+    for _, method in ipairs({ "feed", "finish", "last_event_id", "retry" }) do
+      assert.error_matches(function() parser[method](parser, "data: a\n\n", queue, tail) end,
+        "argument #1 to '%?' %(the parser was collected")
+    end
+  end)
+end)
+
 describe("a parser that reads data as JSON", function()
-  local null = require("operations.core").null
+  local null = core.null
 
   local function values_of(stream)
     local parser, values = sse.parser(nil, { json = true }), {}
@@ -348,6 +397,12 @@ describe("the ceiling of an event", function()
     assert.is_true(too_large("data: 12\xC2\xC2\n\n", 8).ok)
     assert.is_nil(too_large("data: 123\xC2\xC2\n\n", 8).ok)
     assert.is_nil(too_large("id: 123\xC2\xC2\n\n", 8).ok)
+  end)
+
+  it("is the same for every event of a stream", function()
+    local repaired, six = "id: 1\xC2\ndata: 1\xC2\n\n", "data: 123\xC2\n\n"
+    assert.is_true(too_large("data: 12345\xC2\n\n" .. repaired .. six .. repaired .. six, 8).ok)
+    assert.is_true(too_large("id: 1234567\n\nevent: 7654321\n\ndata: 12345678\n\nid: 123456\xC2", 8).ok)
   end)
 
   it("does not count what is replaced or never stored", function()

@@ -262,7 +262,12 @@ describe("a reader of envelopes", function()
     do
       local reader = open("events")
       getmetatable(reader).__gc(reader)
+      getmetatable(reader).__gc(reader)
       refused = not pcall(reader.feed, reader, "x") and not pcall(reader.finish, reader)
+      for _, method in ipairs({ "feed", "finish", "queue", "last_event_id", "retry" }) do
+        assert.error_matches(function() reader[method](reader, "x") end,
+          "argument #1 to '%?' %(the reader was collected")
+      end
     end
     assert.is_true(refused)
   end)

@@ -58,20 +58,16 @@ struct sse_Parser {
   int64_t retry, new_retry; /* new_retry: not yet reported with an event */
 };
 
-static void text_init(Text *t, const ops_Alloc *alloc, size_t max) {
-  buffer_init(&t->own, *alloc, max);
+static void text_clear(Text *t) {
   t->p = "";
   t->len = 0;
   t->borrowed = false;
   t->ascii = true;
 }
 
-static void text_clear(Text *t) {
-  t->own.len = 0;
-  t->p = "";
-  t->len = 0;
-  t->borrowed = false;
-  t->ascii = true;
+static void text_init(Text *t, const ops_Alloc *alloc, size_t max) {
+  buffer_init(&t->own, *alloc, max);
+  text_clear(t);
 }
 
 static bool text_keep(Text *t) {
@@ -152,26 +148,17 @@ static bool add(sse_Parser *p, Text *t, const char *s, size_t n) {
 /* Repairing the whole text gives the same result as repairing each line: no
 ** ill-formed sequence crosses a LF. */
 static bool repair_text(sse_Parser *p, Text *t) {
-  size_t size;
-  buffer_Buffer repaired;
-  size = utf8_repaired_size(t->p, t->len);
-  if (size == t->len) {
-    /* A subpart of three bytes is as long as its U+FFFD. */
-    if (!buffer_reserve(&p->spare, size)) return fail(p, SSE_NO_MEMORY);
-  } else {
-    if (size - t->len > p->max_event - event_size(p))
-      return fail(p, SSE_TOO_LARGE);
-    if (!buffer_reserve(&p->spare, size)) return fail(p, SSE_NO_MEMORY);
-  }
+  size_t size = utf8_repaired_size(t->p, t->len); /* never less */
+  buffer_Buffer own = t->own;
+  if (size - t->len > p->max_event - event_size(p))
+    return fail(p, SSE_TOO_LARGE);
+  if (!buffer_reserve(&p->spare, size)) return fail(p, SSE_NO_MEMORY);
   utf8_repair(t->p, t->len, p->spare.data);
-  repaired = p->spare;
-  repaired.len = size;
-  p->spare = t->own;
-  p->spare.len = 0;
-  t->own = repaired;
-  t->p = repaired.data;
+  t->own = p->spare; /* nothing is added to the text from here on */
+  t->p = t->own.data;
   t->len = size;
-  t->borrowed = false;
+  p->spare = own;
+  p->spare.len = 0;
   return true;
 }
 
@@ -184,7 +171,6 @@ static void forget_event(sse_Parser *p) {
   text_clear(&p->data);
   text_clear(&p->type);
   text_clear(&p->id);
-  text_clear(&p->line_id);
 }
 
 static bool commit_id(sse_Parser *p) {
@@ -283,6 +269,11 @@ static void end_field(sse_Parser *p) {
   }
 }
 
+static const char *take_known(sse_Parser *p, Field field, const char *value) {
+  p->place = AFTER_COLON;
+  return begin_field(p, field) ? value : NULL;
+}
+
 /* Continues a field name; returns the position after its colon. */
 static const char *take_name(sse_Parser *p, const char *s, const char *end) {
   while (s < end && *s != ':') {
@@ -294,30 +285,21 @@ static const char *take_name(sse_Parser *p, const char *s, const char *end) {
     p->name[p->name_len++] = *s++;
   }
   if (s == end) return end;
-  p->place = AFTER_COLON;
-  return begin_field(p, field_of(p->name, p->name_len)) ? s + 1 : NULL;
+  return take_known(p, field_of(p->name, p->name_len), s + 1);
 }
+
+/* Do the bytes from `s` to `end` begin with a literal? */
+#define BEGINS(s, end, literal)                                                \
+  ((size_t)((end) - (s)) >= sizeof(literal) - 1 &&                             \
+   memcmp(s, literal, sizeof(literal) - 1) == 0)
 
 /* Fast path at the start of a line: name and colon usually come in one
 ** piece. */
 static const char *take_start(sse_Parser *p, const char *s, const char *end) {
-  size_t n = (size_t)(end - s);
-  Field field;
-  size_t name_len;
-  if (n > 4 && memcmp(s, "data:", 5) == 0) {
-    field = FIELD_DATA;
-    name_len = 4;
-  } else if (n > 5 && memcmp(s, "event:", 6) == 0) {
-    field = FIELD_EVENT;
-    name_len = 5;
-  } else if (n > 2 && memcmp(s, "id:", 3) == 0) {
-    field = FIELD_ID;
-    name_len = 2;
-  } else {
-    return take_name(p, s, end);
-  }
-  p->place = AFTER_COLON;
-  return begin_field(p, field) ? s + name_len + 1 : NULL;
+  if (BEGINS(s, end, "data:")) return take_known(p, FIELD_DATA, s + 5);
+  if (BEGINS(s, end, "event:")) return take_known(p, FIELD_EVENT, s + 6);
+  if (BEGINS(s, end, "id:")) return take_known(p, FIELD_ID, s + 3);
+  return take_name(p, s, end);
 }
 
 /* Takes a piece of one line, without its line end. */
@@ -374,8 +356,7 @@ static const char *find(const char *s, const char *end, char c) {
 static const char *take_event(sse_Parser *p, const char *s, const char *lf,
                               const char *end) {
   size_t n;
-  if (end - lf < 2 || lf[1] != '\n' || lf - s < 5 || memcmp(s, "data:", 5) != 0)
-    return NULL;
+  if (!BEGINS(lf, end, "\n\n") || !BEGINS(s, lf, "data:")) return NULL;
   if (p->place != IN_NAME || p->name_len > 0 || p->has_data || p->has_id ||
       !p->type.ascii)
     return NULL;
@@ -433,7 +414,6 @@ sse_Status sse_feed(sse_Parser *p, const char *bytes, size_t len) {
 }
 
 void sse_finish(sse_Parser *p) {
-  forget_event(p);
   if (p->status == SSE_OK) p->status = SSE_FINISHED;
 }
 
@@ -444,8 +424,6 @@ const char *sse_last_id(const sse_Parser *p, size_t *len) {
 
 sse_Status sse_set_last_id(sse_Parser *p, const char *id, size_t len) {
   if (len > p->max_event) return SSE_TOO_LARGE;
-  p->last_id.len = 0;
-  p->new_id = true;
   return buffer_add(&p->last_id, id, len) ? SSE_OK : SSE_NO_MEMORY;
 }
 

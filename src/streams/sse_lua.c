@@ -127,6 +127,7 @@ static int sse_create(lua_State *L) {
   Box *box;
   luaL_argcheck(L, max_event >= 1 && max_event <= INT32_MAX, 1, "out of range");
   luaL_argcheck(L, id_len <= max_event, 2, "longer than max_event");
+  lua_settop(L, 3);
   box = (Box *)lua_newuserdata(L, sizeof(*box));
   memset(box, 0, sizeof(*box));
   box->max_event = (size_t)max_event;
