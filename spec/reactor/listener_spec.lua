@@ -161,6 +161,55 @@ describe("a listener of a reactor", function()
     assert.is_nil(lfs.attributes(path))
   end)
 
+  it("and its streams may have any descriptor, 0 among them", function()
+    local result = command.run(([[exec <&-; lua -e '
+      local reactor = require("operations.reactor").new()
+      local path = "%s"
+      local function exchange(listener, ours)
+        local theirs = assert(reactor:accept({ listener = listener, window = 100, queue = 100 }))
+        for _, way in ipairs({ { ours, theirs }, { theirs, ours } }) do
+          assert(way[1]:transmit("hello") == "sent")
+          repeat
+            reactor:step(-1)
+            local bytes = way[2]:receive()
+          until bytes == "hello"
+        end
+        assert(theirs:peer() == "unix:" and theirs:unsent() == 0)
+        for _, last in ipairs({ theirs, ours }) do
+          if last == theirs then
+            ours:finish_sending()
+          else
+            theirs:cancel()
+          end
+          repeat
+            reactor:step(-1)
+            local handle, kind = reactor:next()
+          until handle == last and kind == "done"
+        end
+        assert(theirs:transmit("hello") == "closed")
+        ours:cancel()
+      end
+      local function connect()
+        return assert(reactor:connect_path({ path = path, window = 100, queue = 100 }))
+      end
+      -- The lowest free descriptor is the next one.
+      local zero = assert(reactor:listen({ path = path }))
+      exchange(zero, connect())
+      zero:cancel()
+      zero = assert(io.open("/dev/null"))
+      local listener = assert(reactor:listen({ path = path }))
+      zero:close()
+      exchange(listener, connect())
+      zero = assert(io.open("/dev/null"))
+      local ours = connect()
+      zero:close()
+      exchange(listener, ours)
+      listener:cancel()
+      print("all was said")
+    ']]):format(path))
+    assert.same({ "all was said\n", "" }, { result.out, result.err })
+  end)
+
   it("goes on once there are descriptors again", function()
     local result = command.run(([[ulimit -n 64; lua -e '
       local reactor = require("operations.reactor").new()

@@ -99,6 +99,26 @@ describe("a reactor", function()
     another:close()
   end)
 
+  it("gives a handle the owner that it is started with, or none, and takes no other argument", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local listener = assert(reactor:listen({ path = path }))
+    for _, case in ipairs({
+      { "timer", 1e9 }, { "listen", { host = "127.0.0.1" } }, { "http", { url = server.url, method = "GET" } },
+      { "connect", { url = server.url } }, { "connect_path", { path = path } }, { "accept", { listener = listener } },
+      { "process", { files = { "/bin/true" }, arguments = { "true" }, environment = {} } },
+    }) do
+      local start = reactor[case[1]]
+      for i = 1, case[1] == "accept" and 3 or 0 do
+        assert(reactor:connect_path({ path = path }, i))
+      end
+      assert.is_nil(start(reactor, case[2]):owner(), case[1])
+      assert.equal("mine", start(reactor, case[2], "mine"):owner(), case[1])
+      assert.is_false(start(reactor, case[2], false, "more", "arguments"):owner(), case[1])
+    end
+    listener:cancel()
+  end)
+
   it("opens nothing when the module is loaded, and closes all it opened", function()
     usage.collect()
     local before = usage.descriptors()

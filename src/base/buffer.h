@@ -6,9 +6,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
+
+#define BUFFER_UNLIMITED (SIZE_MAX / 2) /* a maximum that no buffer reaches */
 
 typedef struct buffer_Buffer {
   ops_Alloc alloc;

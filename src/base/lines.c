@@ -52,7 +52,7 @@ lines_Status lines_feed(lines_Splitter *s, const char *bytes, size_t len,
 
 void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max) {
   memset(q, 0, sizeof(*q));
-  buffer_init(&q->bytes, alloc, SIZE_MAX / 2);
+  buffer_init(&q->bytes, alloc, BUFFER_UNLIMITED);
   q->max = max;
 }
 

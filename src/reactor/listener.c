@@ -208,7 +208,6 @@ bool listener_accept(listener_Listener *l, stream_Stream *s, size_t window,
                      size_t queue) {
   reactor_Reactor *r = l->op.reactor;
   int fd;
-  s->fd = -1;
   s->window = window;
   s->queue = queue;
   do fd = platform_accept(l->fd, false);

@@ -22,7 +22,6 @@ bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
                    size_t window, size_t queue) {
   struct sockaddr_un address = {0};
   int fd;
-  s->fd = -1;
   s->window = window;
   s->queue = queue;
   if (strlen(path) >= sizeof(address.sun_path)) {

@@ -21,7 +21,7 @@ static double check_number(lua_State *L, const char *name) {
 }
 
 static size_t size_of(double n) {
-  return n >= (double)(SIZE_MAX / 4) ? SIZE_MAX / 4 : (size_t)n;
+  return n >= (double)OPTION_UNLIMITED ? OPTION_UNLIMITED : (size_t)n;
 }
 
 double reactor_number_option(lua_State *L, const char *name, double absent) {

@@ -465,9 +465,9 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   p->options = *options;
   p->orphan = ops_alloc(&r->alloc, sizeof(*p->orphan));
   if (p->orphan == NULL) return fail(p, "memory", ENOMEM);
-  buffer_init(&p->input.bytes, r->alloc, SIZE_MAX / 2);
-  buffer_init(&p->output.bytes, r->alloc, SIZE_MAX / 2);
-  buffer_init(&p->log, r->alloc, SIZE_MAX / 2);
+  buffer_init(&p->input.bytes, r->alloc, BUFFER_UNLIMITED);
+  buffer_init(&p->output.bytes, r->alloc, BUFFER_UNLIMITED);
+  buffer_init(&p->log, r->alloc, BUFFER_UNLIMITED);
   if (!spawn_start(&options->spawn, &p->child, &p->failure)) {
     ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
     p->orphan = NULL;

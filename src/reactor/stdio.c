@@ -69,7 +69,6 @@ bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
   /* Where stdin is closed, this takes its number: reading gives nothing. */
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
-  s->stream.fd = -1;
   if (nothing >= 0) {
     if (fd >= 0) (void)dup2(nothing, STDIN_FILENO);
     if (nothing != STDIN_FILENO) close(nothing);
@@ -79,7 +78,6 @@ bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
 
 bool stdio_take_output(reactor_Reactor *r, stdio_Stream *s) {
   int fd = private_copy(STDOUT_FILENO, O_WRONLY, &s->is_socket);
-  s->stream.fd = -1;
   if (fd < 0) return false;
   (void)dup2(STDERR_FILENO, STDOUT_FILENO);
   s->stream.over = true; /* nothing comes */

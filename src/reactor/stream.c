@@ -226,8 +226,8 @@ static void stop(reactor_Op *op) {
 void stream_begin(stream_Stream *s, int fd) {
   ops_Alloc alloc = s->op.reactor->alloc;
   int on = 1;
-  buffer_init(&s->in, alloc, SIZE_MAX / 2);
-  buffer_init(&s->out, alloc, SIZE_MAX / 2);
+  buffer_init(&s->in, alloc, BUFFER_UNLIMITED);
+  buffer_init(&s->out, alloc, BUFFER_UNLIMITED);
   s->fd = fd;
   s->op.stop = stop;
   s->op.on_release = on_release;

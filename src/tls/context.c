@@ -243,8 +243,8 @@ tls_Context *tls_context_new(ops_Alloc alloc, const tls_Options *options,
   memset(c, 0, sizeof(*c));
   c->alloc = alloc;
   c->references = 1;
-  buffer_init(&c->in, alloc, SIZE_MAX / 2);
-  buffer_init(&c->out, alloc, SIZE_MAX / 2);
+  buffer_init(&c->in, alloc, BUFFER_UNLIMITED);
+  buffer_init(&c->out, alloc, BUFFER_UNLIMITED);
   if (!allocate(c, options->count) || !set_up(c, options))
     (void)fail(flaw, TLS_MEMORY, tls_take_error("not enough memory"));
   else if (read_pairs(c, options, flaw) && ask_clients(c, options, flaw))

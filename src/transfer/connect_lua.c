@@ -42,7 +42,7 @@ static int transfer_lua_connect(lua_State *L) {
   q.method = "GET";
   q.decode = true;
   q.connect_only = true;
-  q.max_headers = q.window = SIZE_MAX / 4;
+  q.max_headers = q.window = OPTION_UNLIMITED;
   reactor_options(L, 2, transfer_options, &q);
   if (q.url == NULL) return luaL_error(L, "bad options ('url' expected)");
   if (connect_start(r, c, &q, reactor_size_option(L, "queue"))) {

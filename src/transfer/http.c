@@ -542,9 +542,9 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
     http_fail(t, "memory", "libcurl could not be started");
     return false;
   }
-  buffer_init(&t->head, r->alloc, SIZE_MAX / 2);
-  buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
-  buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
+  buffer_init(&t->head, r->alloc, BUFFER_UNLIMITED);
+  buffer_init(&t->body, r->alloc, BUFFER_UNLIMITED);
+  buffer_init(&t->upload, r->alloc, BUFFER_UNLIMITED);
   t->pool =
       &engine_of(r)
            ->pools[q->stream || q->connect_only ? POOL_STREAMS : POOL_REQUESTS];

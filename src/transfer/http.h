@@ -39,7 +39,7 @@ typedef struct http_Request {
   ** and in total, 0: unlimited.  Further requests wait. */
   size_t idle_connections, host_connections, connections;
   size_t max_headers; /* bytes */
-  size_t max_body;    /* bytes after decoding; SIZE_MAX: no limit */
+  size_t max_body;    /* bytes after decoding */
   size_t window;      /* unread bytes at which a stream pauses */
   bool stream;        /* says HEAD and DATA; otherwise only DONE */
   bool join;          /* DONE alone, for a small answer of a stream complete

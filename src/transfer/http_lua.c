@@ -126,7 +126,7 @@ const reactor_Option transfer_options[] = {
 
 static void no_options(http_Request *q) {
   memset(q, 0, sizeof(*q));
-  q->max_headers = q->max_body = q->window = SIZE_MAX / 4;
+  q->max_headers = q->max_body = q->window = OPTION_UNLIMITED;
   q->upload_size = -1;
   q->idle_connections = IDLE_CONNECTIONS;
 }
@@ -158,7 +158,7 @@ static void begin_request(lua_State *L, http_Request *q) {
   *q = *push_usual(L);
   lua_getfield(L, 2, "stream");
   if (lua_toboolean(L, -1)) {
-    q->max_body = SIZE_MAX / 4;
+    q->max_body = OPTION_UNLIMITED;
     q->idle_timeout = 0;
   }
   lua_pop(L, 2);

@@ -56,7 +56,7 @@ static void reserve(Walk *w, size_t extra) {
   if (w->out == &w->small) {
     buffer_Buffer *large =
         (buffer_Buffer *)lua_newuserdata(L, sizeof(buffer_Buffer));
-    buffer_init(large, core_alloc(L), SIZE_MAX / 2);
+    buffer_init(large, core_alloc(L), BUFFER_UNLIMITED);
     luaL_getmetatable(L, WALK_TYPE);
     lua_setmetatable(L, -2);
     lua_replace(L, w->owner);

@@ -142,9 +142,9 @@ bool websocket_open(websocket_Codec *c, ops_Alloc alloc, bool server,
                     size_t max_message) {
   static const struct wslay_event_callbacks callbacks = {
       on_recv, on_send, on_mask, on_frame, on_chunk, NULL, on_message};
-  buffer_init(&c->part, alloc, SIZE_MAX / 2);
-  buffer_init(&c->messages, alloc, SIZE_MAX / 2);
-  buffer_init(&c->out, alloc, SIZE_MAX / 2);
+  buffer_init(&c->part, alloc, BUFFER_UNLIMITED);
+  buffer_init(&c->messages, alloc, BUFFER_UNLIMITED);
+  buffer_init(&c->out, alloc, BUFFER_UNLIMITED);
   c->server = server;
   c->max_message = max_message;
   if ((server
