@@ -751,6 +751,43 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
+  it("take one byte after the other, and say once that there is room again", function()
+    local reactor = module.new()
+    local handle = reactor:process({
+      files = { "/bin/cat" }, arguments = { "cat" }, environment = {}, window = 1, max_line = 1, queue = 6,
+    })
+    local drained = 0
+    local function echo(bytes)
+      local pieces = {}
+      repeat
+        reactor:step(-1)
+        for _, kind, lost in function() return reactor:next() end do
+          drained = drained + (kind == "drain" and 1 or 0)
+          assert.is_falsy(kind == "drain" and lost)
+        end
+        pieces[#pieces + 1] = handle:chunk()
+      until table.concat(pieces) == bytes
+    end
+    for _, byte in ipairs({ "a", "\0", "\n" }) do
+      assert.equal("sent", handle:send(byte))
+      echo(byte)
+      assert.equal("sent", handle:send("", byte))
+      echo(byte)
+    end
+    assert.equal(0, drained)
+    reactor:hold()
+    assert.equal("sent", handle:send("1234", "5"))
+    assert.equal("sent", handle:send("6"))
+    assert.equal("full", handle:send("7"))
+    reactor:release()
+    echo("123456")
+    assert.equal(1, drained)
+    assert.equal("sent", handle:send("8"))
+    echo("8")
+    assert.equal(1, drained)
+    reactor:close()
+  end)
+
   it("refuse the handle of something else", function()
     local reactor = module.new()
     local timer = reactor:timer(1000)

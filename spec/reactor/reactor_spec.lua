@@ -119,6 +119,63 @@ describe("a reactor", function()
     listener:cancel()
   end)
 
+  it("returns nothing from the functions that have no result", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local listener = assert(reactor:listen({ path = path }))
+    local stream = assert(reactor:connect_path({ path = path }))
+    local child = reactor:process({ files = { "/bin/cat" }, arguments = { "cat" }, environment = {} })
+    local transfer = http("/echo", { method = "POST", upload = true })
+    local relay = assert(reactor:relay())
+    for _, case in ipairs({
+      { reactor, "step", 0 }, { reactor, "flush" }, { reactor, "flush", true }, { reactor, "release" },
+      { stream, "finish_sending" }, { child, "close_input" }, { child, "finish", 9 }, { transfer, "read" },
+      { transfer, "lend", 1 }, { transfer, "write", "x" }, { transfer, "pause" }, { transfer, "resume" },
+      { relay, "acknowledge" }, { relay, "close" }, { listener, "cancel" }, { reactor, "close" }, { reactor, "close" },
+    }) do
+      assert.equal(0, select("#", case[1][case[2]](case[1], case[3])), case[2])
+    end
+  end)
+
+  it("has values in events that have them, and none in others", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local listener = assert(reactor:listen({ path = path }))
+    local ours = assert(reactor:connect_path({ path = path, window = 100, queue = 100 }))
+    local function event_of(handle)
+      local event
+      repeat
+        event = { next_event() }
+      until event[1] == handle
+      table.remove(event, 1)
+      return event
+    end
+    local timer = reactor:timer(0)
+    assert.same({ "timer" }, event_of(timer))
+    assert.same({ "data" }, event_of(listener))
+    local theirs = assert(reactor:accept({ listener = listener, window = 100, queue = 100 }))
+    assert.equal("sent", ours:transmit("x"))
+    assert.same({ "data" }, event_of(theirs))
+    ours:cancel()
+    assert.same({ "done" }, event_of(theirs))
+    local child = reactor:process({
+      files = { "/bin/sh" }, arguments = { "sh", "-c", "echo a; read x; echo b >&2; exit 7" }, environment = {},
+    })
+    assert.same({ "data" }, event_of(child))
+    assert.same({ "a\n", false }, { child:chunk() })
+    assert.same({ nil, "wait" }, { child:chunk() })
+    assert.equal("sent", child:send("x"))
+    assert.equal("sent", child:send("\n"))
+    local told = {}
+    repeat
+      local event = event_of(child)
+      told[event[1]] = told[event[1]] or event
+    until told.exit and told.log
+    assert.same({ "exit", "code", 7 }, told.exit)
+    assert.same({ "log", "b\n" }, told.log)
+    listener:cancel()
+  end)
+
   it("opens nothing when the module is loaded, and closes all it opened", function()
     usage.collect()
     local before = usage.descriptors()

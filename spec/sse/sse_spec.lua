@@ -290,6 +290,12 @@ describe("the queue of a parser", function()
     assert.same({ 7, "a" }, { tail, queue[7] })
   end)
 
+  it("is not filled by the end of the stream", function()
+    tail = parser:feed("data: a\n\nid: 1\nretry: 5\ndata: b", queue, tail)
+    assert.equal(0, select("#", parser:finish()))
+    assert.same({ 7, "", 5 }, { tail, parser:last_event_id(), parser:retry() })
+  end)
+
   it("is not filled by a parser that was collected", function()
     getmetatable(parser).__gc(parser)
     getmetatable(parser).__gc(parser)
