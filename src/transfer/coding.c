@@ -6,6 +6,7 @@
 /* A header, an empty deflate block and a trailer. */
 #define SMALLEST_GZIP 20
 #define SMALLEST_ZLIB 8
+#define SMALLEST_BARE 2 /* the block alone */
 
 #define ADLER_BASE 65521u
 #define ADLER_RUN 5552 /* bytes before the sums could overflow 32 bits */
@@ -199,7 +200,7 @@ static bool zlib_whole(const coding_Run *run, const coding_Check *check) {
   uint32_t sum = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
                  (uint32_t)b[2] << 8 | (uint32_t)b[3];
   if ((first[0] & 15) != 8 || (first[0] << 8 | first[1]) % 31 != 0)
-    return run->length > 0; /* no zlib header: the bare form */
+    return run->length >= SMALLEST_BARE; /* no zlib header: the bare form */
   return run->length >= SMALLEST_ZLIB &&
          sum == (check->adler_b << 16 | check->adler_a);
 }

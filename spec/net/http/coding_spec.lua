@@ -1,0 +1,116 @@
+local http = require("operations.net.http")
+local operations = require("operations")
+local stream = require("operations.net.stream")
+
+-- Calls fn(get) where get(headers, body) is what a request gets that a server answers so, which then closes.
+local function with_server(fn)
+  operations.run(function()
+    local answer
+    local listener = assert(stream.listen("127.0.0.1", 0, function(accepted)
+      local asked = ""
+      accepted:each_chunk(function(bytes)
+        asked = asked .. (bytes or "")
+        if asked:find("\r\n\r\n", 1, true) then
+          asked = ""
+          accepted:offer(answer, true)
+          accepted:finish()
+        end
+      end)
+    end))
+    fn(function(headers, body)
+      answer = "HTTP/1.1 200 OK\r\nConnection: close\r\n" .. headers .. "\r\n" .. body
+      local response, err = http.request({ url = "http://127.0.0.1:" .. listener.port .. "/", timeout = 60000 })
+      return response and response.body, err and err.details.kind
+    end)
+    listener:close()
+  end)
+end
+
+local function bytes_of(hex)
+  return (hex:gsub("%x%x", function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
+end
+
+local function chunked(body, size, format, last)
+  return (body:gsub(".?" .. (".?"):rep(size - 1), function(piece)
+    return piece ~= "" and format:format(#piece) .. "\r\n" .. piece .. "\r\n" or nil
+  end)) .. last
+end
+
+-- Ways to frame a body: a name, and a function that returns headers and what follows them.
+local framings = {
+  { "the end of the connection", function(body) return "", body end },
+  { "a length", function(body) return ("Content-Length: %d\r\n"):format(#body), body end },
+}
+for _, case in ipairs({
+  { 1, "%x", "0\r\n\r\n" }, { 2, "%X", "00\r\n\r\n" }, { 10, "%x", "0\r\n\r\n" }, { 15, "0%X", "0\r\nA: b\r\n\r\n" },
+  { 30, "%x;name=value", "0;last\r\n\r\n" },
+}) do
+  framings[#framings + 1] = { "chunks of " .. case[1], function(body)
+    return "Transfer-Encoding: chunked\r\n", chunked(body, case[1], case[2], case[3])
+  end }
+end
+
+-- Frames of zstd (RFC 8878, section 3.1).
+local hello = "\x29\0\0hello" -- the last block, raw
+local function frame(descriptor, ...)
+  return "\x28\xB5\x2F\xFD" .. string.char(descriptor) .. table.concat({ ... })
+end
+local skipped = "\x50\x2A\x4D\x18\3\0\0\0abc"
+
+local bodies = {
+  gzip = {
+    { bytes_of("1f8b0800000000000203cbc80400ac2a93d802000000"), "hi" },
+    { bytes_of("1f8b080000000000020303000000000000000000"), "" },
+  },
+  deflate = {
+    { bytes_of("789ccbc80400013b00d2"), "hi" }, { bytes_of("789c030000000001"), "" },
+    { bytes_of("78daedc13101000000c2a0fea967094fa0" .. ("00"):rep(67) .. "80b7012a286e81"), ("\255"):rep(70000) },
+  },
+  br = { { bytes_of("8b0080686903"), "hi" }, { "\6", "" } },
+  zstd = {
+    { bytes_of("28b52ffd04581100006869fa3826ea"), "hi" }, { bytes_of("28b52ffd240001000099e9d851"), "" },
+    { frame(0x20, "\5", hello), "hello" }, { frame(0, "\0", hello), "hello" },
+    { frame(0x21, "\0\5", hello), "hello" }, { frame(0x22, "\0\0\5", hello), "hello" },
+    { frame(0x23, "\0\0\0\0\5", hello), "hello" }, { frame(0xA3, "\0\0\0\0\5\0\0\0", hello), "hello" },
+    { frame(0x60, "\0\0", "\x03\8\0x"), ("x"):rep(256) }, { frame(0x40, "\0\0\0", "\x03\8\0x"), ("x"):rep(256) },
+    { frame(0xC0, "\0\5\0\0\0\0\0\0\0", "\x28\0\0hello", "\1\0\0"), "hello" },
+    { skipped .. frame(0x20, "\5", hello) .. skipped, "hello", { [11] = "", [25] = "hello" } },
+    { frame(0x20, "\5", hello) .. frame(0x20, "\5", hello), "hellohello", { [14] = "hello" } },
+  },
+}
+bodies["x-gzip"] = { bodies.gzip[1] }
+
+describe("a body in a coding", function()
+  it("of deflate may lack header and checksum: then two of its bytes are needed", function()
+    with_server(function(get)
+      assert.same({ "hi" }, { get("Content-Encoding: deflate\r\n", bytes_of("cbc80400")) })
+      assert.same({ "h" }, { get("Content-Encoding: deflate\r\n", bytes_of("cbc8")) })
+      assert.same({ nil, "truncated" }, { get("Content-Encoding: deflate\r\n", bytes_of("cb")) })
+      assert.same({ nil, "truncated" }, { get("Content-Encoding: deflate\r\n", "") })
+    end)
+  end)
+
+  for name, list in pairs(bodies) do
+    for i, case in ipairs(list) do
+      it(("is whole or cut short, however it is framed: %s %d"):format(name, i), function()
+        with_server(function(get)
+          for _, framing in ipairs(framings) do
+            local function outcome(count)
+              local headers, body = framing[2](case[1]:sub(1, count))
+              return { get(("Content-Encoding: %s\r\n%s"):format(name, headers), body) }
+            end
+            assert.same({ case[2] }, outcome(#case[1]), framing[1])
+            -- The beginnings of sizes of chunks may be whole bodies in the others.
+            local is_sure = not framing[1]:find("chunks") or name == "gzip" or name == "zstd"
+            for count = framing[1] == "a length" and 1 or 0, is_sure and #case[1] - 1 or -1 do
+              local whole = case[3] and case[3][count]
+              assert.same(whole and { whole } or { nil, "truncated" }, outcome(count), framing[1] .. " after " .. count)
+            end
+          end
+        end)
+      end)
+    end
+  end
+end)
