@@ -17,9 +17,11 @@ local function with_server(fn)
         end
       end)
     end))
-    fn(function(headers, body)
+    fn(function(headers, body, max_body)
       answer = "HTTP/1.1 200 OK\r\nConnection: close\r\n" .. headers .. "\r\n" .. body
-      local response, err = http.request({ url = "http://127.0.0.1:" .. listener.port .. "/", timeout = 60000 })
+      local response, err = http.request({
+        url = "http://127.0.0.1:" .. listener.port .. "/", timeout = 60000, max_body = max_body,
+      })
       return response and response.body, err and err.details.kind
     end)
     listener:close()
@@ -63,9 +65,11 @@ local bodies = {
   gzip = {
     { bytes_of("1f8b0800000000000203cbc80400ac2a93d802000000"), "hi" },
     { bytes_of("1f8b080000000000020303000000000000000000"), "" },
+    { bytes_of("1f8b0800000000000403010a00f5ff0a350d0a0a300d0a0d0a056647050a000000"), "\n5\r\n\n0\r\n\r\n" },
   },
   deflate = {
     { bytes_of("789ccbc80400013b00d2"), "hi" }, { bytes_of("789c030000000001"), "" },
+    { bytes_of("7801010a00f5ff0a350d0a0a300d0a0d0a049b00bf"), "\n5\r\n\n0\r\n\r\n" },
     { bytes_of("78daedc13101000000c2a0fea967094fa0" .. ("00"):rep(67) .. "80b7012a286e81"), ("\255"):rep(70000) },
   },
   br = { { bytes_of("8b0080686903"), "hi" }, { "\6", "" } },
@@ -83,9 +87,19 @@ local bodies = {
 bodies["x-gzip"] = { bodies.gzip[1] }
 
 describe("a body in a coding", function()
+  it("of gzip is compared with its length, of which all bytes count", function()
+    local pipe = io.popen("head -c 16909060 /dev/zero | gzip -c") -- 0x01020304
+    local body = pipe:read("*a")
+    pipe:close()
+    with_server(function(get)
+      assert.equal(16909060, #assert(get("Content-Encoding: gzip\r\n", body, 2e7)))
+    end)
+  end)
+
   it("of deflate may lack header and checksum: then two of its bytes are needed", function()
     with_server(function(get)
       assert.same({ "hi" }, { get("Content-Encoding: deflate\r\n", bytes_of("cbc80400")) })
+      assert.same({ "cha" }, { get("Content-Encoding: deflate\r\n", bytes_of("4bce480400")) }) -- a multiple of 31
       assert.same({ "h" }, { get("Content-Encoding: deflate\r\n", bytes_of("cbc8")) })
       assert.same({ nil, "truncated" }, { get("Content-Encoding: deflate\r\n", bytes_of("cb")) })
       assert.same({ nil, "truncated" }, { get("Content-Encoding: deflate\r\n", "") })
