@@ -161,6 +161,19 @@ describe("a listener of a reactor", function()
     assert.is_nil(lfs.attributes(path))
   end)
 
+  it("is opened again at the port of connections that it has closed", function()
+    require("operations.transfer")
+    local first = assert(reactor:listen({ host = "127.0.0.1" }))
+    local port = first:port()
+    local ours = assert(reactor:connect({ url = "http://127.0.0.1:" .. port }))
+    assert.equal("data", await(first))
+    assert(accept(first)):cancel() -- its address is kept a while by the system
+    repeat until await(ours) == "done"
+    ours:cancel()
+    first:cancel()
+    assert.equal(port, assert(reactor:listen({ host = "127.0.0.1", port = port })):port())
+  end)
+
   it("and its streams may have any descriptor, 0 among them", function()
     local result = command.run(([[exec <&-; lua -e '
       local reactor = require("operations.reactor").new()

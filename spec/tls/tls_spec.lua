@@ -172,6 +172,10 @@ describe("a context of TLS", function()
     local locked = pair("localhost", "locked")
     locked.password = "guess"
     assert.same({ "the password is wrong", "key", 1 }, flaw({ certificates = { locked }, session = 60 }))
+    for length, message in pairs({ [1024] = "the password is wrong", [1025] = "the key needs a password" }) do
+      locked.password = ("x"):rep(length) -- OpenSSL has room for 1024 bytes
+      assert.same({ message, "key", 1 }, flaw({ certificates = { locked }, session = 60 }))
+    end
     locked.password = "secret"
     assert.is_truthy(tls.context({ certificates = { locked }, session = 60 }))
     assert.equal("client_ca", flaw({ certificates = { own }, session = 60, client_ca = "", client_certificate =

@@ -43,10 +43,8 @@ static void stop_listening(reactor_Op *op) {
     if (l->path != NULL) remove_file(l);
   }
   close(l->fd);
-  l->fd = -1;
   if (l->path != NULL)
     ops_free(&op->reactor->alloc, l->path, strlen(l->path) + 1);
-  l->path = NULL;
 }
 
 static struct addrinfo *numeric(const char *host, int port) {
@@ -185,7 +183,6 @@ bool listener_open_path(reactor_Reactor *r, listener_Listener *l,
     l->path = copy;
     if (begin(r, l)) return true;
     remove_file(l);
-    l->path = NULL;
   }
   ops_free(&r->alloc, copy, size);
   return false;

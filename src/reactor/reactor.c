@@ -57,7 +57,6 @@ void reactor_set_active(reactor_Op *op, bool active) {
 
 void reactor_start(reactor_Reactor *r, reactor_Op *op) {
   op->reactor = r;
-  op->previous = NULL;
   op->next = r->ops;
   if (r->ops != NULL) r->ops->previous = op;
   r->ops = op;
@@ -75,7 +74,6 @@ static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
   *link = op->ready_next;
   if (r->ready_last == op) r->ready_last = before;
   op->ready = false;
-  op->ready_next = NULL;
 }
 
 static void unlink_held(reactor_Reactor *r, reactor_Op *op) {
@@ -83,7 +81,6 @@ static void unlink_held(reactor_Reactor *r, reactor_Op *op) {
   if (!op->held) return;
   while (*link != op) link = &(*link)->held_next;
   *link = op->held_next;
-  op->held = false;
 }
 
 void reactor_stop(reactor_Op *op) {
@@ -93,11 +90,9 @@ void reactor_stop(reactor_Op *op) {
   reactor_set_active(op, false);
   unlink_held(r, op);
   unlink_ready(r, op);
-  op->pending = 0;
   if (op->previous != NULL) op->previous->next = op->next;
   else r->ops = op->next;
   if (op->next != NULL) op->next->previous = op->previous;
-  op->previous = op->next = NULL;
   op->reactor = NULL;
 }
 

@@ -125,7 +125,7 @@ bool reactor_flush(reactor_Reactor *r, bool soon);
 ** idle connection to close. */
 reactor_Time reactor_due(const reactor_Reactor *r);
 
-/* Links an op that starts; unlinks one that is stopped. */
+/* Links a zeroed op that starts; unlinks one that is stopped. */
 void reactor_start(reactor_Reactor *r, reactor_Op *op);
 void reactor_stop(reactor_Op *op);
 
