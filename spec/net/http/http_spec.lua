@@ -100,6 +100,16 @@ describe("http", function()
       assert.same(expected[1], seen_of(requests[1]))
     end)
 
+    it("asks for its own URL, however long that and the one before are", function()
+      for _, length in ipairs({ 40, 510, 511, 512, 513, 1000 }) do
+        for _, last in ipairs({ "a", "b", "b", "a" }) do
+          local path = "/echo/"
+          path = path .. ("x"):rep(length - #server.url - #path - 1) .. last
+          assert.equal(path, echo({}, path).uri)
+        end
+      end
+    end)
+
     it("says who it is, and no more than it was asked to", function()
       local seen = echo({ method = "POST", body = "x" })
       assert.equal("operations/" .. require("operations.base.version"), seen.headers["user-agent"])
@@ -111,8 +121,12 @@ describe("http", function()
     end)
 
     it("sends a length of 0 with a POST without a body", function()
-      assert.equal("0", echo({ method = "POST" }).headers["content-length"])
-      assert.is_nil(echo({ method = "GET" }).headers["content-length"])
+      for _, method in ipairs({ "POST", "PUT", "PATCH" }) do
+        assert.equal("0", echo({ method = method }).headers["content-length"], method)
+      end
+      for _, method in ipairs({ "GET", "DELETE", "OPTIONS" }) do
+        assert.is_nil(echo({ method = method }).headers["content-length"], method)
+      end
     end)
 
     it("carries a body on methods that usually have none", function()

@@ -132,6 +132,17 @@ describe("the options of a transfer", function()
     return head
   end
 
+  it("name their own method, however long that and the one before are", function()
+    for _, length in ipairs({ 1, 15, 16, 17, 40 }) do
+      for _, last in ipairs({ "A", "B", "B", "A" }) do
+        local method = ("X"):rep(length - 1) .. last
+        local head = asked({ method = method })
+        assert.equal(method, head:match("^(%S+) / HTTP/1.1\r\n"))
+        assert.is_nil(head:find("Content%-Length"))
+      end
+    end
+  end)
+
   it("name a method, a path and headers, and what they are without", function()
     local head = asked({ method = "BREW", url = "/a?b=%20", headers = { ["X-One"] = "1", ["X-None"] = "" } })
     assert.matches("^BREW /a%?b=%%20 HTTP/1.1\r\n", head)

@@ -350,6 +350,22 @@ describe("a proxy", function()
     assert.equal("/echo?x=1", seen.uri)
   end)
 
+  it("of the environment is used, whichever variable names it", function()
+    local function with(name, scheme)
+      return through(('{ url = "%s://nowhere.invalid/echo?x=1" }'):format(scheme),
+        ("; unset http_proxy; export %s='%s'"):format(name, server.url))
+    end
+    for _, name in ipairs({ "http_proxy", "all_proxy", "ALL_PROXY" }) do
+      assert.equal("/echo?x=1", cjson.decode(with(name, "http")).uri, name)
+    end
+    for _, name in ipairs({ "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }) do
+      assert.equal("connect", with(name, "https"), name) -- it lets nobody through
+    end
+    for _, name in ipairs({ "https_proxy", "ftp_proxy", "http_proxy_", "x_http_proxy" }) do
+      assert.equal("dns", with(name, "http"), name)
+    end
+  end)
+
   it("of the environment is not used for what no_proxy names, nor when told not to", function()
     assert.equal("dns", through('{ url = "http://nowhere.invalid/echo" }', "no_proxy=nowhere.invalid"))
     assert.equal("dns", through('{ url = "http://nowhere.invalid/echo", proxy = false }'))
