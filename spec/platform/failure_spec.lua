@@ -244,6 +244,48 @@ describe("a call of the system that fails", function()
     ]], EINTR, EINTR)
   end)
 
+  it("read and pwritev2 are called again, and once, for a process when they were interrupted", function()
+    prints("nil\tcommand\tNo such file or directory\nx\nlog\ty\n", [[
+      local options = { files = { "/nowhere" }, arguments = { "sh", "-c", "cat; echo y >&2" }, environment = {} }
+      fail("read", %d)
+      told(reactor:process(options))
+      options.files[1] = "/bin/sh"
+      options.environment[1] = "PATH=/bin:/usr/bin"
+      local process = assert(reactor:process(options))
+      fail("pwritev2", %d)
+      process:send("x")
+      process:close_input()
+      local bytes
+      repeat
+        reactor:step(-1)
+        bytes = process:chunk()
+      until bytes
+      told(bytes)
+      local kind, text
+      repeat
+        if not reactor:pending() then
+          reactor:step(-1)
+        end
+        kind, text = select(2, reactor:next())
+      until kind == "log"
+      print(kind, (text:gsub("%%s", "")))
+    ]], EINTR, EINTR)
+  end)
+
+  it("read takes the alarm of a reactor that another loop has polled, though it was interrupted", function()
+    prints("1\n", [[
+      reactor:flush(true)
+      fail("read", %d)
+      reactor:step(-1)
+      local timer, steps = reactor:timer(20), 0
+      repeat
+        reactor:step(-1)
+        steps = steps + 1
+      until reactor:pending()
+      told(steps)
+    ]], EINTR)
+  end)
+
   it("socket is why a request cannot connect, and getsockname keeps it from nothing", function()
     prints("error\tconnect\nhead\n", [[
       local listener = assert(reactor:listen({ host = "127.0.0.1" }))
