@@ -421,9 +421,8 @@ static void abandon(process_Process *p) {
   orphan->next = r->orphans;
   r->orphans = orphan;
   p->child.exit = -1;
-  if (orphan->exit >= 0 &&
-      reactor_watch(r, orphan->exit, POLLER_READ, on_orphan))
-    r->sources[orphan->exit].op = NULL;
+  if (orphan->exit >= 0)
+    (void)reactor_watch(r, orphan->exit, POLLER_READ, on_orphan);
   reap(r, 0);
 }
 
@@ -442,7 +441,6 @@ static void stop(reactor_Op *op) {
   queue_free(&p->output);
   buffer_free(&p->log);
   ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
-  p->orphan = NULL;
 }
 
 static bool fail(process_Process *p, const char *step, int error) {
@@ -461,7 +459,6 @@ bool process_start(reactor_Reactor *r, process_Process *p,
                    const process_Options *options) {
   r->on_close = on_close;
   reap(r, 0);
-  p->child.in = p->child.out = p->child.err = p->child.exit = -1;
   p->options = *options;
   p->orphan = ops_alloc(&r->alloc, sizeof(*p->orphan));
   if (p->orphan == NULL) return fail(p, "memory", ENOMEM);
@@ -470,7 +467,6 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   buffer_init(&p->log, r->alloc, BUFFER_UNLIMITED);
   if (!spawn_start(&options->spawn, &p->child, &p->failure)) {
     ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
-    p->orphan = NULL;
     return false;
   }
   memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* it was borrowed */

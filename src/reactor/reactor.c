@@ -207,9 +207,7 @@ bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
   if (want == 0 && !source->ours) {
     apply(r, fd); /* the library may close it without telling us */
     source->generation++;
-    return true;
-  }
-  if (!source->dirty) {
+  } else if (!source->dirty) {
     source->dirty = true;
     r->dirty[r->dirty_count++] = fd;
   }
