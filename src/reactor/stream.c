@@ -83,7 +83,7 @@ static bool read_once(stream_Stream *s) {
   }
   if (n == 0) {
     s->over = true;
-    reactor_say(&s->op, REACTOR_DONE, unsent(s) == 0);
+    reactor_say(&s->op, REACTOR_DONE, false); /* active until all is sent */
   } else if (errno != EAGAIN) {
     lose(s, strerror(errno));
   }
@@ -94,8 +94,7 @@ static void fill(stream_Stream *s) {
   size_t before = s->in.len;
   while (!s->over && s->in.len < s->window && read_once(s)) {
   }
-  if (s->in.len > before)
-    reactor_say(&s->op, REACTOR_DATA, s->over && unsent(s) == 0);
+  if (s->in.len > before) reactor_say(&s->op, REACTOR_DATA, false);
 }
 
 static void flush(stream_Stream *s) {
