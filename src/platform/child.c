@@ -51,7 +51,7 @@ void platform_close(int fd, bool forked) {
 int platform_child_exit(pid_t pid) {
   struct kevent event;
   int fd = kqueue();
-  if (fd < 0) return -1;
+  if (fd == -1) return -1;
   (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
   EV_SET(&event, (uintptr_t)pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
   if (kevent(fd, &event, 1, NULL, 0, NULL) == 0) return fd;

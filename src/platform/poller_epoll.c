@@ -25,17 +25,17 @@ bool platform_poller_open(platform_Poller *p) {
   int fd = epoll_create1(EPOLL_CLOEXEC);
   p->timer = -1;
   p->fd = fd;
-  if (fd < 0) return false;
+  if (fd == -1) return false;
   if (fd > STDERR_FILENO) return true;
   p->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   close(fd);
-  return p->fd >= 0;
+  return p->fd != -1;
 }
 
 void platform_poller_close(platform_Poller *p, bool forked) {
   (void)forked;
-  if (p->fd >= 0) close(p->fd);
-  if (p->timer >= 0) close(p->timer);
+  if (p->fd != -1) close(p->fd);
+  if (p->timer != -1) close(p->timer);
   p->fd = p->timer = -1;
 }
 
@@ -73,9 +73,9 @@ int platform_poller_wait(const platform_Poller *p,
 
 static bool open_timer(platform_Poller *p) {
   struct epoll_event event;
-  if (p->timer >= 0) return true;
+  if (p->timer != -1) return true;
   p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (p->timer < 0) return false;
+  if (p->timer == -1) return false;
   memset(&event, 0, sizeof(event));
   event.events = EPOLLIN;
   event.data.u64 = TIMER_TAG;

@@ -15,18 +15,18 @@ bool platform_poller_open(platform_Poller *p) {
   int fd = kqueue();
   p->timer = -1;
   p->fd = fd;
-  if (fd < 0) return false;
+  if (fd == -1) return false;
   if (fd <= STDERR_FILENO) {
     p->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     close(fd);
   } else {
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
-  return p->fd >= 0;
+  return p->fd != -1;
 }
 
 void platform_poller_close(platform_Poller *p, bool forked) {
-  if (p->fd >= 0) platform_close(p->fd, forked);
+  if (p->fd != -1) platform_close(p->fd, forked);
   p->fd = -1;
 }
 

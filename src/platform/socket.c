@@ -29,7 +29,7 @@ ssize_t platform_send(int fd, const void *bytes, size_t length, int flags) {
 ** another thread starts in between inherits the descriptor. */
 static int prepare(int fd, bool blocks) {
   int error;
-  if (fd < 0) return -1;
+  if (fd == -1) return -1;
   platform_socket_adopt(fd);
   if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
       fcntl(fd, F_SETFL, blocks ? 0 : O_NONBLOCK) == 0)
@@ -63,7 +63,7 @@ static int flags(bool blocks) {
 
 int platform_socket(int family, int type, int protocol, bool blocks) {
   int fd = socket(family, type | flags(blocks), protocol);
-  if (fd >= 0) platform_socket_adopt(fd);
+  if (fd != -1) platform_socket_adopt(fd);
   return fd;
 }
 

@@ -14,7 +14,7 @@
 
 bool platform_wake_open(platform_Wake *w) {
   w->in = w->out = eventfd(0, EFD_CLOEXEC);
-  return w->in >= 0;
+  return w->in != -1;
 }
 
 void platform_wake_tell(const platform_Wake *w, bool last) {
@@ -62,7 +62,7 @@ bool platform_wake_wait(const platform_Wake *w) {
 #endif
 
 void platform_wake_close(platform_Wake *w) {
-  if (w->in >= 0) close(w->in);
-  if (w->out >= 0 && w->out != w->in) close(w->out);
+  if (w->in != -1) close(w->in);
+  if (w->out != -1 && w->out != w->in) close(w->out);
   w->in = w->out = -1;
 }

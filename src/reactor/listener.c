@@ -81,7 +81,7 @@ static int give_up(int fd) {
 
 static int listen_at(const struct addrinfo *address, int backlog) {
   int on = 1, fd = platform_socket(address->ai_family, SOCK_STREAM, 0, false);
-  if (fd < 0) return -1;
+  if (fd == -1) return -1;
   (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
       listen(fd, backlog) == 0)
@@ -109,7 +109,7 @@ bool listener_open(reactor_Reactor *r, listener_Listener *l, const char *host,
   if (address == NULL) return false;
   l->fd = listen_at(address, backlog);
   freeaddrinfo(address);
-  if (l->fd < 0) return false;
+  if (l->fd == -1) return false;
   l->port = port_of(l->fd);
   return begin(r, l);
 }
@@ -124,7 +124,7 @@ static bool is_stale(const struct sockaddr_un *address) {
   if (lstat(address->sun_path, &found) != 0 || !S_ISSOCK(found.st_mode))
     return false;
   fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
-  if (fd < 0) return false;
+  if (fd == -1) return false;
   stale =
       connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
       errno == ECONNREFUSED;
@@ -154,7 +154,7 @@ static int listen_at_path(listener_Listener *l, const char *path, mode_t mode,
     return -1;
   }
   fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
-  if (fd < 0) return -1;
+  if (fd == -1) return -1;
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path, strlen(path) + 1);
   if (!bind_path(fd, &address)) return give_up(fd);
@@ -179,7 +179,7 @@ bool listener_open_path(reactor_Reactor *r, listener_Listener *l,
   }
   memcpy(copy, path, size);
   l->fd = listen_at_path(l, path, mode, backlog);
-  if (l->fd >= 0) {
+  if (l->fd != -1) {
     l->path = copy;
     if (begin(r, l)) return true;
     remove_file(l);
@@ -208,8 +208,8 @@ bool listener_accept(listener_Listener *l, stream_Stream *s, size_t window,
   s->window = window;
   s->queue = queue;
   do fd = platform_accept(l->fd, false);
-  while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-  if (fd >= 0) return adopt(r, s, fd);
+  while (fd == -1 && (errno == EINTR || errno == ECONNABORTED));
+  if (fd != -1) return adopt(r, s, fd);
   if (errno == EAGAIN) {
     listen_on(&l->op);
   } else {

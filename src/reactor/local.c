@@ -8,7 +8,7 @@
 
 static int connect_to(const struct sockaddr_un *address) {
   int error, fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
-  if (fd < 0) return -1;
+  if (fd == -1) return -1;
   if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
       platform_is_same_user(fd))
     return fd;
@@ -31,7 +31,7 @@ bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path, strlen(path) + 1);
   fd = connect_to(&address);
-  if (fd < 0) return false;
+  if (fd == -1) return false;
   if (!reactor_opened(r, fd)) {
     close(fd);
     errno = ENOMEM;

@@ -51,13 +51,13 @@ static process_Process *process_of(reactor_Reactor *r, int fd) {
 
 static void watch(process_Process *p, int fd, uint32_t want,
                   reactor_OnReady on_ready) {
-  if (fd < 0) return;
+  if (fd == -1) return;
   p->op.reactor->sources[fd].op = &p->op;
   (void)reactor_watch(p->op.reactor, fd, want, on_ready); /* has its place */
 }
 
 static void drop(reactor_Reactor *r, int *fd) {
-  if (*fd < 0) return;
+  if (*fd == -1) return;
   /* A forked child shares the poller and must not change it. */
   if (reactor_usable(r)) reactor_closing(r, *fd);
   close(*fd);
@@ -65,7 +65,7 @@ static void drop(reactor_Reactor *r, int *fd) {
 }
 
 static void drop_exit(reactor_Reactor *r, int *fd) {
-  if (*fd < 0) return;
+  if (*fd == -1) return;
   if (reactor_usable(r)) reactor_closing(r, *fd);
   platform_close(*fd, !reactor_usable(r));
   *fd = -1;
@@ -74,7 +74,7 @@ static void drop_exit(reactor_Reactor *r, int *fd) {
 /* Has the process nothing more to say?  Another process that has its stdin may
 ** still read what was sent. */
 static bool is_over(const process_Process *p) {
-  return p->end != PROCESS_RUNS && p->child.out < 0 && p->child.err < 0 &&
+  return p->end != PROCESS_RUNS && p->child.out == -1 && p->child.err == -1 &&
          unread(&p->input) == 0;
 }
 
@@ -125,7 +125,7 @@ static void observe(process_Process *p) {
   if (state > 0 && p->ending) (void)kill(-p->child.pid, SIGKILL);
   if (state > 0) state = ask(p->child.pid, &info, 0);
   note_end(p, &info, state);
-  while (p->child.err >= 0 && p->log.len < MAX_LOG && read_log(p)) {
+  while (p->child.err != -1 && p->log.len < MAX_LOG && read_log(p)) {
   } /* reads its last output before its end is reported */
   release_input(p);
   drop_exit(p->op.reactor, &p->child.exit);
@@ -141,7 +141,7 @@ static void on_exit_ready(reactor_Reactor *r, int fd, uint32_t events) {
 /* Polls where the system does not report the end of a process. */
 static void ask_later(process_Process *p) {
   observe(p);
-  if (p->end != PROCESS_RUNS || p->child.exit >= 0) return;
+  if (p->end != PROCESS_RUNS || p->child.exit != -1) return;
   (void)reactor_timer_set(p->op.reactor, &p->op.timer, reactor_after(POLL_MS));
 }
 
@@ -168,7 +168,7 @@ static void finish_input(process_Process *p) {
 ** its process ended. */
 static void release_input(process_Process *p) {
   struct pollfd reader = {0};
-  if (p->child.in < 0 || unread(&p->input) > 0) return;
+  if (p->child.in == -1 || unread(&p->input) > 0) return;
   reader.fd = p->child.in;
   if (poll(&reader, 1, 0) == 1 && reader.revents & (POLLERR | POLLHUP))
     finish_input(p);
@@ -179,7 +179,7 @@ static void on_input(reactor_Reactor *r, int fd, uint32_t events);
 /* Writes what the pipe takes; says DRAIN when the queue has room again, or the
 ** process reads no more. */
 static void flush(process_Process *p) {
-  bool had = p->child.in >= 0;
+  bool had = p->child.in != -1;
   ssize_t n = 0;
   while (unread(&p->input) > 0 && n >= 0) {
     n = platform_pipe_write(p->child.in, p->input.bytes.data + p->input.start,
@@ -198,7 +198,7 @@ static void flush(process_Process *p) {
 }
 
 bool process_is_lost(const process_Process *p) {
-  return p->child.in < 0 && !p->closing;
+  return p->child.in == -1 && !p->closing;
 }
 
 static void on_input(reactor_Reactor *r, int fd, uint32_t events) {
@@ -208,12 +208,12 @@ static void on_input(reactor_Reactor *r, int fd, uint32_t events) {
 
 static void on_release(reactor_Op *op) {
   process_Process *p = (process_Process *)op;
-  if (p->child.in >= 0) flush(p);
+  if (p->child.in != -1) flush(p);
 }
 
 process_Sent process_send(process_Process *p, const char *bytes, size_t length,
                           const char *more, size_t more_length) {
-  if (p->child.in < 0 || p->closing || !is_ours(p)) return PROCESS_CLOSED;
+  if (p->child.in == -1 || p->closing || !is_ours(p)) return PROCESS_CLOSED;
   if (unread(&p->input) >= p->options.queue) {
     p->refused = true;
     return PROCESS_FULL;
@@ -225,11 +225,11 @@ process_Sent process_send(process_Process *p, const char *bytes, size_t length,
   if (unread(&p->input) < GATHERED && reactor_hold_op(&p->op))
     return PROCESS_SENT;
   flush(p);
-  return p->child.in >= 0 ? PROCESS_SENT : PROCESS_CLOSED;
+  return p->child.in != -1 ? PROCESS_SENT : PROCESS_CLOSED;
 }
 
 void process_close_input(process_Process *p) {
-  if (p->child.in < 0) return;
+  if (p->child.in == -1) return;
   p->closing = true;
   if (is_ours(p)) flush(p);
   else finish_input(p); /* our copy of it */
@@ -280,7 +280,7 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
 
 /* The reader of the output calls this again once there is memory. */
 static bool feed(process_Process *p) {
-  if (!p->starved || p->child.out < 0 || !is_ours(p)) return true;
+  if (!p->starved || p->child.out == -1 || !is_ours(p)) return true;
   p->starved = !queue_reserve(&p->output, CHUNK);
   watch_output(p);
   return !p->starved;
@@ -292,7 +292,7 @@ process_Got process_chunk(process_Process *p, process_Text *text) {
   p->lines = false;
   if (text->whole > 0) return PROCESS_GOT;
   if (!feed(p)) return PROCESS_STARVED;
-  return p->child.out < 0 || !is_ours(p) ? PROCESS_OVER : PROCESS_WAIT;
+  return p->child.out == -1 || !is_ours(p) ? PROCESS_OVER : PROCESS_WAIT;
 }
 
 static bool ends_with_return(const process_Text *text) {
@@ -309,7 +309,7 @@ process_Got process_line(process_Process *p, process_Text *text) {
     text->whole = text->length + 1;
   }
   if (text->length > p->options.max_line) return PROCESS_TOO_LONG;
-  if (end == NULL && p->child.out >= 0 && is_ours(p)) {
+  if (end == NULL && p->child.out != -1 && is_ours(p)) {
     p->scanned = text->whole;
     p->lines = true;
     if (!feed(p)) return PROCESS_STARVED;
@@ -323,7 +323,7 @@ process_Got process_line(process_Process *p, process_Text *text) {
 void process_take(process_Process *p, size_t whole) {
   queue_take(&p->output, whole);
   p->scanned = 0;
-  if (p->child.out < 0 && unread(&p->output) == 0) queue_free(&p->output);
+  if (p->child.out == -1 && unread(&p->output) == 0) queue_free(&p->output);
   if (is_ours(p)) watch_output(p);
 }
 
@@ -353,12 +353,12 @@ static void on_log(reactor_Reactor *r, int fd, uint32_t events) {
   process_Process *p = process_of(r, fd);
   (void)events;
   (void)read_log(p);
-  if (p->child.err < 0) ask_later(p);
+  if (p->child.err == -1) ask_later(p);
 }
 
 void process_log_pulled(process_Process *p) {
   p->log.len = 0;
-  if (p->child.err < 0) buffer_free(&p->log);
+  if (p->child.err == -1) buffer_free(&p->log);
   if (is_ours(p)) watch_log(p);
 }
 
@@ -369,7 +369,7 @@ void process_log_pulled(process_Process *p) {
 static int wait_for(const process_Orphan *orphan, reactor_Time until) {
   reactor_Time now = reactor_now();
   double left = until > now ? (double)(until - now) / 1e6 : 0;
-  return (int)(orphan->exit < 0 && left > POLL_MS ? POLL_MS : left);
+  return (int)(orphan->exit == -1 && left > POLL_MS ? POLL_MS : left);
 }
 
 /* Reaps the orphans that have ended; waits up to `ms` in all for the others. */
@@ -398,7 +398,7 @@ static void on_orphan(reactor_Reactor *r, int fd, uint32_t events) {
 }
 
 static void forget(reactor_Reactor *r, process_Orphan *orphan) {
-  if (orphan->exit >= 0) platform_close(orphan->exit, !reactor_usable(r));
+  if (orphan->exit != -1) platform_close(orphan->exit, !reactor_usable(r));
   ops_free(&r->alloc, orphan, sizeof(*orphan));
 }
 
@@ -421,7 +421,7 @@ static void abandon(process_Process *p) {
   orphan->next = r->orphans;
   r->orphans = orphan;
   p->child.exit = -1;
-  if (orphan->exit >= 0)
+  if (orphan->exit != -1)
     (void)reactor_watch(r, orphan->exit, POLLER_READ, on_orphan);
   reap(r, 0);
 }
@@ -452,7 +452,7 @@ static bool fail(process_Process *p, const char *step, int error) {
 static bool adopt_all(reactor_Reactor *r, const spawn_Child *child) {
   return reactor_opened(r, child->in) && reactor_opened(r, child->out) &&
          reactor_opened(r, child->err) &&
-         (child->exit < 0 || reactor_opened(r, child->exit));
+         (child->exit == -1 || reactor_opened(r, child->exit));
 }
 
 bool process_start(reactor_Reactor *r, process_Process *p,
@@ -482,6 +482,6 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   watch_output(p);
   watch_log(p);
   watch(p, p->child.exit, POLLER_READ, on_exit_ready);
-  if (p->child.exit < 0) ask_later(p);
+  if (p->child.exit == -1) ask_later(p);
   return true;
 }

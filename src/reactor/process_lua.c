@@ -118,7 +118,7 @@ static int process_lua_chunk(lua_State *L) {
   process_Got got = process_chunk(p, &text);
   int count = push_got(L, p, got, &text);
   if (got != PROCESS_GOT) return count;
-  lua_pushboolean(L, p->starved || p->child.out < 0);
+  lua_pushboolean(L, p->starved || p->child.out == -1);
   return 2;
 }
 

@@ -24,13 +24,13 @@ static bool is_mine(const reactor_Reactor *r) {
 }
 
 bool reactor_usable(const reactor_Reactor *r) {
-  return r->poller.fd >= 0 && is_mine(r);
+  return r->poller.fd != -1 && is_mine(r);
 }
 
 void reactor_close(reactor_Reactor *r) {
   bool forked = !is_mine(r);
   reactor_Op *op;
-  if (r->poller.fd < 0) return;
+  if (r->poller.fd == -1) return;
   while ((op = r->ops) != NULL) reactor_stop(op);
   if (r->engine != NULL && !forked) r->engine->close(r);
   r->engine = NULL;

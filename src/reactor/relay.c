@@ -17,7 +17,7 @@
 #define STACK_SIZE (128 * 1024)
 
 static void close_fd(int *fd) {
-  if (*fd >= 0) close(*fd);
+  if (*fd != -1) close(*fd);
   *fd = -1;
 }
 
@@ -50,7 +50,7 @@ static bool listen_on_loopback(reactor_Relay *relay) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   relay->listener = platform_socket(AF_INET, SOCK_STREAM, 0, false);
-  if (relay->listener < 0 ||
+  if (relay->listener == -1 ||
       bind(relay->listener, (struct sockaddr *)&address, len) != 0 ||
       listen(relay->listener, 8) != 0 ||
       getsockname(relay->listener, (struct sockaddr *)&address, &len) != 0)
@@ -85,12 +85,12 @@ static bool is_own(reactor_Relay *relay, int fd) {
 ** connection did not come. */
 static bool take_connection(reactor_Relay *relay) {
   const int one = 1;
-  while (relay->socket < 0) {
+  while (relay->socket == -1) {
     int fd;
     if (!await_readable(relay, relay->listener, CONNECT_MS)) return false;
     fd = platform_accept(relay->listener, true);
-    if (fd >= 0 && is_own(relay, fd)) relay->socket = fd;
-    else if (fd >= 0) close(fd);
+    if (fd != -1 && is_own(relay, fd)) relay->socket = fd;
+    else if (fd != -1) close(fd);
   }
   close_fd(&relay->listener);
   return setsockopt(relay->socket, IPPROTO_TCP, TCP_NODELAY, &one,
@@ -113,7 +113,7 @@ static void *run(void *ud) {
   reactor_Relay *relay = (reactor_Relay *)ud;
   if (take_connection(relay)) send_bytes(relay);
   close_fd(&relay->listener);
-  if (relay->socket >= 0) (void)shutdown(relay->socket, SHUT_RDWR);
+  if (relay->socket != -1) (void)shutdown(relay->socket, SHUT_RDWR);
   return NULL;
 }
 
@@ -137,7 +137,7 @@ static bool start(reactor_Relay *relay) {
 
 bool reactor_relay_start(reactor_Relay *relay, int poller) {
   relay->poller = fcntl(poller, F_DUPFD_CLOEXEC, 0);
-  return relay->poller >= 0 && platform_wake_open(&relay->wake) &&
+  return relay->poller != -1 && platform_wake_open(&relay->wake) &&
          make_token(relay) && listen_on_loopback(relay) && start(relay);
 }
 
@@ -152,7 +152,7 @@ void reactor_relay_close(reactor_Relay *relay) {
     pthread_join(relay->thread, NULL);
   }
   relay->running = false;
-  if (relay->poller >= 0) platform_close(relay->poller, forked);
+  if (relay->poller != -1) platform_close(relay->poller, forked);
   relay->poller = -1;
   close_fd(&relay->listener);
   close_fd(&relay->socket);

@@ -40,7 +40,7 @@ static bool place_descriptors(int ends[PIPES]) {
   int i;
   for (i = 0; i < PIPES; i++) {
     ends[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, PIPES);
-    if (ends[i] < 0) return false;
+    if (ends[i] == -1) return false;
   }
   for (i = 0; i < REPORT; i++)
     if (dup2(ends[i], i) < 0) return false;
@@ -90,7 +90,7 @@ static pid_t launch(const spawn_Request *q, const int theirs[PIPES]) {
 static void close_all(int fds[PIPES]) {
   int i;
   for (i = 0; i < PIPES; i++) {
-    if (fds[i] >= 0) close(fds[i]);
+    if (fds[i] != -1) close(fds[i]);
     fds[i] = -1;
   }
 }

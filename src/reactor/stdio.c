@@ -46,7 +46,7 @@ static int private_copy(int fd, int mode, bool *is_socket) {
   if (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode)) {
     copy = platform_reopen(fd, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (copy >= FIRST) return copy;
-    if (copy >= 0) close(copy);
+    if (copy != -1) close(copy);
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   }
   return fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
@@ -69,16 +69,16 @@ bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
   /* Where stdin is closed, this takes its number: reading gives nothing. */
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
-  if (nothing >= 0) {
-    if (fd >= 0) (void)dup2(nothing, STDIN_FILENO);
+  if (nothing != -1) {
+    if (fd != -1) (void)dup2(nothing, STDIN_FILENO);
     if (nothing != STDIN_FILENO) close(nothing);
   }
-  return fd >= 0 && begin(r, s, fd);
+  return fd != -1 && begin(r, s, fd);
 }
 
 bool stdio_take_output(reactor_Reactor *r, stdio_Stream *s) {
   int fd = private_copy(STDOUT_FILENO, O_WRONLY, &s->is_socket);
-  if (fd < 0) return false;
+  if (fd == -1) return false;
   (void)dup2(STDERR_FILENO, STDOUT_FILENO);
   s->stream.over = true; /* nothing comes */
   return begin(r, s, fd);

@@ -22,7 +22,7 @@ static size_t unsent(const stream_Stream *s) {
 static void watch(stream_Stream *s) {
   reactor_Reactor *r = s->op.reactor;
   uint32_t want = 0;
-  if (s->fd < 0) return;
+  if (s->fd == -1) return;
   if (!s->over && s->in.len < s->window) want |= POLLER_READ;
   if (unsent(s) > 0) want |= POLLER_WRITE;
   if (s->over) reactor_set_active(&s->op, unsent(s) > 0);
@@ -35,7 +35,7 @@ static void drop(stream_Stream *s) {
   int fd = s->fd;
   s->fd = -1;
   s->over = true;
-  if (fd < 0) return;
+  if (fd == -1) return;
   if (s->layer != NULL && reactor_usable(r)) {
     r->sources[fd].op = NULL; /* not watched until it is closed */
     s->layer->close(s);
@@ -47,7 +47,7 @@ static void drop(stream_Stream *s) {
 
 /* Is it open, in the process that opened it? */
 static bool is_open(const stream_Stream *s) {
-  return s->fd >= 0 && reactor_usable(s->op.reactor);
+  return s->fd != -1 && reactor_usable(s->op.reactor);
 }
 
 static void lose(stream_Stream *s, const char *reason) {
@@ -108,7 +108,7 @@ static void flush(stream_Stream *s) {
   if (unsent(s) == 0) {
     out->len = s->taken = 0;
     if (out->capacity > CHUNK) buffer_free(out); /* of one large write */
-    if (s->closing && s->fd >= 0) (void)shutdown(s->fd, SHUT_WR);
+    if (s->closing && s->fd != -1) (void)shutdown(s->fd, SHUT_WR);
   } else if (n < 0 && errno != EAGAIN) {
     lose(s, strerror(errno));
   }
@@ -126,7 +126,7 @@ static void tell_drained(stream_Stream *s) {
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
   stream_Stream *s = (stream_Stream *)r->sources[fd].op;
   if (events & POLLER_WRITE) flush(s);
-  if (s->fd >= 0 && events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR))
+  if (s->fd != -1 && events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR))
     fill(s);
   tell_drained(s);
   watch(s);
@@ -170,7 +170,7 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
   if (unsent(s) < GATHERED && reactor_hold_op(&s->op)) return STREAM_SENT;
   flush(s);
   watch(s);
-  return s->fd >= 0 ? STREAM_SENT : STREAM_CLOSED;
+  return s->fd != -1 ? STREAM_SENT : STREAM_CLOSED;
 }
 
 bool stream_unsent(stream_Stream *s, bool flushing, size_t *bytes) {

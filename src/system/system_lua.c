@@ -144,7 +144,7 @@ static bool write_all(int fd, const char *text, size_t n) {
 static int replace_file(const char *path, char *draft, const char *text,
                         size_t n) {
   int error = 0, fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
-  if (fd < 0) return errno;
+  if (fd == -1) return errno;
   if (!write_all(fd, text, n) || fsync(fd) != 0) error = errno;
   if (close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && rename(draft, path) != 0) error = errno;

@@ -54,7 +54,7 @@ static int take_connection(connect_Connection *c) {
   }
   own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   http_release(t);
-  if (own >= 0 && !reactor_opened(r, own)) {
+  if (own != -1 && !reactor_opened(r, own)) {
     close(own);
     return -1;
   }
@@ -65,7 +65,7 @@ static void on_connected(http_Transfer *t) {
   connect_Connection *c = (connect_Connection *)t;
   stream_Stream *s = &c->as.stream;
   int fd = take_connection(c);
-  if (fd < 0) {
+  if (fd == -1) {
     http_lose(t, "the connection is gone");
     return;
   }

@@ -66,7 +66,7 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
   }
   fd = platform_socket(address->family, address->socktype, address->protocol,
                        true);
-  if (fd < 0) return CURL_SOCKET_BAD;
+  if (fd == -1) return CURL_SOCKET_BAD;
   if (reactor_opened(t->op.reactor, fd)) {
     http_socket_opened(t, fd);
     return fd;
