@@ -2,6 +2,7 @@ local eventually = require("spec.support.eventually")
 local reactor_module = require("operations.reactor")
 local stream = require("operations.net.stream")
 local task = require("operations.task")
+local usage = require("spec.support.usage")
 
 -- Connects as a program's own sockets would, and sends something. Counts the bytes that come, and knows the end.
 local function connect(port, first)
@@ -146,6 +147,22 @@ describe("a relay", function()
       relay:acknowledge()
       relay:close()
     end)
+  end)
+
+  it("leaves no descriptor open", function()
+    local function use()
+      local other, other_port, other_token = assert(reactor:relay())
+      local peer = connect(other_port, other_token)
+      until_received(peer)
+      other:close()
+      peer.stream:close()
+    end
+    use() -- what all connections share is there from now on
+    usage.collect()
+    local before = usage.descriptors()
+    use()
+    usage.collect()
+    assert.equal(before, usage.descriptors())
   end)
 
   it("waits no longer for a token of a connection that has ended", function()
