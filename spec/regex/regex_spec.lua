@@ -184,6 +184,9 @@ describe("a wrong pattern", function()
     ["(?P<n>a)"] = "unknown kind of group at offset 0",
     ["[a\255]"] = "malformed UTF-8 at offset 2",
     ["ab(?<=c+)"] = "lookbehind assertion is not fixed length at offset 2",
+    ["x(?:(?<=c*))"] = "lookbehind assertion is not fixed length at offset 4",
+    ["(?<=a|b+)cd"] = "lookbehind assertion is not fixed length at offset 0",
+    ["(((a{1000}){1000}){1000})"] = "regular expression is too large at offset 25",
   }
   for pattern, expected in pairs(wrong) do
     it(("is told with its offset: %q"):format(pattern), function()

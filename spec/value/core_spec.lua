@@ -56,9 +56,9 @@ describe("the core", function()
     assert.equal(256, #core.random_bytes(256))
     assert.are_not.equal(core.random_bytes(32), core.random_bytes(32))
     for _, n in ipairs({ 0, 257, -1 }) do
-      assert.has_error(function()
+      assert.error_matches(function()
         core.random_bytes(n)
-      end)
+      end, "1 to 256 expected")
     end
   end)
 
@@ -89,6 +89,24 @@ describe("the core", function()
       assert.is_false(ok)
       assert.matches(message, raised, 1, true)
     end
+  end)
+
+  it("returns nothing where there is nothing to tell", function()
+    local function count(...)
+      return select("#", ...)
+    end
+    local registry = core.registry()
+    local operation = registry:operation({ namespace = "a", name = "b" })
+    local feed, following = core.json_lines(10)
+    assert.same({ add_mark = 0, set_array_mt = 0, set_foreign_null = 0, feed = 0, finish = 0, following = 0, put = 0,
+      prepare = 0, flaw = 0, set_handler = 0, make = 0 }, {
+      add_mark = count(core.add_mark({}, "array")), set_array_mt = count(core.set_array_mt(core.array_mt)),
+      set_foreign_null = count(core.set_foreign_null(nil)), feed = count(feed("")), finish = count(feed(nil)),
+      following = count(following()), put = count(registry:put(operation)),
+      prepare = count(registry:prepare("a.b", {})), flaw = count(operation:flaw("x")),
+      set_handler = count(operation:set_handler(print)),
+      make = count(operation:make({ namespace = "a", name = "b" })),
+    })
   end)
 
   it("takes another library's array mark for its own", function()
