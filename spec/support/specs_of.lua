@@ -116,7 +116,7 @@ local elsewhere = {
   streams = "spec/sse spec/openapi/stream_spec.lua spec/registry/subscription_spec.lua",
   tls = "spec/server/tls_spec.lua",
   transfer = "spec/platform spec/net/stream_spec.lua",
-  value = "spec/streams spec/schema/cast_spec.lua spec/schema/issue_spec.lua spec/schema/suite_spec.lua",
+  value = "spec/json spec/streams spec/schema/cast_spec.lua spec/schema/issue_spec.lua spec/schema/suite_spec.lua",
   websocket = "spec/calls/websocket_spec.lua",
 }
 
