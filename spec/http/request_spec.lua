@@ -144,6 +144,18 @@ describe("the reader of requests", function()
       head(load("ok-field-cookie-repeated")).headers)
   end)
 
+  it("joins repeated fields of any name, and no others", function()
+    for length = 1, 3 do
+      for first = 97, 122 do
+        local name = string.char(first) .. ("y"):rep(length - 1)
+        local other = ("y"):rep(length - 1) .. string.char(first) .. "z"
+        local got = head(("GET / HTTP/1.1\r\nHost: x\r\n%s: 1\r\n%s: 2\r\n%s: 3\r\n\r\n"):format(name, other,
+          name:upper()))
+        assert.same({ host = "x", [name] = "1, 3", [other] = "2" }, got.headers)
+      end
+    end
+  end)
+
   it("joins many in time that grows with their bytes", function()
     local lines = {}
     for i = 1, 255 do

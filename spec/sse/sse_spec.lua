@@ -197,6 +197,22 @@ describe("a parser with a handler", function()
     assert.equal(n, #seen)
   end)
 
+  it("keeps the characters at the edges of each length of UTF-8, and no others", function()
+    local ends = { "\194\128", "\223\191", "\224\160\128", "\224\191\191", "\225\128\128", "\236\191\191", "\237\128\128",
+      "\237\159\191", "\238\128\128", "\239\191\191", "\240\144\128\128", "\240\191\191\191", "\241\128\128\128",
+      "\243\191\191\191", "\244\128\128\128", "\244\143\191\191" }
+    local text = table.concat(ends, "\255")
+    local events = parse({ "data: " .. text .. "\n\n" })
+    assert.equal(table.concat(ends, "\239\191\189"), events[1].data)
+    local replaced = { ["\193\191"] = 2, ["\224\159\191"] = 3, ["\237\160\128"] = 3, ["\240\143\191\191"] = 4,
+      ["\244\144\128\128"] = 4, ["\245\128"] = 2, ["\128"] = 1, ["\191"] = 1, ["\225\128"] = 1, ["\241\128\128"] = 1,
+      ["\194"] = 1, ["\194\192"] = 2, ["\225\128\192"] = 2, ["\241\128\128\192"] = 2, ["\192\128"] = 2 }
+    for bytes, count in pairs(replaced) do
+      events = parse({ "data: x" .. bytes .. "y\n\n" })
+      assert.equal("x" .. ("\239\191\189"):rep(count) .. "y", events[1].data)
+    end
+  end)
+
   it("gives every event a table of its own", function()
     local parser, events = collect()
     parser:feed("data: 1\n\n")
