@@ -1,6 +1,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local random = require("spec.support.random")
+local usage = require("spec.support.usage")
 
 local ENDS = 256 -- as many bytes of both ends of a line are told that is too long
 
@@ -97,6 +98,18 @@ describe("lines of JSON", function()
         end
       end
     end
+  end)
+
+  it("take no memory for what is left out of them", function()
+    local feed, following = core.json_lines(10)
+    local piece, before = ("x"):rep(32768), usage.resident()
+    for _ = 1, 1000 do
+      feed(piece)
+      assert.equal(0, select("#", following()))
+    end
+    assert.is_true(usage.resident() - before < 8192)
+    feed("\n")
+    assert.equal(32768000, (select(5, following())))
   end)
 
   it("of any lengths are read from pieces of any lengths", function()
