@@ -225,6 +225,18 @@ describe("casting", function()
     } }, { k = "b", y = "1", x = 2 }))))
   end)
 
+  it("fills in the defaults of the first branch that fits, and knows the properties of the others", function()
+    local function branch(name)
+      return { properties = { [name] = { type = "integer", default = 1 } } }
+    end
+    local definition = { anyOf = { { required = { "q" } }, branch("a"), branch("b"), branch("c") } }
+    assert.equal('{"a":1}', text((cast(definition, {}))))
+    assert.equal('{"a":1,"b":2}', text((cast(definition, { b = 2, z = 1 }))))
+    assert.equal('{"a":1,"b":2}', text((cast(definition, { a = "1", b = 2, z = 1 }))))
+    definition.oneOf, definition.anyOf = definition.anyOf, nil
+    assert.equal('{"a":1}', text((cast(definition, { b = 2 }))))
+  end)
+
   it("casts tuples, items of allOf, and long objects", function()
     assert.equal('[1,"2",3]', text((cast({ type = "array", prefixItems = { { type = "integer" } },
       items = { type = { "string", "integer" } } }, { "1", "2", 3 }))))

@@ -268,6 +268,23 @@ describe("checking a value", function()
     assert.is_false(valid({ anyOf = { { ["$ref"] = "#" } } }, {}))
   end)
 
+  it("resolves $dynamicRef by the outermost object, whatever it says beside its members", function()
+    for _, rest in ipairs({ {}, { minProperties = 1 }, { ["not"] = { const = 1 } },
+      { additionalProperties = false } }) do
+      local outer = {
+        ["$id"] = "a:outer", ["$dynamicAnchor"] = "node", type = "object", required = { "x" },
+        properties = { x = { ["$id"] = "a:inner", ["$dynamicAnchor"] = "node", type = "object",
+          properties = { y = { ["$dynamicRef"] = "#node" } } } },
+      }
+      for name, value in pairs(rest) do
+        outer[name] = value
+      end
+      assert.is_true(valid(outer, { x = { y = { x = {} } } }))
+      assert.is_false(valid(outer, { x = { y = {} } }))
+      assert.is_true(valid({ ["$ref"] = "a:inner", ["$defs"] = { outer = outer } }, { y = { y = {} } }))
+    end
+  end)
+
   it("asks the tag's property whatever else it says", function()
     local function branch(kind, keywords)
       keywords.const = kind

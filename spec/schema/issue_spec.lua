@@ -179,6 +179,13 @@ describe("the issues of a value", function()
     end)
   end)
 
+  it("end where a branch that was not taken refers to itself", function()
+    assert.same({ "/a: expected string, got integer" }, (issues({
+      allOf = { { properties = { a = { type = "string" } } } }, ["if"] = false, ["then"] = { ["$ref"] = "#/$defs/r" },
+      ["$defs"] = { r = { ["$ref"] = "#/$defs/r" } }, unevaluatedProperties = false,
+    }, { a = 1, b = 1 })))
+  end)
+
   it("report unknown properties once, when another misfit hides what was evaluated", function()
     assert.same({ "/a: expected string, got integer", "/z: unknown property" }, (issues({
       allOf = { { anyOf = { { properties = { a = { type = "string" } } } } } }, unevaluatedProperties = false,
