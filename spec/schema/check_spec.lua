@@ -221,6 +221,27 @@ describe("checking a value", function()
     assert.is_false(valid({ enum = { "a", long } }, long .. "n"))
   end)
 
+  it("finds any of several long names, few or many", function()
+    for _, count in ipairs({ 1, 2, 3, 8, 9, 16, 17, 100 }) do
+      local properties, value = {}, {}
+      for i = 1, count do
+        properties[("n"):rep(50) .. i] = { type = "integer" }
+        value[("n"):rep(25) .. ("n"):rep(25) .. i] = i
+      end
+      for _, additional in ipairs({ false, { type = "string" } }) do
+        local definition = { properties = properties, additionalProperties = additional }
+        assert.is_true(valid(definition, value))
+        for i = 1, count do
+          local name = ("nn"):rep(25) .. i
+          assert.is_false(valid(definition, { [name] = "x" }))
+          assert.is_false(valid(definition, { [name .. "n"] = 1 }))
+        end
+        local compiled = assert(schema.compile(definition))
+        assert.same(value, (compiled:cast(value)))
+      end
+    end
+  end)
+
   it("asserts formats when told to, those of numbers too", function()
     local on = { formats = true }
     assert.is_true(valid({ format = "ipv4" }, "999.1.1.1"))

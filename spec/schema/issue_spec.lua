@@ -126,6 +126,21 @@ describe("the issues of a value", function()
     assert.equal("/properties/a~1b~0c/items/type", list[1].schemaPath)
   end)
 
+  it("have whole paths at any depth", function()
+    for _, levels in ipairs({ 1, 14, 15, 16, 17, 30, 31, 32, 33, 34, 63, 64, 65, 100 }) do
+      local definition, value, path, place = { type = "null" }, 1, "", ""
+      for i = 1, levels do
+        local name = "n~/" .. i
+        definition = { properties = { [name] = { prefixItems = { true, definition } } } }
+        value = { [name] = { 0, value } }
+        path = "/n~0~1" .. i .. "/1" .. path
+        place = "/properties/n~0~1" .. i .. "/prefixItems/1" .. place
+      end
+      local _, list = issues(definition, value)
+      assert.same({ path, place .. "/type" }, { list[1].path, list[1].schemaPath })
+    end
+  end)
+
   it("carry what programs need in params", function()
     local function params(definition, value)
       local _, list = issues(definition, value)
@@ -158,6 +173,52 @@ describe("the issues of a value", function()
         (issues({ anyOf = { image, text } }, { type = "sound" })))
       assert.same({ "/type: required, but missing; expected \"image\" or \"text\"" },
         (issues({ oneOf = { image, text } }, { data = "x" })))
+    end)
+
+    it("list the tags where a required property tells all branches for objects apart", function()
+      local function branch(tag, more)
+        local made = { type = "object", required = { "tag", "sort" },
+          properties = { tag = tag, sort = { type = "string" } } }
+        for name, value in pairs(more or {}) do
+          made[name] = value
+        end
+        return made
+      end
+      local a, b = { const = "A" }, { const = "B" }
+      local of_tag = "expected \"A\" or \"B\", got \"Z\""
+      local function sorts(sort)
+        return { properties = { tag = a, sort = sort } }
+      end
+      for _, case in ipairs({
+        { { branch(a), branch(b) }, "/tag", of_tag },
+        { { branch(a), { type = "string" }, branch(b) }, "/tag", of_tag },
+        { { { type = "string" }, branch(a), branch(b) }, "/tag", of_tag },
+        { { branch(a), { required = { "tag" }, properties = { tag = b } } } },
+        { { branch(a), branch(b, { type = { "object", "null" } }) } },
+        { { branch(a), branch(b), branch(a) } },
+        { { branch(a, sorts({ enum = { "x", "y" } })), branch(a, sorts({ const = "z" })) }, "/sort",
+          "expected \"x\", \"y\" or \"z\", got \"w\"" },
+        { { branch({ enum = { "A", "B" } }), branch({ const = "C" }) }, "/tag",
+          "expected \"A\", \"B\" or \"C\", got \"Z\"" },
+        { { branch({ enum = { "A", "B" } }), branch({ enum = { "B", "C" } }) } },
+        { { branch({ enum = { "A", 1 } }), branch(b) } },
+        { { branch({ const = 1 }), branch({ const = 2 }) } },
+        { { branch(a), branch(b, { required = { "sort" } }) } },
+        { { branch(a, { required = { "sort" } }), branch(b) } },
+        { { { type = "object", minProperties = 9 }, branch(b) } },
+        { { branch(b), { type = "object", minProperties = 9 } } },
+        { { { ["$ref"] = "#/$defs/a" }, branch({ ["$ref"] = "#/$defs/b" }) }, "/tag", of_tag },
+        { { branch({ enum = json.decode("[]") }), branch(b) } },
+        { { branch({ const = "A", type = "string" }), branch({ const = "B", pattern = "B" }) }, "/tag", of_tag },
+      }) do
+        for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+          local definition = { [keyword] = case[1], ["$defs"] = { a = branch(a), b = b } }
+          local _, list = issues(definition, { tag = "Z", sort = "w" })
+          assert.equal(1, #list)
+          local listed = list[1].keyword == keyword
+          assert.same({ case[2], case[3] }, { listed and list[1].path or nil, listed and list[1].message or nil })
+        end
+      end
     end)
 
     it("are those of the closest branch otherwise", function()
