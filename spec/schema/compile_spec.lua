@@ -100,6 +100,47 @@ describe("compiling a schema", function()
     assert.is_false((compiled:check({ value = 1, next = { next = { value = 2 } } })))
   end)
 
+  it("takes a schema table that contains itself anywhere for what it would be further inside", function()
+    local function deep()
+      return { x = { y = { n = "1" }, z = 1 }, l = { { n = "2" }, { l = { { n = "3" } } } }, n = "4", b = true }
+    end
+    local function answers(definition, value, root)
+      local compiled = assert(schema.compile(definition))
+      local _, issues = compiled:check(value)
+      local lines = {}
+      for i, issue in ipairs(issues) do
+        lines[i] = issue.path:sub(root and #"/root" + 1 or 1) .. " " .. issue.message
+      end
+      local cast, filled = compiled:cast(value), compiled:fill(value)
+      local forced = compiled:cast(value, "force")
+      return { lines, root and cast.root or cast, root and filled.root or filled, root and forced.root or forced }
+    end
+    local function within(name)
+      return function(t, keyword) t.properties[name] = { [keyword] = t } end
+    end
+    for keyword, put in pairs({
+      additionalProperties = function(t) t.additionalProperties = t end,
+      unevaluatedProperties = function(t) t.unevaluatedProperties = t end,
+      patternProperties = function(t) t.patternProperties = { ["^[xy]$"] = t } end,
+      properties = function(t) t.properties.x, t.properties.y = t, t end,
+      dependentSchemas = function(t) t.properties.x = { dependentSchemas = { y = t } } end,
+      prefixItems = function(t) t.properties.l = { prefixItems = { t, t } } end,
+      anyOf = function(t) t.properties.x = { anyOf = { t, { type = "null" } } } end,
+      oneOf = function(t) t.properties.x = { oneOf = { { type = "null" }, t } } end,
+      allOf = function(t) t.properties.x = { allOf = { t } } end,
+      ["then"] = function(t) t.properties.x = { ["if"] = true, ["then"] = t } end,
+      ["else"] = function(t) t.properties.x = { ["if"] = false, ["else"] = t } end,
+      ["if"] = function(t) t.properties.x = { ["if"] = t, ["then"] = { required = { "q" } } } end,
+      items = within("l"), unevaluatedItems = within("l"), contains = within("l"), ["not"] = within("x"),
+      propertyNames = within("x"),
+    }) do
+      local recursive = { properties = { n = { type = "integer" }, d = { default = 0 } } }
+      put(recursive, keyword)
+      local inside = answers({ properties = { root = recursive } }, { root = deep() }, true)
+      assert.same(inside, answers(recursive, deep()), keyword)
+    end
+  end)
+
   it("takes one table used in many places", function()
     local shared = { type = "string" }
     local compiled = assert(schema.compile({ properties = { a = shared, b = shared } }))

@@ -78,6 +78,20 @@ describe("an unevaluated property", function()
   end)
 end)
 
+describe("what an unevaluated member or item is beside", function()
+  it("may be a dynamic reference", function()
+    local compiled = assert(schema.compile({ ["$dynamicRef"] = "#d", unevaluatedProperties = false,
+      unevaluatedItems = false, ["$defs"] = { d = { ["$dynamicAnchor"] = "d", properties = { a = {} },
+        prefixItems = array({ {} }) } } }))
+    assert.is_true((compiled:check({ a = 1 })))
+    assert.is_false((compiled:check({ a = 1, b = 1 })))
+    assert.is_true((compiled:check(array({ 1 }))))
+    assert.is_false((compiled:check(array({ 1, 2 }))))
+    local _, issues = compiled:check({ a = 1, b = 1 })
+    assert.same({ 1, "/b" }, { #issues, issues[1].path })
+  end)
+end)
+
 describe("an unevaluated item", function()
   check_cases(items, "unevaluatedItems")
 

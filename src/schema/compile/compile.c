@@ -152,9 +152,7 @@ static void emit_items(compile_State *c) {
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
   program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
-  op = compile_op(c, CODE_ITEMS,
-                  tuple == items && items != NULL ? KEYWORD_ADDITIONAL_ITEMS
-                                                  : KEYWORD_ITEMS);
+  op = compile_op(c, CODE_ITEMS, KEYWORD_ITEMS);
   op->a = first;
   op->b = tuple == NULL ? 0 : tuple->count;
   op->c = rest;
