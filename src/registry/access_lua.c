@@ -221,27 +221,16 @@ static bool allows_named(lua_State *L, int rules, int identity, int input,
 static bool allows_resource(lua_State *L, int rules, int identity, int input) {
   int top = lua_gettop(L), action = top + 2;
   const char *type, *verb;
-  bool allowed;
-  if (value_push_field(L, rules, "resourceType") == LUA_TNIL) {
-    lua_settop(L, top);
-    return true;
-  }
+  if (value_push_field(L, rules, "resourceType") == LUA_TNIL) return true;
   type = luaL_checkstring(L, top + 1);
   value_push_field(L, rules, "resourceAction");
   verb = luaL_checkstring(L, action);
-  if (input != 0 && has_field(L, rules, "resourceId")) {
-    if (!allows_named(L, rules, identity, input, type, action)) return false;
-    lua_settop(L, top);
-    return true;
-  }
+  if (input != 0 && has_field(L, rules, "resourceId"))
+    return allows_named(L, rules, identity, input, type, action);
   lua_pushfstring(L, "%s:", type);
-  value_push_field(L, identity, "resources");
-  allowed = lua_type(L, -1) == LUA_TTABLE &&
-            any_resource_lists(L, lua_tostring(L, -2), action);
-  if (allowed) {
-    lua_settop(L, top);
+  if (value_push_field(L, identity, "resources") == LUA_TTABLE &&
+      any_resource_lists(L, lua_tostring(L, -2), action))
     return true;
-  }
   lua_pushfstring(L, "needs action '%s' on resource type '%s'", verb, type);
   return false;
 }
