@@ -88,9 +88,10 @@ local edges = {
   ["idn-hostname"] = {
     -- joiners, one script's digits, and names that are right to left
     { "نامه‌ای", "بِ‌ِب", "l·l·l", "アー・", "ב٠", "ב۱", "ב0", "בּ", "a1.ב", "a-1.ב",
-      "कि.ב", "a．b", "a｡ä", "xn--p1ai", "xn--90a0af9c", "xn--Bcher-KVA", "xn--0-zhc", ("ä"):rep(57),
+      "कि.ב", "a．b", "a｡ä", "xn--p1ai", "xn--99z", "xn--90a0af9c", "xn--Bcher-KVA", "xn--0-zhc", ("ä"):rep(57),
       ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(15) },
-    { "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠", "1.ב", "aב",
+    { "α͵́", "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠",
+      "1.ב", "aב",
       "a٠", "a、b", "a-.ב",
       "ä.-a", "ä.a-", "ä.a_", "ä.", "xn--1q32g", "xn--4ca904870604b", "xn--q0902716a", "xn--a_b", "xn------zfa",
       "xn----zfa", "xn----0fa", "xn--ab---ooa", "xn--0-0hc", "xn--a-zhc", "xn--8hb", "xn--90a0af9", "xn--90a0af9c0",

@@ -346,6 +346,12 @@ describe("decoding JSON", function()
         end
       end
     end
+    for _, depth in ipairs({ 0, 1, 2000 }) do
+      assert.equal("1", json.encode(1, { max_depth = depth }))
+    end
+    for _, depth in ipairs({ -1, 0.5, 2001 }) do
+      assert.error_matches(function() json.encode(1, { max_depth = depth }) end, "an integer from 0 to 2000")
+    end
     for _, indent in ipairs({ 0, 1, 16 }) do
       local text = indent == 0 and "[1]" or "[\n" .. (" "):rep(indent) .. "1\n]"
       assert.equal(text, json.encode({ 1 }, { indent = indent }))
@@ -390,8 +396,8 @@ describe("a JSON decoder", function()
   end)
 
   it("says it also after a string or a number that came in pieces", function()
-    for _, pieces in ipairs({ { '["a\\', 'n" x' }, { '["a\\"', '" x' }, { '["a', '\\\\" x' }, { "[1", "2 x" }, { "[tr", "ue x" },
-      { "[1.5e", "+3 x" }, { "\239\187", "\191[1 x" }, { '["\\ud83d', '\\udc32" x' }, { '["\195', '\164" x' } }) do
+    for _, pieces in ipairs({ { '["a\\', 'n" x' }, { '["a\\"', '" x' }, { '["a', '\\\\" x' }, { "[1", "2 x" },
+      { "[tr", "ue x" }, { "[1.5e", "+3 x" }, { "\239\187", "\191[1 x" }, { '["\\ud83d', '\\udc32" x' }, { '["\195', '\164" x' } }) do
       local decoder, all = json.decoder(), table.concat(pieces)
       assert.is_true(decoder:feed(pieces[1]))
       local ok, err = decoder:feed(pieces[2])

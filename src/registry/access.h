@@ -12,8 +12,8 @@ bool access_requires_anything(lua_State *L, int i);
 /* May the identity at `identity` (nil: none) call with the input at `input`
 ** under the accessControl table at `rules`?  If not, pushes a sentence that
 ** says why; if so, it may leave values on the stack.  `input` is 0 when the
-*input is not known: then any resource of the
-** type is enough.  Reads raw fields only. */
+** input is not known: then any resource of the type is enough.  Reads raw
+** fields only. */
 bool access_allows(lua_State *L, int rules, int identity, int input);
 
 #endif

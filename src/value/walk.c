@@ -405,8 +405,6 @@ static bool write_pairs(Walk *w, int i, int last) {
     if (!write_member(w, i, first)) return false;
     first = false;
   }
-  w->depth--;
-  if (!first) new_line(w);
   put(w, '}');
   return true;
 }

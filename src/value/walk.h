@@ -20,8 +20,9 @@ void walk_open(lua_State *L);
 ** error object and returns false.  Raises only when out of memory. */
 bool walk_encode(lua_State *L, int i, const walk_Options *options);
 
-/* As walk_encode, for an object whose members are the pairs at `first`, first +
-** 1 up to `last`, in this order, without those whose value is nil. */
+/* As walk_encode, on one line, for an object whose members are the pairs at
+** `first`, first + 1 up to `last`, in this order, without those whose value is
+** nil. */
 bool walk_members(lua_State *L, int first, int last,
                   const walk_Options *options);
 
