@@ -397,7 +397,8 @@ describe("a JSON decoder", function()
 
   it("says it also after a string or a number that came in pieces", function()
     for _, pieces in ipairs({ { '["a\\', 'n" x' }, { '["a\\"', '" x' }, { '["a', '\\\\" x' }, { "[1", "2 x" },
-      { "[tr", "ue x" }, { "[1.5e", "+3 x" }, { "\239\187", "\191[1 x" }, { '["\\ud83d', '\\udc32" x' }, { '["\195', '\164" x' } }) do
+      { "[tr", "ue x" }, { "[1.5e", "+3 x" }, { "\239\187", "\191[1 x" }, { '["\\ud83d', '\\udc32" x' },
+      { '["\195', '\164" x' } }) do
       local decoder, all = json.decoder(), table.concat(pieces)
       assert.is_true(decoder:feed(pieces[1]))
       local ok, err = decoder:feed(pieces[2])
