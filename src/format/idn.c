@@ -99,15 +99,14 @@ static bool insert(Label *label, size_t at, uint32_t c) {
   return true;
 }
 
-/* `s` is what follows "xn--". */
+/* `s` is what follows "xn--": shorter than a label. */
 static bool punycode_decode(const char *s, size_t len, Label *label) {
   const char *end = s + len;
   uint32_t n = 0x80, at = 0, bias = BIAS;
   size_t basic = len;
   while (basic > 0 && s[basic - 1] != '-') basic--;
   label->len = 0;
-  if (basic > MAX_LABEL) return false;
-  for (; basic > 1 && label->len < basic - 1; label->len++) {
+  for (; label->len + 1 < basic; label->len++) {
     char c = s[label->len];
     label->c[label->len] = (uint32_t)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
@@ -116,7 +115,7 @@ static bool punycode_decode(const char *s, size_t len, Label *label) {
     uint32_t delta, points = (uint32_t)label->len + 1;
     if (!read_delta(&s, end, bias, &delta)) return false;
     if (delta > UINT32_MAX - at) return false;
-    bias = adapt(delta, points, at == 0 && n == 0x80);
+    bias = adapt(delta, points, at == 0); /* after an insertion it is more */
     at += delta;
     if (at / points > 0x10FFFF - n) return false;
     n += at / points;
