@@ -17,6 +17,27 @@ describe("checking a value", function()
     assert.is_true(valid({ minLength = 2, maxLength = 8 }, "abcdefgh"))
   end)
 
+  it("knows a bound that stands alone, beside a type and other types", function()
+    local items = { type = "integer" }
+    for _, case in ipairs({
+      { { minLength = 2 }, "ab", "a" }, { { maxLength = 2 }, "ab", "abc" }, { { minimum = 2 }, 2, 1 },
+      { { maximum = 2 }, 2, 3 }, { { exclusiveMinimum = 2 }, 3, 2 }, { { exclusiveMaximum = 2 }, 1, 2 },
+      { { minItems = 2, items = items }, array({ 1, 2 }), array({ 1 }) },
+      { { maxItems = 2, items = items }, array({ 1, 2 }), array({ 1, 2, 3 }) },
+    }) do
+      for _, type in ipairs({ false, { "string" }, { "number" }, { "array" }, { "string", "integer", "array" } }) do
+        local definition = { type = type or nil }
+        for name, value in pairs(case[1]) do
+          definition[name] = value
+        end
+        local fits = not type or #type == 3 or valid({ type = type }, case[2])
+        assert.equal(fits, valid(definition, case[2]))
+        assert.is_false(valid(definition, case[3]))
+        assert.is_false(valid({ properties = { a = definition } }, { a = case[3] }))
+      end
+    end
+  end)
+
   it("takes counts that no array, object or string reaches", function()
     local values = { Items = array({ 1, 2 }), Contains = array({ 1, 2 }), Length = "ab", Properties = { a = 1, b = 2 } }
     for _, count in ipairs({ 2 ^ 31, 2 ^ 32, 2 ^ 53, 2 ^ 63, 1e38 }) do

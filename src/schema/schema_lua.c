@@ -274,7 +274,6 @@ static int schema_cast_method(lua_State *L) {
 /* schema:fill(value) -> value or a copy with defaults | nil, err */
 static int schema_fill_method(lua_State *L) {
   check_self(L);
-  lua_settop(L, 2);
   return schema_fill(L, 1, 2) ? 1 : push_error(L, lua_gettop(L));
 }
 
