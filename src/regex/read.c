@@ -232,8 +232,9 @@ bool regex_read_name(regex_Parser *p) {
 bool regex_same_name(const regex_Parser *p, const regex_Group *a,
                      const regex_Group *b) {
   return a->name_len == b->name_len &&
-         memcmp(p->names.data + a->name, p->names.data + b->name,
-                a->name_len) == 0;
+         (a->name_len == 0 ||
+          memcmp(p->names.data + a->name, p->names.data + b->name,
+                 a->name_len) == 0);
 }
 
 /* Counts the group that starts after the "(" before p->pos. */

@@ -279,6 +279,7 @@ static regex_Regex *compile_property(const char *name) {
   int problem;
   size_t offset;
   if (regex == NULL) return NULL;
+  memset(&text, 0, sizeof(text));
   text.data = pattern;
   text.len = (size_t)snprintf(pattern, sizeof(pattern), "\\p{%s}", name);
   if (text.len < sizeof(pattern) && compile(regex, &text, &problem, &offset))
