@@ -19,7 +19,7 @@ asan-%:
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
 	@$(ENVIRONMENT) valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
 	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
-	  --exclude-tags=slow $(or $(TESTS),spec)
+	  --exclude-tags=slow,native $(or $(TESTS),spec)
 
 OOM_SCRIPTS = $(sort $(wildcard spec/native/oom/*.lua))
 # $(1) is the build directory: build/lua5.4-asan, ...

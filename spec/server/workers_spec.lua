@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local workers = require("operations.server.workers")
 
@@ -22,19 +23,19 @@ describe("workers", function()
 
   it("go on with the others while one waits", function()
     operations.run(function()
-      local waiting, most, done = 0, 0, 0
+      local waiting, done = 0, 0
       for _ = 1, 200 do -- more than are kept for later
         workers.add(work(function()
           waiting = waiting + 1
-          most = math.max(most, waiting)
-          operations.sleep(0.02)
-          waiting, done = waiting - 1, done + 1
+          eventually(function()
+            return waiting == 200
+          end)
+          done = done + 1
         end))
       end
-      repeat
-        operations.sleep(0.01)
-      until done == 200
-      assert.equal(200, most)
+      eventually(function()
+        return done == 200
+      end)
     end)
   end)
 
