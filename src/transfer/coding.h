@@ -65,7 +65,8 @@ void coding_feed(coding_Check *check, const char *bytes, size_t length);
 /* Takes decoded bytes. */
 void coding_decoded(coding_Check *check, const char *bytes, size_t length);
 
-/* Were the bytes complete, with or without chunk framing? */
-bool coding_whole(const coding_Check *check);
+/* Were the bytes complete?  Chunks without any byte are an empty body, as one
+** whose Content-Length is 0.  `chunked`: the answer has chunk framing. */
+bool coding_whole(const coding_Check *check, bool chunked);
 
 #endif
