@@ -159,10 +159,10 @@ describe("a relay", function()
     end
     use() -- what all connections share is there from now on
     usage.collect()
-    local before = usage.descriptors()
+    local before = usage.descriptors() -- some may be closed a little later
     use()
     usage.collect()
-    assert.equal(before, usage.descriptors())
+    assert.is_true(usage.descriptors() <= before)
   end)
 
   it("waits no longer for a token of a connection that has ended", function()
