@@ -1,3 +1,4 @@
+local core = require("operations.core")
 local members = require("operations.base.members")
 local operations = require("operations")
 
@@ -14,6 +15,21 @@ describe("a registry", function()
 
   before_each(function()
     registry = operations.registry({ log = function() end })
+  end)
+
+  it("is made in C of what fits", function()
+    local parts = core.registry()
+    for message, misuse in pairs({
+      ["bad argument #1 to 'registry' (invalid option 'maybe')"] = function() core.registry("maybe") end,
+      ["bad argument #1 to 'operation' (table expected, got number)"] = function() parts:operation(1) end,
+      ["bad argument #2 to 'operation' (compiled schema expected)"] = function() parts:operation({}, {}) end,
+      ["bad argument #3 to 'operation' (compiled schema expected)"] = function() parts:operation({}, nil, {}) end,
+      ["bad argument #1 to 'put' (operations.operation expected, got nil)"] = function() parts:put(nil) end,
+    }) do
+      local ok, raised = pcall(misuse)
+      assert.is_false(ok)
+      assert.matches(message, raised, 1, true)
+    end
   end)
 
   it("calls what was registered", function()

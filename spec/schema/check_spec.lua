@@ -145,7 +145,8 @@ describe("checking a value", function()
   it("compares integers with bounds that are fractions, or beyond all integers", function()
     for _, case in ipairs({ { "minimum", 1.5, 2, 1 }, { "maximum", 1.5, 1, 2 }, { "exclusiveMinimum", -1.5, -1, -2 },
       { "exclusiveMaximum", -1.5, -2, -1 }, { "maximum", 1e300, 5 }, { "minimum", -1e300, 5 },
-      { "exclusiveMaximum", 1e300, 5 }, { "minimum", 1e300, nil, 5 }, { "exclusiveMaximum", -1e300, nil, 5 } }) do
+      { "exclusiveMaximum", 1e300, 5 }, { "exclusiveMinimum", -1e300, 5 }, { "minimum", 1e300, nil, 5 },
+      { "exclusiveMaximum", -1e300, nil, 5 } }) do
       local definition = { type = "integer", [case[1]] = case[2] }
       assert.is_true(case[3] == nil or valid(definition, case[3]))
       assert.is_false(case[4] ~= nil and valid(definition, case[4]))

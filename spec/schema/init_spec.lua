@@ -28,7 +28,7 @@ describe("operations.schema", function()
     assert.has_error(function() schema.compile(true, { colour = 1 }) end, "bad option 'colour' to 'compile' (unknown)")
     assert.error_matches(function() schema.compile(true, { draft = "5" }) end, "bad option 'draft'")
     assert.error_matches(function() schema.compile(true, { draft = 5 }) end,
-      "bad option 'draft' to 'compile' %(string expected")
+      "bad option 'draft' to 'compile' %(string expected, got number%)")
     assert.error_matches(function() schema.compile(true, { max_issues = 0 }) end, "bad option 'max_issues'")
     -- What stands before is not seen by error_matches: who is to blame.
     local _, raised = pcall(function() local _ = schema.compile(true, { draft = "5" }) end)

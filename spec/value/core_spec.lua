@@ -78,12 +78,6 @@ describe("the core", function()
       ["bad argument #2 to 'add_mark' (invalid option 'list')"] = function() core.add_mark({}, "list") end,
       ["bad argument #1 to 'set_array_mt' (table expected, got nil)"] = function() core.set_array_mt(nil) end,
       ["bad argument #1 to 'kind' (value expected)"] = function() core.kind() end,
-      ["bad argument #1 to 'registry' (invalid option 'maybe')"] = function() core.registry("maybe") end,
-      ["bad argument #1 to 'operation' (table expected, got number)"] = function() core.registry():operation(1) end,
-      ["bad argument #2 to 'operation' (compiled schema expected)"] = function() core.registry():operation({}, {}) end,
-      ["bad argument #1 to 'put' (operations.operation expected, got nil)"] = function()
-        core.registry():put(nil)
-      end,
     }) do
       local ok, raised = pcall(misuse)
       assert.is_false(ok)

@@ -92,17 +92,15 @@ static bool find_category(const char *name, size_t len, char *out,
 static bool find_binary(const char *name, size_t len, char *out, size_t size,
                         bool *negated) {
   char text[64];
-  int n;
   if (equal(name, len, "Assigned")) {
     *negated = true;
     return put(out, size, "Cn");
   }
-  n = snprintf(text, sizeof(text), " %.*s ", (int)(len < 64 ? len : 64), name);
-  if (n < 0 || (size_t)n >= sizeof(text) || len == 0 ||
-      memchr(name, ' ', len) != NULL || strlen(text) != len + 2 ||
-      strstr(binary, text) == NULL) {
+  if (len == 0 || len > sizeof(text) - 3) return false;
+  snprintf(text, sizeof(text), " %.*s ", (int)len, name);
+  if (strlen(text) != len + 2 || memchr(name, ' ', len) != NULL ||
+      strstr(binary, text) == NULL)
     return false;
-  }
   text[len + 1] = '\0';
   return put(out, size, text + 1);
 }

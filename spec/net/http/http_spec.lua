@@ -590,4 +590,18 @@ describe("http", function()
     assert.is_true(err.details.kind == "truncated" or err.details.kind == "reset")
     mortal:stop()
   end)
+
+  it("tells which libcurl it has, and what that can do", function()
+    local version, ssl, features = require("operations.transfer").libcurl()
+    assert.matches("^%d+%.%d+%.%d+", version)
+    assert.matches("^%a+/%d", ssl)
+    local names = {}
+    for name, has in pairs(features) do
+      names[#names + 1] = name
+      assert.equal("boolean", type(has))
+    end
+    table.sort(names)
+    assert.same({ "HTTP2", "IPv6", "SSL", "brotli", "gzip", "resolver", "zstd" }, names)
+    assert.is_true(features.SSL)
+  end)
 end)
