@@ -181,6 +181,10 @@ describe("the reader of requests", function()
     assert.is_false(head(load("ok-connection-close")).keep_alive)
     assert.is_false(head(load("ok-version-1.0-without-host")).keep_alive)
     assert.is_true(head(load("ok-version-1.0-keep-alive")).keep_alive)
+    for value, keeps in pairs({ ["close , x"] = false, ["x,\tclose\t"] = false, ["x, CLOSE,"] = false, closed = true,
+      ["x close"] = true }) do
+      assert.equal(keeps, head(("GET / HTTP/1.1\r\nHost: a\r\nConnection: %s\r\n\r\n"):format(value)).keep_alive, value)
+    end
   end)
 
   it("tells whether the sender waits before the body", function()

@@ -191,6 +191,8 @@ describe("a result", function()
     local envelope = answer(returning(mine), nil, { normalize = "off" })
     assert.equal(mine, envelope.data)
     assert.equal("/total", one_operation.warnings[1].issues[1].path)
+    assert.equal(12, answer(returning({ id = "x", total = 12 }), nil, { normalize = "off" }).data.total)
+    assert.same({}, one_operation.warnings)
   end)
 
   it("is normalized as the operation says before the registry", function()
