@@ -8,9 +8,9 @@ local redis = require("spec.support.redis")
 local EDGES = { "-9223372036854775808", "-9007199254740993", "-9007199254740992", "9007199254740992",
   "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551615" }
 
-local this = package.cpath:match("build/([%w.]+)/%?%.so") or "lua5.4"
+local this = package.cpath:match("build/([%w.]+)[^/]*/%?%.so") or "lua5.4"
 local other = this == "luajit" and "lua5.4" or "luajit"
-local cpath = package.cpath:gsub("build/[%w.]+/%?%.so", "build/" .. other .. "/?.so")
+local cpath = package.cpath:gsub("build/[^/]+/%?%.so", "build/" .. other .. "/?.so")
 
 local function missing()
   local built = io.open("build/" .. other .. "/operations/core.so")
