@@ -54,4 +54,13 @@ describe("the value of a keyword", function()
       end
     end)
   end
+
+  it("of required may be an empty list, but not in draft 4", function()
+    for uri, takes in pairs({ ["http://json-schema.org/draft-04/schema#"] = false, [drafts["6"]] = true }) do
+      local meta = assert(schema.compile({ ["$ref"] = uri }))
+      assert.equal(takes, (meta:check({ required = array({}) })), uri)
+      assert.is_true((meta:check({ required = array({ "a" }) })))
+      assert.is_false((meta:check({ required = array({ 1 }) })))
+    end
+  end)
 end)

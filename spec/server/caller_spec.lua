@@ -1,5 +1,6 @@
 local caller = require("operations.server.caller")
 local errors = require("operations.base.error")
+local operations = require("operations")
 
 local function identify(authorize, more)
   local logged = {}
@@ -120,5 +121,13 @@ describe("the option authorize", function()
       assert.matches("caller_spec.lua:%d+: bad option 'authorize' to 'to_http' "
         .. "%(something that can be called expected%)$", raised)
     end
+  end)
+
+  it("is looked at when the server is made", function()
+    local ok, raised = pcall(function()
+      return (operations.to_http(operations.registry(), { authorize = {} }))
+    end)
+    assert.is_false(ok)
+    assert.matches("caller_spec.lua:%d+: bad option 'authorize' to 'to_http'", raised)
   end)
 end)
