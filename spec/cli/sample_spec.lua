@@ -21,4 +21,14 @@ describe("a sample of a call", function()
       d = { type = "array", examples = { operations.array({ 1, 2 }) } }, e = T.object({ f = T.string() }),
       g = { type = "integer", minimum = 5 } })))
   end)
+
+  it("goes three objects deep, however deep they lie in one another", function()
+    local function nested(count)
+      return T.object({ a = count == 0 and T.string() or nested(count - 1) })
+    end
+    assert.equal("a=A", of(nested(0)))
+    assert.equal("a.a.a.a=A", of(nested(3)))
+    assert.equal("a.a.a.a:='{}'", of(nested(4)))
+    assert.equal("a.a.a.a:='{}'", of(nested(9)))
+  end)
 end)
