@@ -79,11 +79,19 @@ function shell_api.start()
   return self
 end
 
+-- Removes the directory of the last run.
+function Api:clear()
+  if self.directory then
+    os.execute("rm -rf " .. self.directory)
+  end
+end
+
 --- Runs a script in an empty directory; `call NAME ...` in it is `operations call shell.NAME ... --openapi DOCUMENT`.
 ---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer, files: string }  the names of the files that are there then
 function Api:run(script, stdin)
+  self:clear()
   local here = os.tmpname()
   os.remove(here)
   assert(os.execute("mkdir " .. here))
@@ -110,6 +118,7 @@ end
 function Api:stop()
   self.server:stop()
   os.remove(self.document)
+  self:clear()
 end
 
 return shell_api
