@@ -1,4 +1,5 @@
 local operations = require("operations")
+local raises = require("spec.support.raises")
 
 local ada = { id = "ada", scopes = { "task:read" }, resources = { ["task:7"] = { "read" } } }
 
@@ -74,16 +75,11 @@ describe("registry:visible", function()
 
   it("raises on misuse and names the argument", function()
     local registry = registry_with({ name = "open" })
-    for message, misuse in pairs({
+    raises({
       ["bad argument #1 to 'visible' (table expected, got nil)"] = function() registry:visible() end,
       ["bad argument #2 to 'visible' (table expected, got string)"] = function() registry:visible("a.b", "ada") end,
       ["bad argument #3 to 'visible' (table expected, got number)"] = function() registry:visible("a.b", nil, 1) end,
       ["bad option 'tags' to 'visible' (unknown)"] = function() registry:visible("a.b", nil, { tags = "x" }) end,
-    }) do
-      local ok, raised = pcall(misuse)
-      assert.is_false(ok)
-      assert.matches(message, raised, 1, true)
-      assert.matches("visible_spec", raised, 1, true)
-    end
+    }, "visible_spec")
   end)
 end)

@@ -1,7 +1,10 @@
 --- Schemas and values made to take long, or to make much. What they take is bounded in steps (`max_steps`), which do
 --- not depend on the machine: a call that needs more fails.
+local many = require("spec.support.many")
 local operations = require("operations")
 local schema = require("operations.schema")
+
+local list = many.items
 
 local STEPS_MESSAGE = "takes too many steps to check"
 
@@ -14,14 +17,6 @@ local function nested(value, levels)
     value = { value }
   end
   return value
-end
-
-local function list(n, make)
-  local items = operations.array({})
-  for i = 1, n do
-    items[i] = make(i)
-  end
-  return items
 end
 
 -- Definitions of `levels` levels; each is made of the one below it by `make`, the lowest is `last`.

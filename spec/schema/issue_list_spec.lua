@@ -1,15 +1,10 @@
 --- Whole issues, in their order: path, keyword, place in the schema, message and params.
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local operations = require("operations")
 local schema = require("operations.schema")
 
-local function list(n, make)
-  local items = operations.array({})
-  for i = 1, n do
-    items[i] = make(i)
-  end
-  return items
-end
+local list = many.items
 
 local tagged = list(30, function(i)
   return { type = "object", required = { "tag" }, properties = { tag = { const = "t" .. i } } }

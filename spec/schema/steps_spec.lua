@@ -1,25 +1,12 @@
 --- What checking, casting and forcing a value costs: the least `max_steps` with which it answers as it does without.
+local many = require("spec.support.many")
 local operations = require("operations")
 local json = require("operations.base.json")
 local schema = require("operations.schema")
 
+local list, members = many.items, many.members
+
 local MOST = 2 ^ 20
-
-local function list(n, make)
-  local items = operations.array({})
-  for i = 1, n do
-    items[i] = make(i)
-  end
-  return items
-end
-
-local function members(n, make)
-  local object = operations.object({})
-  for i = 1, n do
-    object["p" .. i] = make(i)
-  end
-  return object
-end
 
 local function text(value)
   return assert(json.encode(value, { sort_keys = true }))
