@@ -23,6 +23,7 @@ describe("a release", function()
 
   local serve = [[
     definitions=$here/operations-0.1.0/examples/definitions
+    rm -f serve.log # that of a server before says nothing
     $program serve --lua "$definitions" --mcp-server --port 8090 --no-auth >serve.log 2>&1 &
     server=$!
     trap '{ kill $server; wait $server; } 2>/dev/null || true' EXIT
