@@ -100,6 +100,7 @@ describe("a pattern", function()
 
   it("refers to groups, forward and unset ones being empty", function()
     judge("^(a)(?:b|(c))\\1\\2$", { "aba", "acac" }, { "abac" })
+    judge("(a(b)?)+\\2+c", { "aac", "abbc" }, { "ab" }) -- a group that did not match, its reference repeated
     judge("^\\k<n>(?<n>a)\\k<n>$", { "aa" }, { "a" })
     judge("^(?:(?<y>a)-|(?<y>b)\\+)\\k<y>$", { "a-a", "b+b" }, { "a-b" })
     judge("^(?<$é_1>a)\\k<$\\u00e9_1>$", { "aa" }, { "a" })

@@ -89,6 +89,8 @@ static int parse_class_escape(regex_Parser *p, bool in_class) {
   return 1;
 }
 
+/* A reference that is repeated must be in a group: the compiled code of PCRE2
+** 10.42 finds no match where the group of a bare one did not match. */
 static void emit_reference(regex_Parser *p, size_t group) {
   size_t kind = REGEX_METER_GROUP + group;
   regex_emit_meter(p, kind < REGEX_METER_MAX ? kind : REGEX_METER_MAX);
@@ -125,7 +127,9 @@ static bool parse_numbered_reference(regex_Parser *p) {
   }
   if (number > p->captures)
     return regex_fail(p, "no group has this number", start);
+  regex_emit_text(p, "(?:");
   emit_reference(p, number);
+  regex_emit_text(p, ")");
   return true;
 }
 
