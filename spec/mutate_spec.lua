@@ -37,12 +37,6 @@ describe("the mutations of", function()
     assert.same({ "1 constant: buffer_reserve(b, n + 3)" }, changes("buffer_reserve(b, n + 2)", "c"))
   end)
 
-  it("a ceiling that no memory reaches are none", function()
-    assert.same({}, changes("buffer_init(&s->in, core_alloc(L), SIZE_MAX / 2);", "c"))
-    assert.same({ "1 constant: buffer_init(&s->in, alloc, 65);" }, changes("buffer_init(&s->in, alloc, 64);", "c"))
-    assert.same({ "1 constant: f(SIZE_MAX / 5);" }, changes("f(SIZE_MAX / 4);", "c"))
-  end)
-
   it("an array's size are a smaller one", function()
     assert.same({ "1 constant: static const char text[1], *p;" }, changes("static const char text[64], *p;", "c"))
     assert.same({ "1 constant: char text[SIZE + 1];" }, changes("char text[SIZE + 32];", "c"))

@@ -103,14 +103,10 @@ local function other_number(token)
 end
 
 -- The text on the line before a token of which another one does the same. In C: how much room a table or Lua's stack
--- gets, and a buffer's ceiling that no memory reaches. In Lua: the first position for `sub` and `find`, which take 0
--- for it; whether `find` looks for a plain text, where that has no characters that mean something in patterns.
+-- gets. In Lua: the first position for `sub` and `find`, which take 0 for it; whether `find` looks for a plain text,
+-- where that has no characters that mean something in patterns.
 local same = {
-  c = {
-    number = {
-      "lua_createtable%([^)]*$", "checkstack%([^)]*$", "check_reserve%([^)]*$", "buffer_init%(.*, SIZE_MAX / $",
-    },
-  },
+  c = { number = { "lua_createtable%([^)]*$", "checkstack%([^)]*$", "check_reserve%([^)]*$" } },
   lua = {
     ["1"] = { ":sub%($", ':find%("[^"]*", $', ":find%([%w_.]+, $" },
     ["true"] = { ':find%("[^"\\^$()%%.%[%]*+?-]+", [%w_.]+, $', ':find%("\\[nrt]", [%w_.]+, $' },

@@ -18,7 +18,7 @@ describe("a registry", function()
     registry = operations.registry({ log = function() end })
   end)
 
-  it("is made in C of what fits", function()
+  it("names the wrong argument of its functions in C", function()
     local parts = core.registry()
     raises({
       ["bad argument #1 to 'registry' (invalid option 'maybe')"] = function() core.registry("maybe") end,

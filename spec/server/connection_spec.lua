@@ -454,7 +454,7 @@ describe("a connection of the HTTP server", function()
           end)
           return size > 30000000
         end
-        -- The machine itself may stand still for 100 ms.
+        -- Several attempts: the machine itself may stand still for 100 ms.
         assert.is_true(read_slowly() or read_slowly() or read_slowly() or read_slowly())
       end)
     end)

@@ -55,7 +55,7 @@ void reactor_add_methods(lua_State *L, const char *type,
 /* Not negative; `absent` when the option is absent. */
 double reactor_number_option(lua_State *L, const char *name, double absent);
 
-#define OPTION_UNLIMITED (SIZE_MAX / 4) /* a size that is no limit */
+#define OPTION_UNLIMITED (SIZE_MAX / 4) /* a limit that no size reaches */
 
 /* At most OPTION_UNLIMITED, which is also that of an absent option. */
 size_t reactor_size_option(lua_State *L, const char *name);

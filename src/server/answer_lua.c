@@ -292,7 +292,7 @@ void server_open_answer(lua_State *L) {
   ops_new_type(L, ANSWER_NAME, no_methods, answer_gc);
   out = (buffer_Buffer *)lua_newuserdata(L, sizeof(*out));
   alloc.fn = lua_getallocf(L, &alloc.ud);
-  buffer_init(out, alloc, SIZE_MAX / 4);
+  buffer_init(out, alloc, BUFFER_UNLIMITED);
   luaL_getmetatable(L, ANSWER_NAME);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);

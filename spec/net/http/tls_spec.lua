@@ -359,7 +359,7 @@ describe("a proxy", function()
       assert.equal("/echo?x=1", cjson.decode(with(name, "http")).uri, name)
     end
     for _, name in ipairs({ "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }) do
-      assert.equal("connect", with(name, "https"), name) -- it lets nobody through
+      assert.equal("connect", with(name, "https"), name) -- that proxy refuses every request
     end
     for _, name in ipairs({ "https_proxy", "ftp_proxy", "http_proxy_", "x_http_proxy" }) do
       assert.equal("dns", with(name, "http"), name)
