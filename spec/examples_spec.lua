@@ -1,5 +1,6 @@
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local inside = require("spec.support.inside")
 local operations = require("operations")
 local samples = require("spec.support.samples")
@@ -149,7 +150,7 @@ describe("examples/nginx and examples/gateway", function()
 
   it("serves operations inside of nginx", function()
     operations.run(function()
-      local url = start("nginx/nginx.conf", { ["8080"] = test_server.free_port() }) .. "/demo/greet?name=Ada"
+      local url = start("nginx/nginx.conf", { ["8080"] = free_port() }) .. "/demo/greet?name=Ada"
       assert.equal(401, get(url).status)
       local headers = { Authorization = "Bearer secret" }
       assert.equal('"Hello, Ada!"', get(url, headers).body)
@@ -162,15 +163,15 @@ describe("examples/nginx and examples/gateway", function()
 
   it("is a proxy in front of operations serve", function()
     operations.run(function()
-      local port = tostring(test_server.free_port())
+      local port = tostring(free_port())
       local lines = {}
       local served = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "serve",
         "--lua", definitions, "--port", port, "--allow-host", "api.example", "--trusted-proxy", "127.0.0.1",
         "--token", "secret", env = command.environment(), on_stderr = function(line)
           lines[#lines + 1] = line
         end }))
-      local tls = test_server.free_port()
-      local plain = start("nginx/proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port,
+      local tls = free_port()
+      local plain = start("nginx/proxy.conf", { ["8080"] = free_port(), ["8081"] = port,
         ["8443"] = tls })
       local url = "https://api.example:" .. tls
       local function curl(arguments)
@@ -235,7 +236,7 @@ describe("examples/nginx and examples/gateway", function()
   it("is a gateway: limits, keeps, counts and traces calls, and spares a server that fails", function()
     operations.run(function()
       local up = upstream()
-      local url = start("gateway/nginx.conf", { ["8080"] = test_server.free_port() },
+      local url = start("gateway/nginx.conf", { ["8080"] = free_port() },
         { UPSTREAM_URL = up.url, OTLP_URL = up.url })
       local headers = { Authorization = "Bearer secret" }
       assert.equal(401, get(url .. "/tasks").status)

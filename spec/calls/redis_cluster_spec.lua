@@ -1,5 +1,6 @@
 --- A Redis Cluster of two nodes: the keys of a prefix are on one of them.
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
@@ -28,7 +29,7 @@ local function ask(node, ...)
 end
 
 local function start_node(name)
-  local bus = redis.free_port()
+  local bus = free_port()
   local node = redis.start(nil, nil, ("--cluster-enabled yes --dir '%s' --cluster-config-file '%s' --cluster-port %d")
     :format(directory, name, bus))
   node.bus = bus

@@ -1,4 +1,5 @@
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local members = require("operations.base.members")
 local operations = require("operations")
 local redis = require("spec.support.redis")
@@ -143,7 +144,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
 
     it("of a cluster: the keys of every script share a slot", function()
       local file = os.tmpname()
-      local settings = ("--cluster-enabled yes --cluster-port %d --cluster-config-file %s"):format(redis.free_port(),
+      local settings = ("--cluster-enabled yes --cluster-port %d --cluster-config-file %s"):format(free_port(),
         file:match("[^/]+$"))
       with_server(settings .. " --dir " .. file:match("^.*/"), function(server)
         ask(server.port, "CLUSTER ADDSLOTSRANGE 0 16383")
@@ -177,7 +178,7 @@ describe("Redis over TLS", function()
     os.remove(directory)
     os.execute("mkdir " .. directory)
     make_certificates(directory)
-    local port = redis.free_port()
+    local port = free_port()
     server = redis.start(nil, nil, (("--tls-port %d --tls-cert-file DIR/server.pem --tls-key-file DIR/server.key "
       .. "--tls-ca-cert-file DIR/ca.pem --tls-auth-clients optional"):format(port):gsub("DIR", directory)))
     url = "rediss://127.0.0.1:" .. port

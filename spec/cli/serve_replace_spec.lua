@@ -2,10 +2,10 @@
 local callers = require("spec.support.callers")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local inside = require("spec.support.inside")
 local is_running = require("spec.support.running")
 local operations = require("operations")
-local test_server = require("spec.support.server")
 
 local configuration = [[
 user root;
@@ -39,7 +39,7 @@ describe("operations serve behind nginx", function()
   local front, directory, nginx, servers
 
   before_each(function()
-    front, servers = test_server.free_port(), {}
+    front, servers = free_port(), {}
     directory = inside.shell("mktemp -d").out:match("%S+")
   end)
 
@@ -59,7 +59,7 @@ describe("operations serve behind nginx", function()
   end
 
   local function start_server()
-    local port = test_server.free_port()
+    local port = free_port()
     local server = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "serve",
       "--lua", "examples/definitions", "--no-auth", "--port", tostring(port), env = command.environment(),
       on_stderr = function() end }))

@@ -1,15 +1,15 @@
+local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
 local oauth = require("operations.oauth")
 local stream = require("operations.net.stream")
 local task = require("operations.task")
-local test_server = require("spec.support.server")
 
 describe("a browser on this machine", function()
   local port, base
 
   before_each(function()
-    port = test_server.free_port()
+    port = free_port()
     base = "http://127.0.0.1:" .. port
   end)
 

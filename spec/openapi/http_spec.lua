@@ -1,4 +1,5 @@
 -- Against a real server: what it saw of a request, and what we made of its answers.
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
@@ -163,7 +164,7 @@ describe("over HTTP", function()
 
   it("a server that is not there is an error object", function()
     local doc = support.one({})
-    local registry = import(doc, { base_url = "http://127.0.0.1:" .. server.free_port() })
+    local registry = import(doc, { base_url = "http://127.0.0.1:" .. free_port() })
     local envelope, err = registry:execute("real.op")
     assert.is_nil(envelope)
     assert.equal("EXECUTION_ERROR", err.code)

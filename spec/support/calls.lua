@@ -1,8 +1,8 @@
 --- Operations that the specs of transports call in other programs: a hub that serves them, and a program of plain Lua
 --- that is restarted when it was killed.
 local command = require("spec.support.command")
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
-local test_server = require("spec.support.server")
 
 local calls = {}
 
@@ -92,7 +92,7 @@ read -r _; kill -KILL -$loop]]
 --- Starts a program of plain Lua that serves it.
 ---@return { url: string, stop: fun() }
 function calls.serve()
-  local port = test_server.free_port()
+  local port = free_port()
   local pipe = assert(io.popen(program:format(command.interpreter(), port), "w"))
   return {
     url = "ws://127.0.0.1:" .. port,

@@ -1,21 +1,11 @@
 --- A Redis of our own on a free port.
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local limits = require("operations.base.limits")
 local operations = require("operations")
 local streams = require("operations.net.stream")
 
 local redis = {}
-
---- A port that nobody listens on.
----@return integer
-function redis.free_port()
-  return operations.run(function()
-    local listener = assert(streams.listen("127.0.0.1", 0, function() end))
-    local port = listener.port
-    listener:close()
-    return port
-  end)
-end
 
 -- Somebody listens on a port.
 local function listens(port)
@@ -31,7 +21,7 @@ end
 ---@param settings? string  further words of its command line
 ---@return { port: integer, url: string, stop: fun(signal?: string) }
 function redis.start(port, directory, settings)
-  port = port or redis.free_port()
+  port = port or free_port()
   -- A group of its own, that ends by itself should nobody stop it.
   local pipe = io.popen(("unset LD_PRELOAD; setsid timeout -s KILL 900 redis-server --port %d --bind 127.0.0.1 "
     .. "--save '' %s %s >/dev/null 2>&1 & echo $!"):format(port, directory

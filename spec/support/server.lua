@@ -16,7 +16,7 @@
 ---
 --- It stops when the process that started it ends in whatever way: a shell waits on a pipe from it.
 local command = require("spec.support.command")
-local core = require("operations.core")
+local free_port = require("spec.support.free_port")
 
 local server = {}
 
@@ -119,27 +119,6 @@ local function write(path, text)
   assert(file:write(text))
   file:close()
 end
-
--- Is the port bound or in use by a connection of this machine?
-local function taken(port)
-  local hex = (":%04X "):format(port)
-  return (read("/proc/net/tcp") or ""):find(hex, 1, true) ~= nil
-end
-
-local seeded
-
-local function free_port()
-  if not seeded then
-    math.randomseed(core.now() % 2147483647 + command.pid())
-    seeded = true
-  end
-  local port
-  repeat
-    port = math.random(20000, 31000) -- below Linux' range for outgoing connections
-  until not taken(port)
-  return port
-end
-server.free_port = free_port
 
 local function temporary_directory()
   local pipe = assert(io.popen("mktemp -d"))

@@ -1,7 +1,7 @@
 --- Servers that others wrote, from npm: every tool of theirs is called. `make test-mcp` runs this.
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
-local test_server = require("spec.support.server")
 
 local modules = assert(os.getenv("MCP_SERVERS"), "MCP_SERVERS: where npm installed the servers")
 
@@ -75,7 +75,7 @@ local everything_order = {
 
 -- A server that listens, until `stop` is called.
 local function listen(mode)
-  local port = test_server.free_port()
+  local port = free_port()
   local child = assert(operations.process.spawn({ "node", program("everything"), mode, env = { PORT = port } }))
   eventually(function()
     return operations.http.request({ url = "http://127.0.0.1:" .. port .. "/nowhere" })

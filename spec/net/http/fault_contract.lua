@@ -1,6 +1,7 @@
 --- What servers do wrong, or seldom, and what comes of it on every host, as specs: `faults(busted)` describes it;
 --- `busted` has busted's functions, which only spec files see. None hangs.
 local cjson = require("cjson")
+local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local members = require("operations.base.members")
 local operations = require("operations")
@@ -163,7 +164,7 @@ return function(busted)
 
     it("is not there, has no name or speaks no TLS fails: connect, dns, tls", function()
       for kind, url in pairs({
-        connect = "http://127.0.0.1:" .. test_server.free_port() .. "/",
+        connect = "http://127.0.0.1:" .. free_port() .. "/",
         dns = "http://nobody.invalid/",
         tls = server.url:gsub("^http:", "https:") .. "/echo",
       }) do

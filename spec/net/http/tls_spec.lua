@@ -1,6 +1,7 @@
 local cjson = require("cjson")
 local command = require("spec.support.command")
 local core = require("operations.core")
+local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local process = require("operations.net.process")
 local reactor_loop = require("operations.hosts.reactor")
@@ -117,7 +118,7 @@ describe("over TLS", function()
 
   for _, version in ipairs({ "-tls1_2", "-tls1_3" }) do
     it("being turned away without a certificate of ours is a failure of TLS: " .. version, function()
-      local port = test_server.free_port()
+      local port = free_port()
       local strict = assert(process.spawn({
         "openssl", "s_server", "-accept", tostring(port), "-www", version, "-Verify", "1", "-verify_return_error",
         "-cert", server.ca_file, "-key", server.directory .. "/key.pem",
@@ -197,7 +198,7 @@ describe("a TLS server", function()
 
     -- Reads commands in between: a line that begins with "q" ends the connection.
     before_each(function()
-      server, port, seen = test_server.start({ tls = true }), test_server.free_port(), "" -- for its certificate
+      server, port, seen = test_server.start({ tls = true }), free_port(), "" -- for its certificate
       program = assert(process.spawn({
         "openssl", "s_server", "-accept", tostring(port), "-alpn", "h2,http/1.1",
         "-cert", server.ca_file, "-key", server.directory .. "/key.pem",
@@ -374,7 +375,7 @@ describe("a proxy", function()
   it("may be named in the call", function()
     local response = assert(http.request({ url = "http://nowhere.invalid/echo", proxy = server.url }))
     assert.equal("nowhere.invalid", cjson.decode(response.body).headers.host)
-    local _, err = http.request({ url = "http://h/", proxy = "http://127.0.0.1:" .. test_server.free_port() })
+    local _, err = http.request({ url = "http://h/", proxy = "http://127.0.0.1:" .. free_port() })
     assert.equal("connect", err.details.kind)
   end)
 

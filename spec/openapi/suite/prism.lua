@@ -1,6 +1,6 @@
 --- Prism, a mock server that validates requests against a document: one process, and what its answers say of a request.
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
-local server = require("spec.support.server")
 
 local prism = {}
 
@@ -13,7 +13,7 @@ local prism = {}
 ---@param path string  of the document
 ---@return spec.Prism
 function prism.start(program, path)
-  local port = server.free_port()
+  local port = free_port()
   local child = assert(operations.process.spawn({
     "node", "--max-old-space-size=3000", program, "mock", path, "-h", "127.0.0.1", "-p", tostring(port), "--errors",
     shared = true,

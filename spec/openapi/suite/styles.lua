@@ -1,10 +1,10 @@
 --- Every style of parameter against httpbin, which says what it read: is it what OpenAPI's tables of styles say?
 --- Expected texts are written here once more, undecoded, from the tables "Style Values" and "Style Examples".
 local document = require("spec.openapi.suite.document")
+local free_port = require("spec.support.free_port")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local operations = require("operations")
-local server = require("spec.support.server")
 local url = require("operations.base.url")
 
 local styles = {}
@@ -164,7 +164,7 @@ local function difference(wanted, echo)
 end
 
 local function start()
-  local port = server.free_port()
+  local port = free_port()
   local child = assert(operations.process.spawn({
     "/usr/bin/python3", "-c", ("from httpbin import app; app.run(port=%d, threaded=True)"):format(port), shared = true,
   }))

@@ -2,11 +2,11 @@
 --- client and the server no violation. And the registries that documents of npm's packages give are given back by
 --- their own. Run by `make test-docs`.
 local every_operation = require("spec.support.every_operation")
+local free_port = require("spec.support.free_port")
 local instance = require("spec.support.instance")
 local operations = require("operations")
 local random_schema = require("spec.support.random_schema")
 local round_trip = require("spec.support.round_trip")
-local test_server = require("spec.support.server")
 
 local json = operations.json
 local packages = assert(os.getenv("DOCS_PACKAGES"), "DOCS_PACKAGES: where npm installed the checkers")
@@ -217,7 +217,7 @@ end)
 
 -- Prism checks requests and answers of a server by its document, and passes both on.
 local function start_prism(path, url)
-  local port = test_server.free_port()
+  local port = free_port()
   local child = assert(operations.process.spawn({ "node", documents .. "/.bin/prism", "proxy", path, url,
     "-h", "127.0.0.1", "-p", tostring(port), "--errors", shared = true }))
   repeat
