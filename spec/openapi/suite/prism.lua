@@ -27,6 +27,9 @@ function prism.start(program, path)
     -- What it logs of requests is not needed, but a full pipe would hold it up.
     operations.spawn(function()
       while child:read_line() do end
+      local ended = child:wait()
+      self._ended = ended and ("Prism for %s has ended (code %s, signal %s)\n%s"):format(path, tostring(ended.code),
+        tostring(ended.signal), child:stderr())
     end)
   end
   function self.stop()
@@ -65,12 +68,13 @@ local function was_sent_away(self, err)
   return type(url) == "string" and url:sub(1, #self.url) ~= self.url
 end
 
---- Why Prism refused the request that led to this outcome of a call; nil when it did not.
+--- Why Prism refused the request that led to this outcome of a call; nil when it did not. An error when Prism has ended.
 ---@param self spec.Prism
 ---@param envelope? operations.Envelope
 ---@param err? operations.Error
 ---@return string? reason
 function prism.refusal(self, envelope, err)
+  assert(not self._ended, self._ended) -- what is gone refuses everything
   if not envelope and not err then
     return nil -- a stream without events
   end
