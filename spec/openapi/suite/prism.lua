@@ -68,7 +68,7 @@ local function was_sent_away(self, err)
   return type(url) == "string" and url:sub(1, #self.url) ~= self.url
 end
 
---- Why Prism refused the request that led to this outcome of a call; nil when it did not. An error when Prism has ended.
+--- Why Prism refused the request that led to this outcome of a call; nil when it did not. Raises when Prism has ended.
 ---@param self spec.Prism
 ---@param envelope? operations.Envelope
 ---@param err? operations.Error
