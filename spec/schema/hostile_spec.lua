@@ -218,6 +218,69 @@ describe("defaults that double with each level", function()
   end)
 end)
 
+describe("the values that defaults may make", function()
+  local function result_of(count, value)
+    local compiled = compile({ properties = { made = { default = list(count, function(i) return i end) } } })
+    local filled, err = compiled:fill(value)
+    local cast, _, cast_err = compiled:cast(value)
+    assert.equal(filled and #filled.made, cast.made and #cast.made)
+    assert.same(err and err.details, cast_err and cast_err.details)
+    return filled and #filled.made or err.details[1].params.limit
+  end
+
+  it("are 100000, the default's own among them", function()
+    assert.equal(99999, result_of(99999, {}))
+    assert.equal(100000, result_of(100000, {}))
+  end)
+
+  it("are 64 more for each value in the given one, and for each 64 bytes of a text", function()
+    local function nested_objects(levels)
+      local value = {}
+      for _ = 1, levels do
+        value = { a = value }
+      end
+      return value
+    end
+    for limit, values in pairs({ [100064] = { { 1 }, { a = true }, { a = ("x"):rep(63) }, { {} } },
+      [100128] = { { 1, 2 }, { a = 1, b = 2 }, { a = ("x"):rep(64) }, { { 1 } }, { a = ("x"):rep(127) } },
+      [100192] = { { 1, { 2 } }, { a = ("x"):rep(128) } },
+      [100000 + 64 * 256] = { nested_objects(256) },
+      [100000 + 64 * 257] = { nested_objects(257), nested_objects(258) } }) do -- no deeper ones are counted
+      for _, value in ipairs(values) do
+        value = { a = value.a, b = value.b, value[1], value[2] }
+        local object = {}
+        for key, member in pairs(value) do
+          object[type(key) == "number" and "n" .. key or key] = member
+        end
+        assert.equal(limit, result_of(limit, object))
+        assert.equal(limit - 1, result_of(limit - 1, object))
+      end
+    end
+  end)
+end)
+
+describe("replacements that are within others", function()
+  local function made(levels)
+    local definition = { type = "integer" }
+    for _ = 1, levels do
+      definition = { type = "object", required = { "a" }, properties = { a = definition } }
+    end
+    local result, changes, err = compile(definition):cast(true, "force")
+    assert.is_nil(err)
+    return result, #changes
+  end
+
+  it("are made 64 levels deep, and none instead of a deeper one", function()
+    local result, changes = made(64)
+    assert.equal(1, changes)
+    for _ = 1, 64 do
+      result = result.a
+    end
+    assert.equal(0, result)
+    assert.same({ true, 0 }, { made(65) })
+  end)
+end)
+
 describe("replacements that double with each level", function()
   local function bomb(levels, last)
     return levels_of(levels, last, function(below)

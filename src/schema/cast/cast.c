@@ -77,7 +77,6 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
   step.table = NULL;
   step.name = name;
   step.len = len;
-  step.index = 0;
   c->at = &step;
   cast_record(c, kind, old, fresh);
   c->at = step.outer;
@@ -88,7 +87,7 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
 typedef struct Members {
   int out;   /* stack index of the table, or of the nil in its place */
   int pairs; /* keys with values above it */
-  bool any;  /* it has members, stored or not */
+  bool any;  /* it has properties, stored or not */
   bool odd;  /* a required property has no schema of its own */
   int hint;  /* expected number of members */
 } Members;
@@ -116,7 +115,7 @@ static bool by_name(const schema_Object *object, const schema_Property *p) {
 
 /* Stops because defaults made too many values before that of `p`. */
 static bool stop_at(cast_Machine *c, const schema_Property *p) {
-  schema_Step step = {c->at, NULL, p->name, p->len, 0};
+  schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
   return fill_stop(&c->m, &step, p->node, FILL_MANY);
 }
 
@@ -212,7 +211,7 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
     known = object->open || c->keep >= 2;
   }
   if (known && count > 0) {
-    schema_Step step = {c->at, NULL, name, len, 0};
+    schema_Step step = {.outer = c->at, .name = name, .len = len};
     c->at = &step;
     if (!cast_slot_by(c, nodes, count, value)) *fits = false;
     c->at = step.outer;
@@ -276,7 +275,6 @@ static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
       lua_pushvalue(L, top + 1);
       lua_pushvalue(L, top + 2);
       lua_rawset(L, members->out);
-      members->any = true;
     }
     lua_settop(L, top + 1);
   }

@@ -169,7 +169,7 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
   f->m.left -= object->count / CHECK_STEP_ITEMS;
   for (i = 0; i < object->count && !f->m.too_deep; i++) {
     const schema_Property *p = program_property(s, object->first + i);
-    schema_Step step = {f->at, NULL, p->name, p->len, 0};
+    schema_Step step = {.outer = f->at, .name = p->name, .len = p->len};
     if (p->default_value == 0 && !program_node(s, p->node)->fills) continue;
     ops_rawgeti(L, f->m.constants, (size_t)p->key);
     lua_pushvalue(L, -1);
@@ -208,7 +208,7 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
       const schema_Property *p;
       bool known;
       int32_t i;
-      schema_Step step = {f->at, NULL, name, len, 0};
+      schema_Step step = {.outer = f->at, .name = name, .len = len};
       p = program_find(s, object, name, len);
       known = p != NULL && p->declared;
       check_walked(&f->m, ++n);
@@ -239,7 +239,7 @@ static void fill_items(Filler *f, const schema_Op *op, int v, bool *owned) {
   lua_State *L = f->m.L;
   size_t n = ops_rawlen(L, v), i;
   for (i = 0; i < n && !f->m.too_deep; i++) {
-    schema_Step step = {f->at, NULL, NULL, 0, i};
+    schema_Step step = {.outer = f->at, .index = i};
     int32_t node =
         i < (size_t)op->b ? *program_link(f->m.s, op->a + (int32_t)i) : op->c;
     check_walked(&f->m, i + 1);

@@ -357,7 +357,7 @@ static void compile_node(compile_State *c, int32_t node) {
   to->location = from->location;
   to->resource = from->resource;
   to->items = to->object = -1;
-  to->is_false = from->boolean == 2;
+  to->is_false = from->is_false;
   to->types = to->is_false ? 0 : type_mask(c);
   to->strings = (int32_t)ops->count;
   emit_string(c);

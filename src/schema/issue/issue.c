@@ -90,7 +90,6 @@ static void add_at(issue_List *list, int32_t node, schema_KeywordId keyword,
   step.table = lua_topointer(list->m.L, v);
   step.name = name;
   step.len = len;
-  step.index = 0;
   list->at = &step;
   issue_add(list, node, keyword);
   list->at = step.outer;

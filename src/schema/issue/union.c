@@ -51,7 +51,6 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
   step.name = lua_tolstring(L, -1, &step.len);
   step.outer = list->at;
   step.table = lua_topointer(L, v);
-  step.index = 0;
   lua_pushvalue(L, -1);
   lua_rawget(L, v);
   issue_push_value(L, list->m.core, top + 2);
