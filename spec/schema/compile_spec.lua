@@ -110,7 +110,8 @@ describe("compiling a schema", function()
         definitions["d" .. i] = { ["$ref"] = "#/$defs/d" .. i + 1 }
       end
       definitions["d" .. case[1]] = { default = 5 }
-      local compiled = assert(schema.compile({ ["$defs"] = definitions, properties = { a = { ["$ref"] = "#/$defs/d1" } } }))
+      local compiled = assert(schema.compile({ ["$defs"] = definitions,
+        properties = { a = { ["$ref"] = "#/$defs/d1" } } }))
       assert.same({ a = case[2] }, compiled:fill({}))
       assert.same({ a = case[2] }, (compiled:cast({})))
     end

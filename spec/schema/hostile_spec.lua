@@ -219,18 +219,17 @@ describe("defaults that double with each level", function()
 end)
 
 describe("the values that defaults may make", function()
-  local function result_of(count, value)
-    local compiled = compile({ properties = { made = { default = list(count, function(i) return i end) } } })
-    local filled, err = compiled:fill(value)
-    local cast, _, cast_err = compiled:cast(value)
-    assert.equal(filled and #filled.made, cast.made and #cast.made)
-    assert.same(err and err.details, cast_err and cast_err.details)
-    return filled and #filled.made or err.details[1].params.limit
+  local function compiled_of(count)
+    return compile({ properties = { made = { default = list(count, function(i) return i end) } } })
   end
 
-  it("are 100000, the default's own among them", function()
-    assert.equal(99999, result_of(99999, {}))
-    assert.equal(100000, result_of(100000, {}))
+  it("are 100000, the default's own table among them", function()
+    for count, made in pairs({ [99999] = 99999, [100000] = false }) do
+      local compiled = compiled_of(count)
+      local filled, cast = compiled:fill({}), compiled:cast({})
+      assert.equal(made, filled ~= nil and #filled.made)
+      assert.equal(made, cast.made ~= nil and #cast.made)
+    end
   end)
 
   it("are 64 more for each value in the given one, and for each 64 bytes of a text", function()
@@ -241,21 +240,33 @@ describe("the values that defaults may make", function()
       end
       return value
     end
-    for limit, values in pairs({ [100064] = { { 1 }, { a = true }, { a = ("x"):rep(63) }, { {} } },
-      [100128] = { { 1, 2 }, { a = 1, b = 2 }, { a = ("x"):rep(64) }, { { 1 } }, { a = ("x"):rep(127) } },
-      [100192] = { { 1, { 2 } }, { a = ("x"):rep(128) } },
-      [100000 + 64 * 256] = { nested_objects(256) },
-      [100000 + 64 * 257] = { nested_objects(257), nested_objects(258) } }) do -- no deeper ones are counted
-      for _, value in ipairs(values) do
-        value = { a = value.a, b = value.b, value[1], value[2] }
-        local object = {}
-        for key, member in pairs(value) do
-          object[type(key) == "number" and "n" .. key or key] = member
-        end
-        assert.equal(limit, result_of(limit, object))
-        assert.equal(limit - 1, result_of(limit - 1, object))
+    local compiled = compiled_of(120000)
+    for values, given in pairs({ [0] = { {} }, { { a = true }, { a = ("x"):rep(63) }, { a = {} } },
+      { { a = 1, b = 2 }, { a = { 1 } }, { a = ("x"):rep(64) }, { a = ("x"):rep(127) } },
+      { { a = 1, b = { c = 1 } }, { a = ("x"):rep(128) } }, [256] = { nested_objects(256) },
+      [257] = { nested_objects(257), nested_objects(258) } }) do -- deeper ones are not counted
+      for _, value in ipairs(given) do
+        local _, err = compiled:fill(value)
+        local _, _, same = compiled:cast(value)
+        assert.same({ limit = 100000 + 64 * values }, err.details[1].params)
+        assert.same(err, same)
       end
     end
+  end)
+end)
+
+describe("a default that only a large value may have", function()
+  it("is copied as a whole", function()
+    local compiled = compile({ properties = { made = { default = list(60000, function(i) return { i } end) } } })
+    local value = many.members(2000, function() return 1 end)
+    for _, call in ipairs({ "fill", "cast" }) do
+      local filled = compiled[call](compiled, value)
+      for _, i in ipairs({ 1, 40000, 60000 }) do
+        assert.equal(i, filled.made[i][1])
+        filled.made[i][1] = "changed"
+      end
+    end
+    assert.is_nil((compiled:fill({})))
   end)
 end)
 

@@ -15,12 +15,26 @@ typedef struct Copier {
   int64_t n, most;
 } Copier;
 
+/* The maximum number of values that may be made. */
+static int64_t most_values(check_Machine *m) {
+  if (m->most_made == 0)
+    m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
+  return m->most_made;
+}
+
+/* Counts the values within the outermost one only when more are made than any
+** value allows. */
+static bool has_too_many(Copier *c) {
+  if (c->n > c->most) c->most = most_values(c->m) - c->m->made;
+  return c->n > c->most;
+}
+
 static void push_copy(Copier *c, int i, int depth) {
   lua_State *L = c->m->L;
   int copy;
   c->n++;
   if (lua_type(L, i) != LUA_TTABLE || depth > FILL_MAX_DEPTH ||
-      c->n > c->most || !check_step(c->m)) {
+      has_too_many(c) || !check_step(c->m)) {
     lua_pushvalue(L, i);
     return;
   }
@@ -48,13 +62,6 @@ static void push_copy(Copier *c, int i, int depth) {
   }
 }
 
-/* The maximum number of values that may be made. */
-static int64_t most_values(check_Machine *m) {
-  if (m->most_made == 0)
-    m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
-  return m->most_made;
-}
-
 bool fill_count(check_Machine *m, int64_t n) {
   m->made += n;
   return m->made <= FILL_VALUES || m->made <= most_values(m);
@@ -63,10 +70,9 @@ bool fill_count(check_Machine *m, int64_t n) {
 bool fill_push_default(check_Machine *m, int32_t constant) {
   lua_State *L = m->L;
   int top = lua_gettop(L);
-  Copier c = {m, 0, 0};
+  Copier c = {m, 0, FILL_VALUES - m->made};
   ops_rawgeti(L, m->constants, (size_t)constant);
   if (lua_type(L, -1) == LUA_TTABLE) {
-    c.most = (m->made < FILL_VALUES ? FILL_VALUES : most_values(m)) - m->made;
     push_copy(&c, top + 1, 0);
     lua_replace(L, top + 1);
   }
