@@ -126,6 +126,14 @@ describe("a list that is cast ahead", function()
       require("operations.base.compat").unpack(records(80, function() return shared[3] end)) } } })
   end)
 
+  it("may be at a place with a tuple, too", function()
+    local shared = records(70, function(i) return { id = i, name = i } end)
+    local page = { type = "object", properties = { a = list, b = { type = "array", items = record,
+      prefixItems = { { type = "object", properties = { id = { type = "string" } } } } } } }
+    local text = same(page, { a = shared, b = shared })
+    assert.truthy(text:find('"id":"1"', 1, true))
+  end)
+
   it("may have changed before it is finished", function()
     local found, data = operation_of(list), records(30000, plain)
     local envelope = envelope_of(data)

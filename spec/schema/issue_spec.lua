@@ -120,6 +120,29 @@ describe("the issues of a value", function()
     assert.equal(3, #issues({ items = { type = "integer" } }, value, { max_issues = 3 }))
   end)
 
+  it("name the type of what is missing, and the tags of branches, through 32 references", function()
+    local function through(count, last)
+      local definitions = { ["d" .. count] = last }
+      for i = 1, count - 1 do
+        definitions["d" .. i] = { ["$ref"] = "#/$defs/d" .. i + 1 }
+      end
+      return { ["$ref"] = "#/$defs/d1" }, definitions
+    end
+    for _, case in ipairs({
+      { 1, "/a: required, but missing; expected array", "/t: expected \"x\" or \"y\", got \"z\"" },
+      { 32, "/a: required, but missing; expected array", "/t: expected \"x\" or \"y\", got \"z\"" },
+      { 33, "/a: required, but missing", "/t: expected \"x\", got \"z\"" },
+    }) do
+      local reference, definitions = through(case[1], { type = "array" })
+      assert.same({ case[2] }, (issues({ ["$defs"] = definitions, required = { "a" },
+        properties = { a = reference } }, { b = 1 })))
+      reference, definitions = through(case[1], { type = "object", required = { "t" },
+        properties = { t = { const = "x" } } })
+      assert.same({ case[3] }, (issues({ ["$defs"] = definitions, oneOf = { reference,
+        { type = "object", required = { "t" }, properties = { t = { const = "y" } } } } }, { t = "z" })))
+    end
+  end)
+
   it("have paths as JSON Pointers", function()
     local _, list = issues({ properties = { ["a/b~c"] = { items = { type = "null" } } } }, { ["a/b~c"] = { 1 } })
     assert.equal("/a~1b~0c/0", list[1].path)
