@@ -51,15 +51,9 @@ static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
 
 /* Casts a member; the step has its name or index. */
 static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
-                    const void *table, const char *name, size_t len,
-                    size_t index) {
-  schema_Step step;
+                    const char *name, size_t len, size_t index) {
+  schema_Step step = {.outer = c->at, .name = name, .len = len, .index = index};
   bool fits;
-  step.outer = c->at;
-  step.table = table;
-  step.name = name;
-  step.len = len;
-  step.index = index;
   c->at = &step;
   fits = cast_slot(c, node, slot, t);
   c->at = step.outer;
@@ -68,15 +62,11 @@ static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
 
 static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
                       const char *name, size_t len) {
-  schema_Step step;
+  schema_Step step = {.outer = c->at, .name = name, .len = len};
   if (c->changes == 0) {
     c->changed++;
     return;
   }
-  step.outer = c->at;
-  step.table = NULL;
-  step.name = name;
-  step.len = len;
   c->at = &step;
   cast_record(c, kind, old, fresh);
   c->at = step.outer;
@@ -134,8 +124,7 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   if (!fill_push_default(&c->m, constant)) return *fits = stop_at(c, p);
   c->filling++;
   if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
-      !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
-               p->len, 0))
+      !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), p->name, p->len, 0))
     *fits = false;
   c->filling--;
   record_at(c, "defaulted", 0, lua_gettop(L), p->name, p->len);
@@ -178,7 +167,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
       lua_settop(L, top);
     } else {
       if (!stays_quickly(c, p->check, top + 2, t) &&
-          !cast_at(c, p->node, top + 2, t, NULL, p->name, p->len, 0))
+          !cast_at(c, p->node, top + 2, t, p->name, p->len, 0))
         *fits = false;
       top = add_pair(L, members);
     }
@@ -371,7 +360,7 @@ static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
     if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);
     if (node >= 0 &&
         !stays_quickly(c, program_target(c->m.s, node), out + 1, t) &&
-        !cast_at(c, node, out + 1, t, NULL, NULL, 0, i))
+        !cast_at(c, node, out + 1, t, NULL, 0, i))
       fits = false;
     ops_rawseti(L, out, i + 1);
   }

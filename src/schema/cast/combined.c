@@ -113,15 +113,15 @@ static bool gather_fitting(cast_Machine *c, cast_Views *views,
 static void gather_union(cast_Machine *c, cast_Views *views,
                          const schema_Op *op, int slot, bool weak) {
   const schema_Union *u = program_union(c->m.s, op->a);
-  int32_t branch = u->member >= 0 ? check_const_branch(&c->m, u, slot)
+  int32_t branch = u->member != 0 ? check_const_branch(&c->m, u, slot)
                                   : check_tagged_branch(&c->m, u, slot);
-  if (branch < 0 && u->member < 0) {
+  if (branch < 0 && u->member == 0) {
     c->chosen = true;
     branch = check_hinted_branch(&c->m, u, slot);
     if (gather_fitting(c, views, op, slot, weak, branch)) return;
     if (branch < 0) branch = best_branch(c, u, slot);
   }
-  if (branch < 0 && c->first && c->trials == 0) branch = 0;
+  if (branch < 0 && c->first && c->trials == 0 && u->count > 0) branch = 0;
   if (branch >= 0) gather(c, views, branch_node(c, u, branch), slot, weak);
 }
 
@@ -265,10 +265,8 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
                         int out) {
   lua_State *L = c->m.L;
   Verdict verdict;
-  schema_Step step;
+  schema_Step step = {.outer = c->at};
   step.name = lua_tolstring(L, key, &step.len);
-  step.outer = c->at;
-  step.table = NULL;
   ask(c, views, step.name, step.len, &verdict);
   c->at = &step;
   if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {

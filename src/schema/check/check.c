@@ -443,7 +443,7 @@ bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
   const schema_Union *u = program_union(m->s, op->a);
   const schema_Tag *tag = NULL;
   bool any_of = op->code == CODE_ANY_OF;
-  if (u->member >= 0) return check_consts(m, u, any_of, v, type);
+  if (u->member != 0) return check_consts(m, u, any_of, v, type);
   if (u->key != 0 && type == TYPE_OBJECT) {
     tag = find_tag(m, u, v);
     m->top++;

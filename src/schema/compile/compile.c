@@ -231,7 +231,6 @@ static void emit_union(compile_State *c, schema_KeywordId id,
   i = schema_vector_add(c->L, &s->alloc, &s->unions, sizeof(schema_Union), 1);
   program_union(s, i)->first = first;
   program_union(s, i)->count = k->count;
-  program_union(s, i)->member = -1;
   if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
     compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
   compile_op(c, code, id)->a = i;
