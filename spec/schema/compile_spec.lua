@@ -218,6 +218,21 @@ describe("compiling a schema", function()
     end
   end)
 
+  it("takes a tuple of no schemas, and what follows it", function()
+    local none = json.decode("[]")
+    for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do
+      for _, case in ipairs({ { nil, true, { 1 } }, { true, true, { 1 } }, { false, false, { 1 } },
+        { { type = "string" }, false, { "1" } } }) do
+        local compiled = assert(schema.compile({ items = none, additionalItems = case[1] }, { draft = draft }))
+        assert.equal(case[2], (compiled:check({ 1 })))
+        assert.same(case[3], (compiled:cast({ 1 })))
+        assert.is_true((compiled:check({})))
+        assert.equal("text", compiled:fill("text"))
+      end
+    end
+    assert.is_false((assert(schema.compile({ prefixItems = none, items = false })):check({ 1 })))
+  end)
+
   it("takes one table used in many places", function()
     local shared = { type = "string" }
     local compiled = assert(schema.compile({ properties = { a = shared, b = shared } }))

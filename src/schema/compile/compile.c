@@ -143,11 +143,13 @@ static void emit_number(compile_State *c) {
 static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
-  int32_t rest = compile_only_child(c, KEYWORD_ITEMS), first = 0;
+  int32_t rest, first = 0;
   schema_Op *op;
   if (items != NULL && items->flag) {
     tuple = items;
     rest = compile_only_child(c, KEYWORD_ADDITIONAL_ITEMS);
+  } else {
+    rest = compile_only_child(c, KEYWORD_ITEMS);
   }
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
