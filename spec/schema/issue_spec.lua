@@ -149,6 +149,15 @@ describe("the issues of a value", function()
     assert.equal("/properties/a~1b~0c/items/type", list[1].schemaPath)
   end)
 
+  it("have each byte of a name in their paths", function()
+    for name, token in pairs({ ["a\0/b\0~c"] = "a\0~1b\0~0c", [""] = "", ["~/"] = "~0~1", ["//"] = "~1~1",
+      ["~0"] = "~00", [("/"):rep(5000)] = ("~1"):rep(5000), [("x"):rep(5000)] = ("x"):rep(5000) }) do
+      local _, list = issues({ properties = { [name] = { type = "null" } } }, { [name] = 1 })
+      assert.equal("/" .. token, list[1].path)
+      assert.equal("/properties/" .. token .. "/type", list[1].schemaPath)
+    end
+  end)
+
   it("have whole paths at any depth", function()
     for _, levels in ipairs({ 1, 14, 15, 16, 17, 30, 31, 32, 33, 34, 63, 64, 65, 100 }) do
       local definition, value, path, place = { type = "null" }, 1, "", ""

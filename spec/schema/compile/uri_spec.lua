@@ -55,8 +55,8 @@ describe("a reference", function()
     for _, name in ipairs({ "09", ":_", "oJ", "%3g", "%3G", "%3`", "%3@", "%3:", "%g3", "%/3", "%a", "a\t" }) do
       definitions[name] = { type = "string" }
     end
-    for _, pointer in ipairs({ "a%20b", "%25", "%", "%2", "%zz", "%1z", "%6A%4a", "%30%39", "%3A%5F", "%3a%5f", "%6f%4A",
-      "%3g", "%3G", "%3`", "%3@", "%3:", "%g3", "%25~13", "%a",
+    for _, pointer in ipairs({ "a%20b", "%25", "%", "%2", "%zz", "%1z", "%6A%4a", "%30%39", "%3A%5F", "%3a%5f",
+      "%6f%4A", "%3g", "%3G", "%3`", "%3@", "%3:", "%g3", "%25~13", "%a",
       "a%09" }) do
       local compiled = assert(schema.compile({ ["$defs"] = definitions, ["$ref"] = "#/$defs/" .. pointer }))
       assert.is_false((compiled:check(5)))

@@ -73,7 +73,6 @@ static size_t unescape(char *s, size_t len) {
       s[n++] = s[++i] == '0' ? '~' : '/';
     else s[n++] = s[i];
   }
-  s[n] = '\0';
   return n;
 }
 
@@ -117,9 +116,8 @@ static int32_t find_pointer(lua_State *L, tree_Tree *t, int32_t resource,
   if (!schema_uri_decode(&t->text, fragment, len))
     luaL_error(L, "not enough memory");
   n = t->text.len;
-  copy = (char *)lua_newuserdata(L, n + 1);
+  copy = (char *)lua_newuserdata(L, n);
   memcpy(copy, t->text.data, n);
-  copy[n] = '\0';
   node = follow(L, t, resource, copy, copy + n, location);
   lua_settop(L, top);
   return node;
