@@ -218,6 +218,24 @@ describe("compiling a schema", function()
     end
   end)
 
+  it("finds an anchor by each URI of a document: that it is asked for by and that it declares", function()
+    local function document(uri, reference)
+      return { ["$id"] = uri, ["$defs"] = { a = { ["$anchor"] = "x", type = "integer" } },
+        properties = { p = reference and { ["$ref"] = reference } or nil } }
+    end
+    for _, reference in ipairs({ "#x", "a:one#x", "a:two#x" }) do
+      local compiled = assert(schema.compile(document("a:two", reference), { uri = "a:one" }))
+      assert.is_false((compiled:check({ p = "text" })))
+      compiled = assert(schema.compile({ ["$id"] = "a:zero", properties = { q = { ["$ref"] = "a:one" },
+        r = { ["$ref"] = "a:one#x" } } }, { resolve = function() return document("a:two", reference) end }))
+      assert.is_false((compiled:check({ q = { p = "text" } })))
+      assert.is_false((compiled:check({ r = "text" })))
+      assert.is_true((compiled:check({ q = { p = 1 }, r = 1 })))
+    end
+    assert.same({ '/properties/p/$ref: "a:one#y" does not point to a schema' },
+      problems(document("a:two", "a:one#y"), { uri = "a:one" }))
+  end)
+
   it("takes a tuple of no schemas, and what follows it", function()
     local none = json.decode("[]")
     for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do

@@ -231,12 +231,7 @@ static int schema_check(lua_State *L) {
 
 static int cast_mode(lua_State *L, int i) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
-  size_t len;
-  const char *s;
-  if (lua_type(L, i) == LUA_TNIL) return SCHEMA_CAST;
-  s = lua_tolstring(L, i, &len);
-  if (s != NULL && len == 4 && memcmp(s, "cast", 4) == 0) return SCHEMA_CAST;
-  return luaL_checkoption(L, i, NULL, modes);
+  return luaL_checkoption(L, i, "cast", modes);
 }
 
 /* schema:cast(value, mode = "cast", changes = true)
