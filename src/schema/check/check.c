@@ -355,17 +355,17 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
          (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
-/* Finds the tag that the value of property `key` equals, or NULL.  Leaves one
-** value on the stack. */
+/* Finds the tag that the value of property `key` equals, or NULL, also without
+** a key.  Leaves one value on the stack. */
 static const schema_Tag *find_among(check_Machine *m, int32_t key,
                                     int32_t first, int32_t count,
                                     schema_Index index, int v) {
-  const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
   const char *s;
   size_t len;
   ops_rawgeti(m->L, m->constants, (size_t)key);
   if (ops_rawget(m->L, v) != LUA_TSTRING) return NULL;
   if (index.mask == 0) {
+    const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
     const void *address = lua_topointer(m->L, -1);
     for (; tag < end; tag++) {
       if (tag->address == address) return tag;
@@ -384,7 +384,7 @@ static const schema_Tag *find_tag(check_Machine *m, const schema_Union *u,
 
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
-  if (u->key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  if (lua_type(m->L, v) != LUA_TTABLE) return -1;
   tag = find_tag(m, u, v);
   lua_pop(m->L, 1);
   return tag == NULL ? -1 : tag->branch;
@@ -399,7 +399,7 @@ int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v) {
 
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
-  if (u->hint_key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  if (lua_type(m->L, v) != LUA_TTABLE) return -1;
   tag = find_among(m, u->hint_key, u->hint, u->hints, u->hint_index, v);
   lua_pop(m->L, 1);
   return tag == NULL ? -1 : tag->branch;
