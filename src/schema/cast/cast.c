@@ -49,15 +49,26 @@ static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
   return check_quick(&c->m, n, slot, t);
 }
 
-/* Casts a member; the step has its name or index. */
+/* Casts the member at `step`. */
 static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
-                    const char *name, size_t len, size_t index) {
-  schema_Step step = {.outer = c->at, .name = name, .len = len, .index = index};
+                    const schema_Step *step) {
   bool fits;
-  c->at = &step;
+  c->at = step;
   fits = cast_slot(c, node, slot, t);
-  c->at = step.outer;
+  c->at = step->outer;
   return fits;
+}
+
+static bool cast_property(cast_Machine *c, const schema_Property *p, int slot,
+                          int t) {
+  schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
+  return cast_at(c, p->node, slot, t, &step);
+}
+
+static bool cast_item(cast_Machine *c, int32_t node, int slot, int t,
+                      size_t index) {
+  schema_Step step = {.outer = c->at, .index = index};
+  return cast_at(c, node, slot, t, &step);
 }
 
 static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
@@ -124,7 +135,7 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   if (!fill_push_default(&c->m, constant)) return *fits = stop_at(c, p);
   c->filling++;
   if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
-      !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), p->name, p->len, 0))
+      !cast_property(c, p, lua_gettop(L), lua_type(L, -1)))
     *fits = false;
   c->filling--;
   record_at(c, "defaulted", 0, lua_gettop(L), p->name, p->len);
@@ -167,7 +178,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
       lua_settop(L, top);
     } else {
       if (!stays_quickly(c, p->check, top + 2, t) &&
-          !cast_at(c, p->node, top + 2, t, p->name, p->len, 0))
+          !cast_property(c, p, top + 2, t))
         *fits = false;
       top = add_pair(L, members);
     }
@@ -360,7 +371,7 @@ static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
     if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);
     if (node >= 0 &&
         !stays_quickly(c, program_target(c->m.s, node), out + 1, t) &&
-        !cast_at(c, node, out + 1, t, NULL, 0, i))
+        !cast_item(c, node, out + 1, t, i))
       fits = false;
     ops_rawseti(L, out, i + 1);
   }
