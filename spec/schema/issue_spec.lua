@@ -24,6 +24,8 @@ describe("the issues of a value", function()
       "/f: expected a JSON value, got NaN" },
     ["a function that only has to be there"] = { { required = { "f" } }, { f = print },
       "/f: expected a JSON value, got function" },
+    ["a function in what only has to be there"] = { { required = { "f" } }, { f = { a = { 1, print } } },
+      "/f/a/1: expected a JSON value, got function" },
     ["infinity"] = { {}, math.huge, ": expected a JSON value, got infinity" },
     ["a function"] = { { type = "object", properties = { f = true } }, { f = print },
       "/f: expected a JSON value, got function" },

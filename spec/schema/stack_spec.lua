@@ -56,6 +56,9 @@ local function refers(i) return { ["$ref"] = "#/$defs/p" .. i } end
 -- What is large; a definition, a value and options.
 local cases = {
   ["properties"] = { { type = "object", properties = members(COUNT, integers) }, members(COUNT, digits) },
+  ["properties with long names"] = { { properties = members(COUNT, function(i)
+    return { properties = { [("n"):rep(50) .. i] = integer, a = string }, additionalProperties = false }
+  end) }, members(COUNT, function(i) return { [("n"):rep(50) .. i] = 1, a = 1 } end) },
   ["properties beside others"] = { { allOf = { { properties = members(COUNT, integers) }, {} } },
     members(COUNT, digits) },
   ["properties that are missing"] = { { type = "object", properties = members(COUNT, integers), required = names() },

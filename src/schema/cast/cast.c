@@ -330,7 +330,8 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_replace(L, slot);
   for (i = n->objects; i < n->every; i++) {
     const schema_Op *op = program_op(c->m.s, i);
-    if (op->code != CODE_MEMBERS && !check_op(&c->m, 0, op, slot, TYPE_OBJECT))
+    if (op->code != CODE_MEMBERS &&
+        !check_op(&c->m, n->self, op, slot, TYPE_OBJECT))
       fits = false;
   }
   return fits;
@@ -388,13 +389,13 @@ static void copy_items(lua_State *L, int slot, int out, size_t n) {
 
 /* Does the new array of length `n` satisfy the instructions besides its
 ** items? */
-static bool cast_array_op(cast_Machine *c, const schema_Op *op, int slot,
-                          size_t n) {
+static bool cast_array_op(cast_Machine *c, int32_t node, const schema_Op *op,
+                          int slot, size_t n) {
   switch (op->code) {
   case CODE_ITEMS: return true;
   case CODE_MIN_ITEMS: return n >= op->u.n;
   case CODE_MAX_ITEMS: return n <= op->u.n;
-  default: return check_op(&c->m, 0, op, slot, TYPE_ARRAY);
+  default: return check_op(&c->m, node, op, slot, TYPE_ARRAY);
   }
 }
 
@@ -414,7 +415,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   else copy_items(L, slot, out, (size_t)length);
   lua_replace(L, slot);
   for (i = n->arrays; i < n->objects; i++) {
-    if (!cast_array_op(c, program_op(c->m.s, i), slot, (size_t)length))
+    if (!cast_array_op(c, n->self, program_op(c->m.s, i), slot, (size_t)length))
       fits = false;
   }
   return fits;
@@ -438,10 +439,10 @@ static void cast_integer(cast_Machine *c, const schema_Node *n, int slot) {
 #endif
 }
 
-static bool check_run(cast_Machine *c, int32_t first, int32_t end, int slot,
-                      uint16_t type) {
+static bool check_run(cast_Machine *c, int32_t node, int32_t first, int32_t end,
+                      int slot, uint16_t type) {
   for (; first < end; first++) {
-    if (!check_op(&c->m, 0, program_op(c->m.s, first), slot, type))
+    if (!check_op(&c->m, node, program_op(c->m.s, first), slot, type))
       return false;
   }
   return true;
@@ -455,15 +456,15 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
   case TYPE_OBJECT: fits = cast_object(c, n, slot); break;
   case TYPE_ARRAY: fits = cast_array(c, n, slot); break;
   case TYPE_STRING:
-    fits = check_run(c, n->strings, n->numbers, slot, type);
+    fits = check_run(c, node, n->strings, n->numbers, slot, type);
     break;
   case TYPE_INTEGER: cast_integer(c, n, slot); /* fall through */
   case TYPE_FRACTION:
-    fits = check_run(c, n->numbers, n->arrays, slot, type);
+    fits = check_run(c, node, n->numbers, n->arrays, slot, type);
     break;
   default: fits = true; break;
   }
-  if (fits) fits = check_run(c, n->every, n->end, slot, type);
+  if (fits) fits = check_run(c, node, n->every, n->end, slot, type);
   if (!fits && (type & (TYPE_OBJECT | TYPE_ARRAY)) == 0)
     fits = cast_convert(c, &node, 1, slot, n->types);
   return fits;
