@@ -1,5 +1,6 @@
 -- luacheck: ignore 143 (integers of Lua 5.4)
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local operations = require("operations")
 local schema = require("operations.schema")
 
@@ -169,6 +170,14 @@ describe("casting", function()
       assert.equal("converted", changes[1].kind)
       assert.equal("float", math.type((cast({ type = "number" }, 1.0))))
       assert.equal("integer", math.type((cast({ allOf = { { type = "integer" } } }, 1.0))))
+      local levels = { oneOf = {} }
+      for i = 1, 20 do
+        levels.oneOf[i] = { const = i, type = "integer", title = "level " .. i }
+        for _, value in ipairs({ 1.0, i + 0.0 }) do
+          assert.equal("integer", math.type((cast(levels, value))))
+          assert.equal("integer", math.type(cast({ items = levels }, { value })[1]))
+        end
+      end
       assert.equal(math.maxinteger, (cast({ type = "integer" }, "9223372036854775807")))
       assert.equal(math.mininteger, (cast({ type = "integer" }, "-9223372036854775808")))
     end
@@ -296,6 +305,12 @@ describe("casting", function()
     assert.equal('{"a":1}', text((cast({ minProperties = 1, properties = { b = true } }, { a = 1 }))))
     assert.equal('{"b":1}', text((cast({ properties = { a = { type = "integer", default = "x" }, b = true } },
       { b = 1 }))))
+    local spoiling = { properties = { a = { type = "integer", default = "x" }, b = true } }
+    for _, definition in ipairs({ spoiling, { allOf = { spoiling } }, { items = spoiling } }) do
+      local value = { b = 1, other = 2 }
+      local given = definition.items and { value, value } or value
+      assert.equal(definition.items and '[{"b":1},{"b":1}]' or '{"b":1}', text((cast(definition, given))))
+    end
     assert.equal('{"a":1,"b":2}', text((cast({ allOf = { { minProperties = 2, properties = { b = true } } } },
       { a = 1, b = 2 }))))
   end)
@@ -333,6 +348,75 @@ describe("casting", function()
     assert.is_truthy(schema.compile(definition))
     definition.discriminator = "kind"
     assert.is_truthy(schema.compile(definition))
+  end)
+end)
+
+describe("casting by many schemas at once", function()
+  it("casts by 48 schemas, and leaves the value to more", function()
+    for _, case in ipairs({ { 47, 1 }, { 48, "1" } }) do
+      local compiled = assert(schema.compile({ allOf = many.items(case[1], function(i)
+        return { properties = { ["p" .. i] = { type = "integer" } } }
+      end) }))
+      local value = { p1 = "1", ["p" .. case[1]] = "1" }
+      local result, changes = compiled:cast(value)
+      assert.same({ p1 = case[2], ["p" .. case[1]] = case[2] }, result)
+      assert.equal(case[2] == 1 and 2 or 0, #changes)
+    end
+  end)
+
+  it("casts a member that more than 48 patterns describe by some of them", function()
+    local patterns = {}
+    for i = 1, 60 do
+      patterns["^" .. ("p?"):rep(i)] = { type = "integer" }
+    end
+    local plain = { patternProperties = patterns }
+    for _, definition in ipairs({ plain, { allOf = { plain } } }) do
+      local result, _, fits = cast(definition, { p = "1", ["pp"] = "x" })
+      assert.same({ p = 1, pp = "x" }, result)
+      assert.is_false(fits)
+    end
+  end)
+
+  it("casts in six passes, each by what the one before it made", function()
+    for _, count in ipairs({ 1, 5, 6, 7 }) do
+      local parts, value, expected = {}, { p0 = "1" }, { p0 = 1 }
+      for i = 1, count do
+        parts[i] = { ["if"] = { properties = { ["p" .. i - 1] = { type = "integer" } } },
+          ["then"] = { properties = { ["p" .. i] = { type = "integer" } } } }
+        value["p" .. i], expected["p" .. i] = "1", i < 6 and 1 or "1"
+      end
+      assert.same(expected, (cast({ properties = { p0 = { type = "integer" } }, allOf = parts,
+        additionalProperties = true }, value)))
+    end
+  end)
+
+  it("prefers the branch whose const is there to one that knows nine other members", function()
+    for count, kept in pairs({ [1] = "kind", [9] = "kind", [10] = "p10" }) do
+      local value = many.members(count, function() return "s" end)
+      value.kind = "x"
+      local result = cast({ anyOf = {
+        { type = "object", required = { "other" }, properties = many.members(count, function()
+          return { type = "string" }
+        end) },
+        { type = "object", required = { "kind", "more" }, properties = { kind = { const = "x" } } },
+      } }, value)
+      assert.equal(value[kept], result[kept])
+      assert.is_nil(result[kept == "kind" and "p1" or "kind"])
+    end
+  end)
+
+  it("says where a default needs itself for ever", function()
+    local next_one = { properties = { next = { ["$ref"] = "#", default = {} } } }
+    for name, definition in pairs({ plain = next_one, merged = { allOf = { next_one } } }) do
+      local compiled = assert(schema.compile(definition))
+      local value = operations.object({})
+      local result, changes, err = compiled:cast(value)
+      assert.same({}, result, name)
+      assert.equal(0, #changes)
+      assert.equal("nested too deeply to fill in values", err.details[1].message, name)
+      assert.equal("/next/next", err.details[1].path:sub(1, 10))
+      assert.equal("default", err.details[1].keyword)
+    end
   end)
 end)
 

@@ -1,5 +1,6 @@
 -- luacheck: ignore 143 (integers of Lua 5.4)
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local schema = require("operations.schema")
 
 local function valid(definition, value, options)
@@ -212,6 +213,40 @@ describe("checking a value", function()
     end
     for _, definition in ipairs(schemas) do
       assert.is_true(valid(definition, { [3] = 3, [2] = 2, [1] = 1 }))
+    end
+  end)
+
+  it("finds a hole wherever it is", function()
+    for length = 2, 20 do
+      for hole = 1, length - 1 do
+        local value = {}
+        for i = 1, length do
+          value[i] = i
+        end
+        value[hole] = nil
+        for _, definition in ipairs({ { type = "array" }, { type = "array", items = { type = "integer" } },
+          { type = "array", minItems = 1, uniqueItems = true }, { type = { "array", "null" } } }) do
+          assert.is_false(valid(definition, value))
+          assert.is_false(valid({ items = definition }, { value }))
+          assert.is_false(valid({ properties = { a = definition } }, { a = value }))
+        end
+      end
+    end
+  end)
+
+  it("compares tables within tables to a depth of 513, and takes deeper ones for different", function()
+    local function nested(levels)
+      local value = 1
+      for _ = 1, levels do
+        value = levels % 2 == 0 and { value } or { a = value }
+      end
+      return value
+    end
+    for levels, equal in pairs({ [511] = true, [512] = true, [513] = true, [514] = false, [515] = false }) do
+      assert.equal(equal, valid({ const = nested(levels) }, nested(levels)))
+      assert.equal(not equal, valid({ uniqueItems = true }, { nested(levels), nested(levels) }))
+      local long = many.items(30, function(i) return i < 29 and i or nested(levels) end)
+      assert.equal(not equal, valid({ uniqueItems = true }, long))
     end
   end)
 

@@ -92,6 +92,83 @@ describe("compiling a schema", function()
     assert.is_truthy(problems(definition)[1]:find("deeper than 256 levels", 1, true))
   end)
 
+  it("takes schemas of 256 levels, and reports the level below", function()
+    local definition = true
+    for _ = 1, 256 do
+      definition = { items = definition }
+    end
+    definition = { allOf = { definition } }
+    assert.same({ "/allOf/0" .. ("/items"):rep(255) .. ": schemas within schemas deeper than 256 levels" },
+      problems(definition))
+    assert(schema.compile(definition.allOf[1]))
+  end)
+
+  it("finds a default through 33 references, and no further", function()
+    for _, case in ipairs({ { 1, 5 }, { 33, 5 }, { 34 } }) do
+      local definitions = {}
+      for i = 1, case[1] do
+        definitions["d" .. i] = { ["$ref"] = "#/$defs/d" .. i + 1 }
+      end
+      definitions["d" .. case[1]] = { default = 5 }
+      local compiled = assert(schema.compile({ ["$defs"] = definitions,
+        properties = { a = { ["$ref"] = "#/$defs/d1" } } }))
+      assert.same({ a = case[2] }, compiled:fill({}))
+      assert.same({ a = case[2] }, (compiled:cast({})))
+    end
+  end)
+
+  it("reads the dialect of a metaschema through nine others, and no further", function()
+    local function compile(count)
+      return schema.compile({ ["$schema"] = "a:1", definitions = { a = { minimum = 3, exclusiveMinimum = true } } }, {
+        resolve = function(uri)
+          local i = tonumber(uri:match("^a:(%d+)$"))
+          return { ["$schema"] = i < count and "a:" .. i + 1 or "http://json-schema.org/draft-04/schema#" }
+        end,
+      })
+    end
+    assert(compile(1))
+    assert(compile(9))
+    local compiled, err = compile(10)
+    assert.is_nil(compiled)
+    assert.equal("/$schema", err.details[1].path)
+    assert.equal("\"a:1\" is an unknown dialect; expected the URI of draft 2020-12, 2019-09, 7, 6 or 4",
+      err.details[1].message)
+  end)
+
+  it("takes a metaschema without a dialect for one of the draft that is given", function()
+    local options = { draft = "4", resolve = function() return {} end }
+    local compiled = assert(schema.compile({ ["$schema"] = "a:meta", minimum = 3, exclusiveMinimum = true }, options))
+    assert.is_false((compiled:check(3)))
+    options.draft = "7"
+    assert.is_nil((schema.compile({ ["$schema"] = "a:meta", minimum = 3, exclusiveMinimum = true }, options)))
+  end)
+
+  it("knows a draft by its URI with https and with a fragment, and by no other URI", function()
+    local limit = { minimum = 3, exclusiveMinimum = true }
+    local function is_draft_4(uri)
+      limit["$schema"] = uri
+      return schema.compile(limit) ~= nil
+    end
+    for _, uri in ipairs({ "http://json-schema.org/draft-04/schema", "http://json-schema.org/draft-04/schema#",
+      "https://json-schema.org/draft-04/schema", "https://json-schema.org/draft-04/schema#" }) do
+      assert.is_true(is_draft_4(uri), uri)
+    end
+    for _, uri in ipairs({ "http://json-schema.org/draft-04/schem", "http://json-schema.org/draft-04/schema##",
+      "http://json-schema.org/draft-04/schema#a", "http://json-schema.org/draft-04/schemas", "", "#", "https://",
+      "https://json-schema.org/draft-04/schem", "https://json-schema.org/draft-04/schemas",
+      "https://json-schema.org/draft-0", "https://json-schema.org/draft-04", "http://json-schema.org/draft-05/schema#",
+      "https://json-schema.org/draft-05/schema" }) do
+      assert.is_false(is_draft_4(uri), uri)
+    end
+    for _, name in ipairs({ "4", "04", "draft4", "draft04", "draft-4", "draft-04" }) do
+      limit["$schema"] = nil
+      assert.equal(name ~= "04", (pcall(schema.compile, limit, { draft = name })), name)
+    end
+    for _, name in ipairs({ "", "draft", "draft-", "draft-0", "draft-044", "5", "draft-4 ", "openapi", "draf4" }) do
+      assert.is_false((pcall(schema.compile, true, { draft = name })), name)
+    end
+  end)
+
   it("takes a schema table that contains itself as recursion", function()
     local list = { type = "object", required = { "value" } }
     list.properties = { next = list }
@@ -139,6 +216,39 @@ describe("compiling a schema", function()
       local inside = answers({ properties = { root = recursive } }, { root = deep() }, true)
       assert.same(inside, answers(recursive, deep()), keyword)
     end
+  end)
+
+  it("finds an anchor by each URI of a document: that it is asked for by and that it declares", function()
+    local function document(uri, reference)
+      return { ["$id"] = uri, ["$defs"] = { a = { ["$anchor"] = "x", type = "integer" } },
+        properties = { p = reference and { ["$ref"] = reference } or nil } }
+    end
+    for _, reference in ipairs({ "#x", "a:one#x", "a:two#x" }) do
+      local compiled = assert(schema.compile(document("a:two", reference), { uri = "a:one" }))
+      assert.is_false((compiled:check({ p = "text" })))
+      compiled = assert(schema.compile({ ["$id"] = "a:zero", properties = { q = { ["$ref"] = "a:one" },
+        r = { ["$ref"] = "a:one#x" } } }, { resolve = function() return document("a:two", reference) end }))
+      assert.is_false((compiled:check({ q = { p = "text" } })))
+      assert.is_false((compiled:check({ r = "text" })))
+      assert.is_true((compiled:check({ q = { p = 1 }, r = 1 })))
+    end
+    assert.same({ '/properties/p/$ref: "a:one#y" does not point to a schema' },
+      problems(document("a:two", "a:one#y"), { uri = "a:one" }))
+  end)
+
+  it("takes a tuple of no schemas, and what follows it", function()
+    local none = json.decode("[]")
+    for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do
+      for _, case in ipairs({ { nil, true, { 1 } }, { true, true, { 1 } }, { false, false, { 1 } },
+        { { type = "string" }, false, { "1" } } }) do
+        local compiled = assert(schema.compile({ items = none, additionalItems = case[1] }, { draft = draft }))
+        assert.equal(case[2], (compiled:check({ 1 })))
+        assert.same(case[3], (compiled:cast({ 1 })))
+        assert.is_true((compiled:check({})))
+        assert.equal("text", compiled:fill("text"))
+      end
+    end
+    assert.is_false((assert(schema.compile({ prefixItems = none, items = false })):check({ 1 })))
   end)
 
   it("takes one table used in many places", function()

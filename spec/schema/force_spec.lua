@@ -179,6 +179,10 @@ end)
 describe("force leaves a misfit that none of these replaces:", function()
   replaces({
     ["the schema false"] = { false, 5 },
+    ["a required member that is an anyOf of no branch"] = {
+      { type = "object", required = { "a" }, properties = { a = { anyOf = array({}) } } }, object({}) },
+    ["a required member that is an enum of nothing"] = {
+      { type = "object", required = { "a" }, properties = { a = { enum = array({}) } } }, object({}) },
     ["a pattern"] = { { type = "string", pattern = "^[a-z]+$" }, true },
     ["a least length"] = { { type = "string", minLength = 3 }, true },
     ["what a schema without types refuses of the value's type"] = { { minLength = 3 }, "x" },
@@ -207,6 +211,45 @@ describe("force leaves a misfit that none of these replaces:", function()
     assert.same({ name = "y", never = 1, n = 0 }, result)
     assert.same({ 'replaced /n: "z" -> 0' }, told(changes))
     assert.is_false(fits)
+  end)
+end)
+
+describe("a schema with an empty list", function()
+  local none, empty = array({}), object({})
+  local values = { 1, "x", true, json.null, { a = 1 }, { 1 }, { a = { b = 1 } }, none, empty, { t = "x" } }
+
+  it("that nothing can conform to leaves every value", function()
+    for _, definition in ipairs({ { enum = none }, { anyOf = none }, { oneOf = none }, { type = none },
+      { enum = none, default = 5 }, { anyOf = none, const = 1 }, { allOf = { { anyOf = none }, { enum = none } } },
+      { oneOf = { { enum = none }, { anyOf = none } } }, { anyOf = none, discriminator = { propertyName = "t" } },
+      { ["if"] = { enum = none }, ["else"] = { anyOf = none } } }) do
+      for _, value in ipairs(values) do
+        local result, changes, fits = force(definition, value)
+        assert.same({ value, none, false }, { result, changes, fits })
+      end
+    end
+  end)
+
+  it("that asks nothing takes every value", function()
+    for _, definition in ipairs({ { allOf = none }, { prefixItems = none }, { required = none },
+      { properties = empty }, { patternProperties = empty }, { dependentRequired = { a = none } },
+      { dependentSchemas = empty }, { ["not"] = { enum = none } }, { ["if"] = { anyOf = none } } }) do
+      for _, value in ipairs(values) do
+        local result, changes, fits = force(definition, value)
+        assert.same({ value, none, true }, { result, changes, fits })
+      end
+    end
+  end)
+
+  it("is a branch that is not taken", function()
+    local other = { type = "object", required = { "t" }, properties = { t = { const = "x" } } }
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      for _, value in ipairs(values) do
+        assert.equal(1, (force({ [keyword] = { { const = 1 }, { enum = none } } }, value)))
+        assert.same({ t = "x" }, (force({ [keyword] = { { type = "object", required = { "t" },
+          properties = { t = { enum = none } } }, other } }, value)))
+      end
+    end
   end)
 end)
 

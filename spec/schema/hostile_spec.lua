@@ -218,6 +218,80 @@ describe("defaults that double with each level", function()
   end)
 end)
 
+describe("the values that defaults may make", function()
+  local function compiled_of(count)
+    return compile({ properties = { made = { default = list(count, function(i) return i end) } } })
+  end
+
+  it("are 100000, the default's own table among them", function()
+    for count, made in pairs({ [99999] = 99999, [100000] = false }) do
+      local compiled = compiled_of(count)
+      local filled, cast = compiled:fill({}), compiled:cast({})
+      assert.equal(made, filled ~= nil and #filled.made)
+      assert.equal(made, cast.made ~= nil and #cast.made)
+    end
+  end)
+
+  it("are 64 more for each value in the given one, and for each 64 bytes of a text", function()
+    local function nested_objects(levels)
+      local value = {}
+      for _ = 1, levels do
+        value = { a = value }
+      end
+      return value
+    end
+    local compiled = compiled_of(120000)
+    for values, given in pairs({ [0] = { {} }, { { a = true }, { a = ("x"):rep(63) }, { a = {} } },
+      { { a = 1, b = 2 }, { a = { 1 } }, { a = ("x"):rep(64) }, { a = ("x"):rep(127) } },
+      { { a = 1, b = { c = 1 } }, { a = ("x"):rep(128) } }, [256] = { nested_objects(256) },
+      [257] = { nested_objects(257), nested_objects(258) } }) do -- deeper ones are not counted
+      for _, value in ipairs(given) do
+        local _, err = compiled:fill(value)
+        local _, _, same = compiled:cast(value)
+        assert.same({ limit = 100000 + 64 * values }, err.details[1].params)
+        assert.same(err, same)
+      end
+    end
+  end)
+end)
+
+describe("a default that only a large value may have", function()
+  it("is copied as a whole", function()
+    local compiled = compile({ properties = { made = { default = list(60000, function(i) return { i } end) } } })
+    local value = many.members(2000, function() return 1 end)
+    for _, call in ipairs({ "fill", "cast" }) do
+      local filled = compiled[call](compiled, value)
+      for _, i in ipairs({ 1, 40000, 60000 }) do
+        assert.equal(i, filled.made[i][1])
+        filled.made[i][1] = "changed"
+      end
+    end
+    assert.is_nil((compiled:fill({})))
+  end)
+end)
+
+describe("replacements that are within others", function()
+  local function made(levels)
+    local definition = { type = "integer" }
+    for _ = 1, levels do
+      definition = { type = "object", required = { "a" }, properties = { a = definition } }
+    end
+    local result, changes, err = compile(definition):cast(true, "force")
+    assert.is_nil(err)
+    return result, #changes
+  end
+
+  it("are made 64 levels deep, and none instead of a deeper one", function()
+    local result, changes = made(64)
+    assert.equal(1, changes)
+    for _ = 1, 64 do
+      result = result.a
+    end
+    assert.equal(0, result)
+    assert.same({ true, 0 }, { made(65) })
+  end)
+end)
+
 describe("replacements that double with each level", function()
   local function bomb(levels, last)
     return levels_of(levels, last, function(below)

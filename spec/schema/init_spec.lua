@@ -38,6 +38,37 @@ describe("operations.schema", function()
     assert.error_matches(function() schema.compile(true):check() end, "value expected")
   end)
 
+  it("takes 1 to 1000000 issues and 1 to 1e15 steps", function()
+    for name, most in pairs({ max_issues = 1000000, max_steps = 1e15 }) do
+      for _, count in ipairs({ 1, 2, 1.5, most }) do
+        assert(schema.compile(true, { [name] = count }))
+      end
+      for _, count in ipairs({ 0, 0.5, -1, most + 1, math.huge, 0 / 0 }) do
+        assert.error_matches(function() schema.compile(true, { [name] = count }) end, "bad option '" .. name .. "'")
+      end
+    end
+    local compiled = assert(schema.compile({ items = { type = "null" } }, { max_issues = 2 }))
+    assert.equal(2, #select(2, compiled:check({ 1, 2, 3 })))
+  end)
+
+  it("takes the modes \"off\", \"cast\" and \"force\", and lists changes unless told not to", function()
+    local compiled = assert(schema.compile({ properties = { a = { type = "integer" }, b = { type = "integer" } } }))
+    local value = { a = "1", b = "x" }
+    for mode, expected in pairs({ off = value, cast = { a = 1, b = "x" }, force = { a = 1, b = 0 } }) do
+      local listed = { compiled:cast(value, mode) }
+      assert.equal(2, #listed)
+      assert.same(expected, listed[1])
+      assert.equal(({ off = 0, cast = 1, force = 2 })[mode], #listed[2])
+      assert.same(listed, { compiled:cast(value, mode, true) })
+      assert.same({ expected }, { compiled:cast(value, mode, false) })
+      assert.equal(1, select("#", compiled:cast(value, mode, false)))
+    end
+    assert.same({ compiled:cast(value) }, { compiled:cast(value, nil, nil) })
+    for _, mode in ipairs({ "", "of", "cas", "casts", "forced", 1, true, {} }) do
+      assert.has_error(function() compiled:cast(value, mode) end)
+    end
+  end)
+
   it("asks `resolve` for the documents that references need, and for theirs", function()
     local asked = {}
     local compiled = assert(schema.compile({ ["$ref"] = "http://example.com/a.json#/$defs/x" }, {

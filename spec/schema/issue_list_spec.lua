@@ -181,6 +181,58 @@ local cases = {
       ' | enum | /enum | expected "a", got ' ..
         '"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy..." | {"allowedValues":["a"]}',
     } },
+  { "a long text in which no character begins",
+    { { const = "a" }, ("\128"):rep(61) },
+    {
+      ' | const | /const | expected "a", got "..." | {"allowedValue":"a"}',
+    } },
+  { "a text as long as is shown",
+    { { const = "a" }, ("\195\164"):rep(30) },
+    {
+      ' | const | /const | expected "a", got "' .. ("\195\164"):rep(30) .. '" | {"allowedValue":"a"}',
+    } },
+  { "an enum of nothing",
+    { { enum = json.decode("[]") }, 1 },
+    {
+      ' | enum | /enum | expected nothing, got 1 | {"allowedValues":[]}',
+    } },
+  { "a union of nothing",
+    { { anyOf = json.decode("[]") }, 1 },
+    {
+      ' | anyOf | /anyOf | expected nothing, got integer | {"type":[]}',
+    } },
+  { "names of which all are only required",
+    { { required = { "a" }, additionalProperties = false }, { a = 1 } },
+    {
+      '/a | additionalProperties | /additionalProperties | unknown property; expected nothing | ' ..
+        '{"additionalProperty":"a"}',
+    } },
+  { "scalars of any kind",
+    { { items = { enum = { json.null, false, 1.5, "x" } } }, { true, 2.5, "y", { 1 }, {} } },
+    {
+      '/0 | enum | /items/enum | expected one of null, false, 1.5 or "x", got true | ' ..
+        '{"allowedValues":[null,false,1.5,"x"]}',
+      '/1 | enum | /items/enum | expected one of null, false, 1.5 or "x", got 2.5 | ' ..
+        '{"allowedValues":[null,false,1.5,"x"]}',
+      '/2 | enum | /items/enum | expected one of null, false, 1.5 or "x", got "y" | ' ..
+        '{"allowedValues":[null,false,1.5,"x"]}',
+      '/3 | enum | /items/enum | expected one of null, false, 1.5 or "x", got an array | ' ..
+        '{"allowedValues":[null,false,1.5,"x"]}',
+      '/4 | enum | /items/enum | expected one of null, false, 1.5 or "x", got an empty object | ' ..
+        '{"allowedValues":[null,false,1.5,"x"]}',
+    } },
+  { "bounds of one and of none",
+    { { prefixItems = { { maxLength = 1 }, { maxItems = 0 }, { minProperties = 1 }, { maxProperties = 0 },
+      { contains = { const = 2 }, minContains = 0, maxContains = 0 } } },
+      { "ab", { 1 }, operations.object({}), { a = 1 }, { 2, 2 } } },
+    {
+      '/0 | maxLength | /prefixItems/0/maxLength | expected at most 1 character, got 2 | {"limit":1}',
+      '/1 | maxItems | /prefixItems/1/maxItems | expected at most 0 items, got 1 | {"limit":0}',
+      '/2 | minProperties | /prefixItems/2/minProperties | expected at least 1 property, got 0 | {"limit":1}',
+      '/3 | maxProperties | /prefixItems/3/maxProperties | expected at most 0 properties, got 1 | {"limit":0}',
+      '/4 | contains | /prefixItems/4/contains | expected at most 0 items of the contained kind, found 2 | ' ..
+        '{"maxContains":0}',
+    } },
   { "the types of a missing member",
     { { properties = { a = { type = { "integer", "string", "null" } } }, required = { "a" } }, { b = 1 } },
     {

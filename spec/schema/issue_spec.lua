@@ -24,6 +24,8 @@ describe("the issues of a value", function()
       "/f: expected a JSON value, got NaN" },
     ["a function that only has to be there"] = { { required = { "f" } }, { f = print },
       "/f: expected a JSON value, got function" },
+    ["a function in what only has to be there"] = { { required = { "f" } }, { f = { a = { 1, print } } },
+      "/f/a/1: expected a JSON value, got function" },
     ["infinity"] = { {}, math.huge, ": expected a JSON value, got infinity" },
     ["a function"] = { { type = "object", properties = { f = true } }, { f = print },
       "/f: expected a JSON value, got function" },
@@ -120,10 +122,42 @@ describe("the issues of a value", function()
     assert.equal(3, #issues({ items = { type = "integer" } }, value, { max_issues = 3 }))
   end)
 
+  it("name the type of what is missing, and the tags of branches, through 32 references", function()
+    local function through(count, last)
+      local definitions = { ["d" .. count] = last }
+      for i = 1, count - 1 do
+        definitions["d" .. i] = { ["$ref"] = "#/$defs/d" .. i + 1 }
+      end
+      return { ["$ref"] = "#/$defs/d1" }, definitions
+    end
+    for _, case in ipairs({
+      { 1, "/a: required, but missing; expected array", "/t: expected \"x\" or \"y\", got \"z\"" },
+      { 32, "/a: required, but missing; expected array", "/t: expected \"x\" or \"y\", got \"z\"" },
+      { 33, "/a: required, but missing", "/t: expected \"x\", got \"z\"" },
+    }) do
+      local reference, definitions = through(case[1], { type = "array" })
+      assert.same({ case[2] }, (issues({ ["$defs"] = definitions, required = { "a" },
+        properties = { a = reference } }, { b = 1 })))
+      reference, definitions = through(case[1], { type = "object", required = { "t" },
+        properties = { t = { const = "x" } } })
+      assert.same({ case[3] }, (issues({ ["$defs"] = definitions, oneOf = { reference,
+        { type = "object", required = { "t" }, properties = { t = { const = "y" } } } } }, { t = "z" })))
+    end
+  end)
+
   it("have paths as JSON Pointers", function()
     local _, list = issues({ properties = { ["a/b~c"] = { items = { type = "null" } } } }, { ["a/b~c"] = { 1 } })
     assert.equal("/a~1b~0c/0", list[1].path)
     assert.equal("/properties/a~1b~0c/items/type", list[1].schemaPath)
+  end)
+
+  it("have each byte of a name in their paths", function()
+    for name, token in pairs({ ["a\0/b\0~c"] = "a\0~1b\0~0c", [""] = "", ["~/"] = "~0~1", ["//"] = "~1~1",
+      ["~0"] = "~00", [("/"):rep(5000)] = ("~1"):rep(5000), [("x"):rep(5000)] = ("x"):rep(5000) }) do
+      local _, list = issues({ properties = { [name] = { type = "null" } } }, { [name] = 1 })
+      assert.equal("/" .. token, list[1].path)
+      assert.equal("/properties/" .. token .. "/type", list[1].schemaPath)
+    end
   end)
 
   it("have whole paths at any depth", function()

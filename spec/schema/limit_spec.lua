@@ -94,6 +94,63 @@ describe("a limit that was reached", function()
     assert.equal("cannot be checked within the limits of depth, steps and patterns", warnings[1].issues[1].message)
   end)
 
+  it("hides no other issue", function()
+    local costly, null = { pattern = definition["not"].pattern }, { type = "null" }
+    local patterns = { patternProperties = { [costly.pattern] = null, ["^x"] = null } }
+    local deep = {}
+    for _ = 1, 2000 do
+      deep = { deep }
+    end
+    -- A definition, a value, its issues; COSTLY stands for the text that is too costly to match.
+    for _, case in ipairs({
+      { { allOf = { costly }, enum = { "x" }, ["not"] = { type = "string" }, minLength = 100 }, backtracking,
+        { ": expected at least 100 characters, got 41", ": expected \"x\", got \"COSTLY\"",
+          ": too costly to match", ": expected a value that does not fit the schema of not" } },
+      { { pattern = costly.pattern, const = "x" }, backtracking,
+        { ": too costly to match", ": expected \"x\", got \"COSTLY\"" } },
+      { { pattern = costly.pattern, format = "date" }, backtracking,
+        { ": too costly to match", ": expected a string of format date, got \"COSTLY\"" } },
+      { { ["not"] = costly, maxLength = 3 }, backtracking, { ": expected at most 3 characters, got 41",
+        ": cannot be checked within the limits of depth, steps and patterns" } },
+      { { ["if"] = costly, ["then"] = { maxLength = 1 }, ["else"] = { minLength = 100 } }, backtracking,
+        { ": too costly to match" } },
+      { { anyOf = { { type = "integer" }, costly, { minLength = 100 } } }, backtracking, { ": too costly to match" } },
+      { { oneOf = { costly, { pattern = "^a" } } }, backtracking, { ": too costly to match" } },
+      { { prefixItems = { costly }, unevaluatedItems = null }, { backtracking, 1, 2 },
+        { "/0: too costly to match", "/1: expected null, got integer", "/2: expected null, got integer" } },
+      { { items = costly, minItems = 4, contains = null }, { backtracking, "b", backtracking },
+        { ": expected at least 4 items, got 3", "/0: too costly to match",
+          "/1: expected a string that matches ^(a+)+\\1$, got \"b\"", "/2: too costly to match",
+          ": expected at least 1 item of the contained kind, found 0" } },
+      { { contains = costly, unevaluatedItems = null }, { backtracking, 1 },
+        { ": cannot be checked within the limits of depth, steps and patterns" } },
+      { { propertyNames = costly }, { [backtracking] = 1, b = 1, c = 1 },
+        { "/COSTLY: this name does not fit: too costly to match",
+          "/b: this name does not fit: expected a string that matches ^(a+)+\\1$, got \"b\"",
+          "/c: this name does not fit: expected a string that matches ^(a+)+\\1$, got \"c\"" } },
+      { { patternProperties = patterns.patternProperties, additionalProperties = null },
+        { [backtracking] = 1, x = 1, y = 1 }, { "/COSTLY: its name is too costly to match",
+          "/x: expected null, got integer", "/y: expected null, got integer" } },
+      { { allOf = { patterns }, unevaluatedProperties = false }, { [backtracking] = 1, x = 1, y = 1 },
+        { "/COSTLY: its name is too costly to match", "/x: expected null, got integer", "/y: unknown property" } },
+      { { properties = { a = true, b = null } }, { a = deep, b = 1 },
+        { "/a" .. ("/0"):rep(1535) .. ": nested too deeply", "/b: expected null, got integer" } },
+      { { items = {} }, { deep, print }, { ("/0"):rep(1536) .. ": nested too deeply",
+        "/1: expected a JSON value, got function" } },
+    }) do
+      local compiled = assert(schema.compile(case[1], { formats = true }))
+      local ok, issues = compiled:check(case[2])
+      local lines = {}
+      for i, issue in ipairs(issues) do
+        lines[i] = (issue.path .. ": " .. issue.message):gsub(backtracking, "COSTLY")
+      end
+      table.sort(lines)
+      table.sort(case[3])
+      assert.same(case[3], lines)
+      assert.is_false(ok)
+    end
+  end)
+
   it("is none for many values of which each is one of many consts", function()
     local consts, list = {}, operations.array({})
     for i = 1, 4000 do

@@ -60,7 +60,7 @@ end
 
 local function schemas(pick, depth)
   local list = array({})
-  for i = 1, pick(3) do
+  for i = 1, pick(4) - 1 do
     list[i] = schema(pick, depth)
   end
   return list
@@ -79,7 +79,7 @@ local flat = {
   { "type", function(pick) return types[pick(#types)] end },
   { "type", function() return "object" end },
   { "type", function(pick) return array({ types[pick(#types)], types[pick(#types)] }) end },
-  { "enum", function(pick) return array({ scalar(pick), random_schema.value(pick, 1) }) end },
+  { "enum", function(pick) return array(pick(5) > 1 and { scalar(pick), random_schema.value(pick, 1) } or {}) end },
   { "const", function(pick) return random_schema.value(pick, 1) end },
   { "minimum", function(pick) return pick(5) - 2 end },
   { "maximum", function(pick) return pick(5) / 2 end },

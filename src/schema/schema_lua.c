@@ -189,14 +189,12 @@ static int schema_compile(lua_State *L) {
   s = program_new(L, core_state(L));
   program = lua_gettop(L);
   ops_getuservalue(L, program);
-  if (!option(L, "documents", LUA_TTABLE)) lua_newtable(L);
-  else lua_pushvalue(L, -1);
+  if (!option(L, "documents", LUA_TTABLE)) {
+    lua_newtable(L);
+    lua_replace(L, -2);
+  }
   formats = option(L, "formats", LUA_TBOOLEAN) && lua_toboolean(L, -1);
   lua_settop(L, program + 2);
-  if (!lua_istable(L, -1)) {
-    lua_settop(L, program + 1);
-    lua_newtable(L);
-  }
   t = tree_new(L, s->core, program + 1, program + 2);
   read_options(L, s, t);
   lua_pushstring(L, option(L, "uri", LUA_TSTRING) ? lua_tostring(L, -1) : "");
@@ -216,16 +214,6 @@ static int push_misfits(lua_State *L) {
   lua_settop(L, 2);
   lua_pushboolean(L, 0);
   schema_push_issues(L, 1, 2);
-  if (ops_rawlen(L, -1) > 0) return 2;
-  lua_createtable(L, 0, 3); /* only a limit can cause this */
-  lua_pushliteral(L, "");
-  lua_setfield(L, -2, "path");
-  lua_pushliteral(L, "");
-  lua_setfield(L, -2, "schemaPath");
-  lua_pushliteral(L, "a limit was reached: nested too deeply, or a pattern "
-                     "took too long");
-  lua_setfield(L, -2, "message");
-  ops_rawseti(L, -2, 1);
   return 2;
 }
 
@@ -243,12 +231,7 @@ static int schema_check(lua_State *L) {
 
 static int cast_mode(lua_State *L, int i) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
-  size_t len;
-  const char *s;
-  if (lua_type(L, i) == LUA_TNIL) return SCHEMA_CAST;
-  s = lua_tolstring(L, i, &len);
-  if (s != NULL && len == 4 && memcmp(s, "cast", 4) == 0) return SCHEMA_CAST;
-  return luaL_checkoption(L, i, NULL, modes);
+  return luaL_checkoption(L, i, "cast", modes);
 }
 
 /* schema:cast(value, mode = "cast", changes = true)

@@ -25,7 +25,13 @@ local examples = {
   ["g;x=1/../y"] = "http://a/b/c/y", ["g?y/./x"] = "http://a/b/c/g?y/./x", ["g?y/../x"] = "http://a/b/c/g?y/../x",
   ["//g/../h?z"] = "http://g/h?z", ["g/.."] = "http://a/b/c/", ["g/."] = "http://a/b/c/g/",
   ["1:g"] = "http://a/b/c/1:g",
-  ["G+1.-:h"] = "G+1.-:h",
+  ["G+1.-:h"] = "G+1.-:h", ["az:h"] = "az:h", ["AZ:h"] = "AZ:h", ["a09:h"] = "a09:h",
+  ["a_:h"] = "http://a/b/c/a_:h", ["a@:h"] = "http://a/b/c/a@:h", ["a[:h"] = "http://a/b/c/a[:h",
+  ["a`:h"] = "http://a/b/c/a`:h", ["a{:h"] = "http://a/b/c/a{:h", ["a/:h"] = "http://a/b/c/a/:h",
+  ["a;:h"] = "http://a/b/c/a;:h", ["a,:h"] = "http://a/b/c/a,:h", [":h"] = "http://a/b/c/:h",
+  ["az"] = "http://a/b/c/az", ["/"] = "http://a/", ["//"] = "http://", ["//g?y"] = "http://g?y",
+  ["/g?"] = "http://a/g?",
+  ["...."] = "http://a/b/c/....", ["./.."] = "http://a/b/", ["../."] = "http://a/b/",
 }
 
 describe("a reference", function()
@@ -46,7 +52,12 @@ describe("a reference", function()
   it("has a pointer whose escapes are undone, and other characters stay", function()
     local definitions = { ["a b"] = { type = "string" }, ["%"] = { type = "string" }, ["%2"] = { type = "string" },
       ["%zz"] = { type = "string" }, ["%1z"] = { type = "string" }, ["jJ"] = { type = "string" } }
-    for _, pointer in ipairs({ "a%20b", "%25", "%", "%2", "%zz", "%1z", "%6A%4a" }) do
+    for _, name in ipairs({ "09", ":_", "oJ", "%3g", "%3G", "%3`", "%3@", "%3:", "%g3", "%/3", "%a", "a\t" }) do
+      definitions[name] = { type = "string" }
+    end
+    for _, pointer in ipairs({ "a%20b", "%25", "%", "%2", "%zz", "%1z", "%6A%4a", "%30%39", "%3A%5F", "%3a%5f",
+      "%6f%4A", "%3g", "%3G", "%3`", "%3@", "%3:", "%g3", "%25~13", "%a",
+      "a%09" }) do
       local compiled = assert(schema.compile({ ["$defs"] = definitions, ["$ref"] = "#/$defs/" .. pointer }))
       assert.is_false((compiled:check(5)))
     end

@@ -49,35 +49,35 @@ static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
   return check_quick(&c->m, n, slot, t);
 }
 
-/* Casts a member; the step has its name or index. */
+/* Casts the member at `step`. */
 static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
-                    const void *table, const char *name, size_t len,
-                    size_t index) {
-  schema_Step step;
+                    const schema_Step *step) {
   bool fits;
-  step.outer = c->at;
-  step.table = table;
-  step.name = name;
-  step.len = len;
-  step.index = index;
-  c->at = &step;
+  c->at = step;
   fits = cast_slot(c, node, slot, t);
-  c->at = step.outer;
+  c->at = step->outer;
   return fits;
+}
+
+static bool cast_property(cast_Machine *c, const schema_Property *p, int slot,
+                          int t) {
+  schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
+  return cast_at(c, p->node, slot, t, &step);
+}
+
+static bool cast_item(cast_Machine *c, int32_t node, int slot, int t,
+                      size_t index) {
+  schema_Step step = {.outer = c->at, .index = index};
+  return cast_at(c, node, slot, t, &step);
 }
 
 static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
                       const char *name, size_t len) {
-  schema_Step step;
+  schema_Step step = {.outer = c->at, .name = name, .len = len};
   if (c->changes == 0) {
     c->changed++;
     return;
   }
-  step.outer = c->at;
-  step.table = NULL;
-  step.name = name;
-  step.len = len;
-  step.index = 0;
   c->at = &step;
   cast_record(c, kind, old, fresh);
   c->at = step.outer;
@@ -88,7 +88,7 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
 typedef struct Members {
   int out;   /* stack index of the table, or of the nil in its place */
   int pairs; /* keys with values above it */
-  bool any;  /* it has members, stored or not */
+  bool any;  /* it has properties, stored or not */
   bool odd;  /* a required property has no schema of its own */
   int hint;  /* expected number of members */
 } Members;
@@ -116,7 +116,7 @@ static bool by_name(const schema_Object *object, const schema_Property *p) {
 
 /* Stops because defaults made too many values before that of `p`. */
 static bool stop_at(cast_Machine *c, const schema_Property *p) {
-  schema_Step step = {c->at, NULL, p->name, p->len, 0};
+  schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
   return fill_stop(&c->m, &step, p->node, FILL_MANY);
 }
 
@@ -135,8 +135,7 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   if (!fill_push_default(&c->m, constant)) return *fits = stop_at(c, p);
   c->filling++;
   if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
-      !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
-               p->len, 0))
+      !cast_property(c, p, lua_gettop(L), lua_type(L, -1)))
     *fits = false;
   c->filling--;
   record_at(c, "defaulted", 0, lua_gettop(L), p->name, p->len);
@@ -179,7 +178,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
       lua_settop(L, top);
     } else {
       if (!stays_quickly(c, p->check, top + 2, t) &&
-          !cast_at(c, p->node, top + 2, t, NULL, p->name, p->len, 0))
+          !cast_property(c, p, top + 2, t))
         *fits = false;
       top = add_pair(L, members);
     }
@@ -212,7 +211,7 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
     known = object->open || c->keep >= 2;
   }
   if (known && count > 0) {
-    schema_Step step = {c->at, NULL, name, len, 0};
+    schema_Step step = {.outer = c->at, .name = name, .len = len};
     c->at = &step;
     if (!cast_slot_by(c, nodes, count, value)) *fits = false;
     c->at = step.outer;
@@ -276,7 +275,6 @@ static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
       lua_pushvalue(L, top + 1);
       lua_pushvalue(L, top + 2);
       lua_rawset(L, members->out);
-      members->any = true;
     }
     lua_settop(L, top + 1);
   }
@@ -332,7 +330,8 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_replace(L, slot);
   for (i = n->objects; i < n->every; i++) {
     const schema_Op *op = program_op(c->m.s, i);
-    if (op->code != CODE_MEMBERS && !check_op(&c->m, 0, op, slot, TYPE_OBJECT))
+    if (op->code != CODE_MEMBERS &&
+        !check_op(&c->m, n->self, op, slot, TYPE_OBJECT))
       fits = false;
   }
   return fits;
@@ -373,7 +372,7 @@ static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
     if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);
     if (node >= 0 &&
         !stays_quickly(c, program_target(c->m.s, node), out + 1, t) &&
-        !cast_at(c, node, out + 1, t, NULL, NULL, 0, i))
+        !cast_item(c, node, out + 1, t, i))
       fits = false;
     ops_rawseti(L, out, i + 1);
   }
@@ -390,13 +389,13 @@ static void copy_items(lua_State *L, int slot, int out, size_t n) {
 
 /* Does the new array of length `n` satisfy the instructions besides its
 ** items? */
-static bool cast_array_op(cast_Machine *c, const schema_Op *op, int slot,
-                          size_t n) {
+static bool cast_array_op(cast_Machine *c, int32_t node, const schema_Op *op,
+                          int slot, size_t n) {
   switch (op->code) {
   case CODE_ITEMS: return true;
   case CODE_MIN_ITEMS: return n >= op->u.n;
   case CODE_MAX_ITEMS: return n <= op->u.n;
-  default: return check_op(&c->m, 0, op, slot, TYPE_ARRAY);
+  default: return check_op(&c->m, node, op, slot, TYPE_ARRAY);
   }
 }
 
@@ -416,7 +415,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   else copy_items(L, slot, out, (size_t)length);
   lua_replace(L, slot);
   for (i = n->arrays; i < n->objects; i++) {
-    if (!cast_array_op(c, program_op(c->m.s, i), slot, (size_t)length))
+    if (!cast_array_op(c, n->self, program_op(c->m.s, i), slot, (size_t)length))
       fits = false;
   }
   return fits;
@@ -440,10 +439,10 @@ static void cast_integer(cast_Machine *c, const schema_Node *n, int slot) {
 #endif
 }
 
-static bool check_run(cast_Machine *c, int32_t first, int32_t end, int slot,
-                      uint16_t type) {
+static bool check_run(cast_Machine *c, int32_t node, int32_t first, int32_t end,
+                      int slot, uint16_t type) {
   for (; first < end; first++) {
-    if (!check_op(&c->m, 0, program_op(c->m.s, first), slot, type))
+    if (!check_op(&c->m, node, program_op(c->m.s, first), slot, type))
       return false;
   }
   return true;
@@ -457,15 +456,15 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
   case TYPE_OBJECT: fits = cast_object(c, n, slot); break;
   case TYPE_ARRAY: fits = cast_array(c, n, slot); break;
   case TYPE_STRING:
-    fits = check_run(c, n->strings, n->numbers, slot, type);
+    fits = check_run(c, node, n->strings, n->numbers, slot, type);
     break;
   case TYPE_INTEGER: cast_integer(c, n, slot); /* fall through */
   case TYPE_FRACTION:
-    fits = check_run(c, n->numbers, n->arrays, slot, type);
+    fits = check_run(c, node, n->numbers, n->arrays, slot, type);
     break;
   default: fits = true; break;
   }
-  if (fits) fits = check_run(c, n->every, n->end, slot, type);
+  if (fits) fits = check_run(c, node, n->every, n->end, slot, type);
   if (!fits && (type & (TYPE_OBJECT | TYPE_ARRAY)) == 0)
     fits = cast_convert(c, &node, 1, slot, n->types);
   return fits;

@@ -10,7 +10,7 @@
 #define MAX_EXPECTED 32 /* members for which a new table has room */
 
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
-                   bool weak, int depth);
+                   bool weak);
 
 static bool fits(cast_Machine *c, int32_t node, int slot) {
   return check_node(&c->m, node, slot, lua_type(c->m.L, slot));
@@ -90,18 +90,18 @@ static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
 /* Adds `first` if it fits (-1: none), else the branches that fit.  Other
 ** branches that fit add only their property names.  False when none fits. */
 static bool gather_fitting(cast_Machine *c, cast_Views *views,
-                           const schema_Op *op, int slot, bool weak, int depth,
+                           const schema_Op *op, int slot, bool weak,
                            int32_t first) {
   const schema_Union *u = program_union(c->m.s, op->a);
   bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
   int32_t i;
   c->m.left -= u->count / CHECK_STEP_ITEMS;
-  if (found) gather(c, views, branch_node(c, u, first), slot, weak, depth);
+  if (found) gather(c, views, branch_node(c, u, first), slot, weak);
   if (found && op->code == CODE_ONE_OF) return true;
   for (i = 0; i < u->count; i++) {
     int32_t node = branch_node(c, u, i);
     if (i == first || !fits(c, node, slot)) continue;
-    gather(c, views, node, slot, weak || found, depth);
+    gather(c, views, node, slot, weak || found);
     found = true;
     if (op->code == CODE_ONE_OF) return true;
   }
@@ -111,54 +111,53 @@ static bool gather_fitting(cast_Machine *c, cast_Views *views,
 /* Adds the branch of the tag; else those that fit; else the one that was meant;
 ** else the one with the highest score. */
 static void gather_union(cast_Machine *c, cast_Views *views,
-                         const schema_Op *op, int slot, bool weak, int depth) {
+                         const schema_Op *op, int slot, bool weak) {
   const schema_Union *u = program_union(c->m.s, op->a);
-  int32_t branch = u->member >= 0 ? check_const_branch(&c->m, u, slot)
+  int32_t branch = u->member != 0 ? check_const_branch(&c->m, u, slot)
                                   : check_tagged_branch(&c->m, u, slot);
-  if (branch < 0 && u->member < 0) {
+  if (branch < 0 && u->member == 0) {
     c->chosen = true;
     branch = check_hinted_branch(&c->m, u, slot);
-    if (gather_fitting(c, views, op, slot, weak, depth, branch)) return;
+    if (gather_fitting(c, views, op, slot, weak, branch)) return;
     if (branch < 0) branch = best_branch(c, u, slot);
   }
-  if (branch < 0 && c->first && c->trials == 0) branch = 0;
-  if (branch >= 0)
-    gather(c, views, branch_node(c, u, branch), slot, weak, depth);
+  if (branch < 0 && c->first && c->trials == 0 && u->count > 0) branch = 0;
+  if (branch >= 0) gather(c, views, branch_node(c, u, branch), slot, weak);
 }
 
 static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
-                      int slot, bool weak, int depth) {
+                      int slot, bool weak) {
   int32_t node = op->c;
   c->chosen = true;
   if (fits(c, op->a, slot)) {
-    gather(c, views, op->a, slot, weak, depth);
+    gather(c, views, op->a, slot, weak);
     node = op->b;
   }
-  if (node >= 0) gather(c, views, node, slot, weak, depth);
+  if (node >= 0) gather(c, views, node, slot, weak);
 }
 
 static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
-                      int slot, bool weak, int depth) {
+                      int slot, bool weak) {
   switch (op->code) {
-  case CODE_CALL: gather(c, views, op->a, slot, weak, depth); break;
+  case CODE_CALL: gather(c, views, op->a, slot, weak); break;
   case CODE_DYNAMIC:
-    gather(c, views, check_dynamic(&c->m, op), slot, weak, depth);
+    gather(c, views, check_dynamic(&c->m, op), slot, weak);
     break;
   case CODE_ANY_OF:
-  case CODE_ONE_OF: gather_union(c, views, op, slot, weak, depth); break;
-  case CODE_IF: gather_if(c, views, op, slot, weak, depth); break;
+  case CODE_ONE_OF: gather_union(c, views, op, slot, weak); break;
+  case CODE_IF: gather_if(c, views, op, slot, weak); break;
   case CODE_DEPENDENT_SCHEMA:
     c->chosen = true;
     if (lua_type(c->m.L, slot) == LUA_TTABLE &&
         check_has_key(&c->m, slot, op->c))
-      gather(c, views, op->a, slot, weak, depth);
+      gather(c, views, op->a, slot, weak);
     break;
   default: break;
   }
 }
 
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
-                   bool weak, int depth) {
+                   bool weak) {
   const schema_Node *n = program_node(c->m.s, node);
   check_Scope scope;
   int32_t i;
@@ -168,7 +167,7 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
     if (!weak) views->weak[known] = false;
     return;
   }
-  if (views->count >= CAST_VIEWS || depth > CAST_VIEWS) {
+  if (views->count >= CAST_VIEWS) {
     check_too_deep(&c->m); /* more than any real schema has: keep the value */
     return;
   }
@@ -178,12 +177,12 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
   scope.resource = n->resource;
   if (c->m.s->has_dynamic) c->m.scope = &scope;
   for (i = n->objects; i < n->end && !c->m.too_deep; i++)
-    gather_op(c, views, program_op(c->m.s, i), slot, weak, depth + 1);
+    gather_op(c, views, program_op(c->m.s, i), slot, weak);
   c->m.scope = scope.outer;
 }
 
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
-  gather(c, views, node, slot, false, 0);
+  gather(c, views, node, slot, false);
 }
 
 /* What all schemas together say about one member. */
@@ -266,11 +265,8 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
                         int out) {
   lua_State *L = c->m.L;
   Verdict verdict;
-  schema_Step step;
+  schema_Step step = {.outer = c->at};
   step.name = lua_tolstring(L, key, &step.len);
-  step.outer = c->at;
-  step.table = NULL;
-  step.index = 0;
   ask(c, views, step.name, step.len, &verdict);
   c->at = &step;
   if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {
@@ -318,7 +314,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   int top = lua_gettop(L);
   int32_t constant = p->default_value;
   Verdict verdict;
-  schema_Step step = {c->at, NULL, p->name, p->len, 0};
+  schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
   if (constant == 0 && p->required) constant = p->fixed;
   if (c->keep >= 1) constant = 0;
   if (constant == 0 && !(p->required && c->force)) return;
@@ -435,7 +431,7 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
   lua_State *L = c->m.L;
   int32_t nodes[CAST_VIEWS];
   size_t n = ops_rawlen(L, slot), i;
-  schema_Step step = {c->at, NULL, NULL, 0, 0};
+  schema_Step step = {.outer = c->at};
   int out;
   lua_createtable(L, (int)n, 0);
   out = lua_gettop(L);

@@ -123,7 +123,7 @@ static bool push_text(lua_State *L, const core_State *core, int slot) {
 }
 
 static uint16_t type_of(const cast_Machine *c, int i) {
-  return schema_type_of(c->m.L, c->m.core, i, lua_type(c->m.L, i), 0);
+  return schema_type_of(c->m.L, c->m.core, i, lua_type(c->m.L, i), TYPE_ANY);
 }
 
 /* Takes the value on top of the stack if it conforms, or has an allowed type

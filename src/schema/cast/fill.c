@@ -15,12 +15,26 @@ typedef struct Copier {
   int64_t n, most;
 } Copier;
 
+/* The maximum number of values that may be made. */
+static int64_t most_values(check_Machine *m) {
+  if (m->most_made == 0)
+    m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
+  return m->most_made;
+}
+
+/* Counts the values within the outermost one only when more are made than any
+** value allows. */
+static bool has_too_many(Copier *c) {
+  if (c->n > c->most) c->most = most_values(c->m) - c->m->made;
+  return c->n > c->most;
+}
+
 static void push_copy(Copier *c, int i, int depth) {
   lua_State *L = c->m->L;
   int copy;
   c->n++;
   if (lua_type(L, i) != LUA_TTABLE || depth > FILL_MAX_DEPTH ||
-      c->n > c->most || !check_step(c->m)) {
+      has_too_many(c) || !check_step(c->m)) {
     lua_pushvalue(L, i);
     return;
   }
@@ -48,13 +62,6 @@ static void push_copy(Copier *c, int i, int depth) {
   }
 }
 
-/* The maximum number of values that may be made. */
-static int64_t most_values(check_Machine *m) {
-  if (m->most_made == 0)
-    m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
-  return m->most_made;
-}
-
 bool fill_count(check_Machine *m, int64_t n) {
   m->made += n;
   return m->made <= FILL_VALUES || m->made <= most_values(m);
@@ -63,10 +70,9 @@ bool fill_count(check_Machine *m, int64_t n) {
 bool fill_push_default(check_Machine *m, int32_t constant) {
   lua_State *L = m->L;
   int top = lua_gettop(L);
-  Copier c = {m, 0, 0};
+  Copier c = {m, 0, FILL_VALUES - m->made};
   ops_rawgeti(L, m->constants, (size_t)constant);
   if (lua_type(L, -1) == LUA_TTABLE) {
-    c.most = (m->made < FILL_VALUES ? FILL_VALUES : most_values(m)) - m->made;
     push_copy(&c, top + 1, 0);
     lua_replace(L, top + 1);
   }
@@ -169,7 +175,7 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
   f->m.left -= object->count / CHECK_STEP_ITEMS;
   for (i = 0; i < object->count && !f->m.too_deep; i++) {
     const schema_Property *p = program_property(s, object->first + i);
-    schema_Step step = {f->at, NULL, p->name, p->len, 0};
+    schema_Step step = {.outer = f->at, .name = p->name, .len = p->len};
     if (p->default_value == 0 && !program_node(s, p->node)->fills) continue;
     ops_rawgeti(L, f->m.constants, (size_t)p->key);
     lua_pushvalue(L, -1);
@@ -208,7 +214,7 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
       const schema_Property *p;
       bool known;
       int32_t i;
-      schema_Step step = {f->at, NULL, name, len, 0};
+      schema_Step step = {.outer = f->at, .name = name, .len = len};
       p = program_find(s, object, name, len);
       known = p != NULL && p->declared;
       check_walked(&f->m, ++n);
@@ -239,7 +245,7 @@ static void fill_items(Filler *f, const schema_Op *op, int v, bool *owned) {
   lua_State *L = f->m.L;
   size_t n = ops_rawlen(L, v), i;
   for (i = 0; i < n && !f->m.too_deep; i++) {
-    schema_Step step = {f->at, NULL, NULL, 0, i};
+    schema_Step step = {.outer = f->at, .index = i};
     int32_t node =
         i < (size_t)op->b ? *program_link(f->m.s, op->a + (int32_t)i) : op->c;
     check_walked(&f->m, i + 1);

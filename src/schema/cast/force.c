@@ -83,6 +83,7 @@ static bool take_named(Misfit *m) {
     for (j = n->every; j < n->end; j++) {
       const schema_Op *op = program_op(s, j);
       if (op->code != CODE_CONST && op->code != CODE_ENUM) continue;
+      if (op->b == 0) continue; /* an enum without members */
       if (push_constant(m, program_member(s, op->a)->value) && keep(m))
         return true;
     }

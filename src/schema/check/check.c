@@ -71,8 +71,6 @@ static bool check_other_table(check_Machine *m, const schema_Node *n, int v);
 /* Has the text at least `n` code points? */
 static bool has_characters(const char *s, size_t len, size_t n) {
   size_t i, count = 0;
-  if (len / 4 >= n) return true; /* a code point has at most four bytes */
-  if (len < n) return false;
   for (i = 0; i < len && count < n; i++)
     count += ((unsigned char)s[i] & 0xC0) != 0x80;
   return count >= n;
@@ -357,17 +355,17 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
          (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
-/* Finds the tag that the value of property `key` equals, or NULL.  Leaves one
-** value on the stack. */
+/* Finds the tag that the value of property `key` equals, or NULL, also without
+** a key.  Leaves one value on the stack. */
 static const schema_Tag *find_among(check_Machine *m, int32_t key,
                                     int32_t first, int32_t count,
                                     schema_Index index, int v) {
-  const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
   const char *s;
   size_t len;
   ops_rawgeti(m->L, m->constants, (size_t)key);
   if (ops_rawget(m->L, v) != LUA_TSTRING) return NULL;
   if (index.mask == 0) {
+    const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
     const void *address = lua_topointer(m->L, -1);
     for (; tag < end; tag++) {
       if (tag->address == address) return tag;
@@ -386,7 +384,7 @@ static const schema_Tag *find_tag(check_Machine *m, const schema_Union *u,
 
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
-  if (u->key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  if (lua_type(m->L, v) != LUA_TTABLE) return -1;
   tag = find_tag(m, u, v);
   lua_pop(m->L, 1);
   return tag == NULL ? -1 : tag->branch;
@@ -401,7 +399,7 @@ int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v) {
 
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
-  if (u->hint_key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  if (lua_type(m->L, v) != LUA_TTABLE) return -1;
   tag = find_among(m, u->hint_key, u->hint, u->hints, u->hint_index, v);
   lua_pop(m->L, 1);
   return tag == NULL ? -1 : tag->branch;
@@ -445,7 +443,7 @@ bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
   const schema_Union *u = program_union(m->s, op->a);
   const schema_Tag *tag = NULL;
   bool any_of = op->code == CODE_ANY_OF;
-  if (u->member >= 0) return check_consts(m, u, any_of, v, type);
+  if (u->member != 0) return check_consts(m, u, any_of, v, type);
   if (u->key != 0 && type == TYPE_OBJECT) {
     tag = find_tag(m, u, v);
     m->top++;

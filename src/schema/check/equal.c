@@ -82,10 +82,7 @@ static bool equal(check_Machine *m, int a, int b, int depth) {
     return equal_tables(m, a, b, depth);
   if (t == LUA_TSTRING) check_read(m, ops_rawlen(L, a));
   if (lua_rawequal(L, a, b)) return true;
-  if (t == INTEGER_WIDE_TYPE || lua_type(L, b) == INTEGER_WIDE_TYPE)
-    return equal_integers(m, a, b) || equal_nulls(m, a, b);
-  return t == LUA_TLIGHTUSERDATA || t == LUA_TUSERDATA ? equal_nulls(m, a, b)
-                                                       : false;
+  return equal_integers(m, a, b) || equal_nulls(m, a, b);
 }
 
 bool schema_equal(check_Machine *m, int a, int b) {

@@ -84,9 +84,7 @@ static bool check_contains(check_Machine *m, const schema_Op *op, int v) {
   size_t least = (size_t)op->b;
   size_t enough =
       op->c < 0 ? least : (size_t)op->c + 1; /* enough to know "too many" */
-  size_t count;
-  if (enough < least) enough = least;
-  count = check_count_contained(m, op, v, enough);
+  size_t count = check_count_contained(m, op, v, enough);
   return count >= least && (op->c < 0 || count <= (size_t)op->c);
 }
 
@@ -113,7 +111,7 @@ int32_t check_find_member(check_Machine *m, int32_t first, int32_t count,
     i = slots[at & index.mask] - 1;
     if (i >= after && members[i].hash == hash &&
         schema_is_member(m, &members[i], v, type))
-      return m->too_deep ? -1 : first + i;
+      return first + i;
   }
   return -1;
 }
@@ -220,7 +218,7 @@ static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
   default:
     twins = schema_find_twins(m, v, n, &first, &second);
     check_forget_room(m);
-    return !twins && !m->too_deep;
+    return !twins;
   }
 }
 

@@ -143,11 +143,13 @@ static void emit_number(compile_State *c) {
 static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
-  int32_t rest = compile_only_child(c, KEYWORD_ITEMS), first = 0;
+  int32_t rest, first = 0;
   schema_Op *op;
   if (items != NULL && items->flag) {
     tuple = items;
     rest = compile_only_child(c, KEYWORD_ADDITIONAL_ITEMS);
+  } else {
+    rest = compile_only_child(c, KEYWORD_ITEMS);
   }
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
@@ -231,7 +233,6 @@ static void emit_union(compile_State *c, schema_KeywordId id,
   i = schema_vector_add(c->L, &s->alloc, &s->unions, sizeof(schema_Union), 1);
   program_union(s, i)->first = first;
   program_union(s, i)->count = k->count;
-  program_union(s, i)->member = -1;
   if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
     compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
   compile_op(c, code, id)->a = i;
@@ -357,7 +358,7 @@ static void compile_node(compile_State *c, int32_t node) {
   to->location = from->location;
   to->resource = from->resource;
   to->items = to->object = -1;
-  to->is_false = from->boolean == 2;
+  to->is_false = from->is_false;
   to->types = to->is_false ? 0 : type_mask(c);
   to->strings = (int32_t)ops->count;
   emit_string(c);

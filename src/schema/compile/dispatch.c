@@ -305,12 +305,11 @@ static void set_choice_acts(const schema_Schema *s, schema_Node *n) {
 ** lists the strings. */
 static const schema_Property *find_decided(const schema_Union *u,
                                            const schema_Node *n) {
-  const schema_Property *p, *end;
+  const schema_Property *p;
   if (n->shape == NULL) return NULL;
   p = n->shape->properties;
-  end = p + n->shape->required;
-  while (p < end && p->key != u->key) p++;
-  return p < end && p->check->acts[LUA_TSTRING] == ACT_TAG ? p : NULL;
+  while (p->key != u->key) p++; /* each branch with tags requires it */
+  return p->check->acts[LUA_TSTRING] == ACT_TAG ? p : NULL;
 }
 
 static void link_tags(const schema_Schema *s, const schema_Union *u) {

@@ -95,7 +95,7 @@ static void read_one(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
                      int depth) {
   int32_t child = add_children(L, t, 1);
   int32_t parsed;
-  set_range(t, keyword, child, 1);
+  tree_keyword(t, keyword)->first = child;
   parsed = read_schema(L, t, node, keyword, 0, -1, depth);
   tree_child(t, child)->node = parsed;
 }
@@ -359,7 +359,7 @@ static void add_reference(lua_State *L, tree_Tree *t, int32_t node,
       schema_vector_at(t->references, tree_Reference, i);
   reference->node = node;
   reference->keyword = keyword;
-  set_range(t, keyword, child, 1);
+  tree_keyword(t, keyword)->first = child;
   if (id_of(t, keyword) != KEYWORD_REF) t->has_dynamic_ref = true;
 }
 

@@ -143,7 +143,7 @@ static void add_patterns(compile_State *c, schema_Object *object) {
 
 static bool is_true(const compile_State *c, int32_t node) {
   const tree_Node *n = tree_node(c->t, node);
-  return n->boolean == 1 || (n->boolean == 0 && n->first < 0);
+  return !n->is_false && n->first < 0;
 }
 
 static bool has_children(const compile_State *c, schema_KeywordId id) {

@@ -73,7 +73,6 @@ static size_t unescape(char *s, size_t len) {
       s[n++] = s[++i] == '0' ? '~' : '/';
     else s[n++] = s[i];
   }
-  s[n] = '\0';
   return n;
 }
 
@@ -117,35 +116,38 @@ static int32_t find_pointer(lua_State *L, tree_Tree *t, int32_t resource,
   if (!schema_uri_decode(&t->text, fragment, len))
     luaL_error(L, "not enough memory");
   n = t->text.len;
-  copy = (char *)lua_newuserdata(L, n + 1);
+  copy = (char *)lua_newuserdata(L, n);
   memcpy(copy, t->text.data, n);
-  copy[n] = '\0';
   node = follow(L, t, resource, copy, copy + n, location);
   lua_settop(L, top);
   return node;
 }
 
-/* Finds it by the URI with its fragment, pushed as a key. */
-static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
-                           const char *fragment, size_t len) {
+/* Finds it by the URI with its fragment, pushed as a key; -1 when it was not
+** read. */
+static int32_t known_anchor(lua_State *L, tree_Tree *t, int32_t resource,
+                            const char *fragment, size_t len) {
   size_t uri_len;
   const char *uri = tree_text(L, t, tree_resource(t, resource)->uri, &uri_len);
-  int32_t node = -1;
-  int pass;
-  for (pass = 0; pass < 2 && node < 0; pass++) {
-    int32_t root = tree_resource(t, resource)->node;
-    if (root >= 0) /* a document may declare another URI */
-      uri = tree_text(L, t, tree_resource(t, tree_node(t, root)->resource)->uri,
-                      &uri_len);
-    lua_pushfstring(L, "%s#", uri);
-    lua_pushlstring(L, fragment, len);
-    lua_concat(L, 2);
-    if (ops_rawget(L, t->by_anchor) == LUA_TNUMBER)
-      node = (int32_t)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    if (node < 0 && pass == 0) parse_root(L, t, resource);
-  }
+  int32_t root = tree_resource(t, resource)->node, node = -1;
+  if (root >= 0) /* a document may declare another URI */
+    uri = tree_text(L, t, tree_resource(t, tree_node(t, root)->resource)->uri,
+                    &uri_len);
+  lua_pushfstring(L, "%s#", uri);
+  lua_pushlstring(L, fragment, len);
+  lua_concat(L, 2);
+  if (ops_rawget(L, t->by_anchor) == LUA_TNUMBER)
+    node = (int32_t)lua_tointeger(L, -1);
+  lua_pop(L, 1);
   return node;
+}
+
+static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
+                           const char *fragment, size_t len) {
+  int32_t node = known_anchor(L, t, resource, fragment, len);
+  if (node >= 0) return node;
+  parse_root(L, t, resource);
+  return known_anchor(L, t, resource, fragment, len);
 }
 
 /* The node at the absolute URI; -1 when it points nowhere, -2 when its document
@@ -163,7 +165,7 @@ static int32_t find_target(lua_State *L, tree_Tree *t, const char *uri,
   }
   if (resource < 0) return -2;
   if (rest == 0) {
-    if (tree_resource(t, resource)->node < 0) parse_root(L, t, resource);
+    parse_root(L, t, resource);
     return tree_resource(t, resource)->node;
   }
   if (uri[at + 1] == '/' || uri[at + 1] == '%')

@@ -433,7 +433,6 @@ static int32_t parse_table(lua_State *L, tree_Tree *t,
   lua_rawset(L, t->memo);
   resource = tree_enter(L, t, outer, schema);
   tree_node(t, node)->resource = resource;
-  lua_settop(L, schema);
   if (resource != outer) tree_resource(t, resource)->node = node;
   read_anchors(L, t, node, schema);
   read_keywords(L, t, node, schema, depth);
@@ -447,14 +446,13 @@ int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
   luaL_checkstack(L, 16, "schema");
   if (kind == VALUE_BOOLEAN) {
     node = add_node(L, t, at, resource);
-    tree_node(t, node)->boolean = lua_toboolean(L, -1) ? 1 : 2;
+    tree_node(t, node)->is_false = !lua_toboolean(L, -1);
     return node;
   }
   if ((kind == VALUE_OBJECT || kind == VALUE_EMPTY) &&
       depth <= SCHEMA_MAX_DEPTH)
     return parse_table(L, t, at, resource, depth);
   node = add_node(L, t, at, resource);
-  tree_node(t, node)->boolean = 1;
   if (depth > SCHEMA_MAX_DEPTH)
     tree_issue(L, t, node, KEYWORD_NONE,
                "schemas within schemas deeper than %d levels",

@@ -25,7 +25,7 @@ typedef struct tree_Node {
   int32_t anchor;   /* its dynamic anchor: a constant, 0 of $recursiveAnchor, -1
                        when there is none */
   schema_Location location;
-  uint8_t boolean; /* 0: an object, 1: true, 2: false */
+  bool is_false; /* the schema `false` */
 } tree_Node;
 
 typedef struct tree_Keyword {

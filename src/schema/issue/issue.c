@@ -61,36 +61,39 @@ static bool takes_step(issue_List *list, int32_t node) {
   return false;
 }
 
-/* Continues with a member: item `index`, or the one named `name`. */
-static void collect_at(issue_List *list, int32_t node, int v, const char *name,
-                       size_t len, size_t index, int member) {
+/* Continues with the member at `step` of the table at `v`. */
+static void collect_at(issue_List *list, int32_t node, int v, schema_Step *step,
+                       int member) {
   lua_State *L = list->m.L;
   int t = lua_type(L, member);
-  schema_Step step;
   /* A table may be neither an array nor an object. */
   if (program_node(list->m.s, node)->accepts_all && t != LUA_TTABLE &&
       schema_type_of(L, list->m.core, member, t, TYPE_ANY) != 0)
     return;
-  step.outer = list->at;
-  step.table = lua_topointer(L, v);
-  step.name = name;
-  step.len = len;
-  step.index = index;
-  list->at = &step;
+  step->outer = list->at;
+  step->table = lua_topointer(L, v);
+  list->at = step;
   issue_collect(list, node, member, t);
-  list->at = step.outer;
+  list->at = step->outer;
+}
+
+static void collect_member(issue_List *list, int32_t node, int v,
+                           const char *name, size_t len, int member) {
+  schema_Step step = {.name = name, .len = len};
+  collect_at(list, node, v, &step, member);
+}
+
+static void collect_item(issue_List *list, int32_t node, int v, size_t index,
+                         int member) {
+  schema_Step step = {.index = index};
+  collect_at(list, node, v, &step, member);
 }
 
 /* Adds an issue at a member instead of the object; message and params are on
 ** top of the stack. */
 static void add_at(issue_List *list, int32_t node, schema_KeywordId keyword,
-                   int v, const char *name, size_t len) {
-  schema_Step step;
-  step.outer = list->at;
-  step.table = lua_topointer(list->m.L, v);
-  step.name = name;
-  step.len = len;
-  step.index = 0;
+                   const char *name, size_t len) {
+  schema_Step step = {.outer = list->at, .name = name, .len = len};
   list->at = &step;
   issue_add(list, node, keyword);
   list->at = step.outer;
@@ -116,7 +119,7 @@ static uint16_t types_of(const schema_Schema *s, int32_t node) {
   return types;
 }
 
-static void add_missing(issue_List *list, int32_t node, int v,
+static void add_missing(issue_List *list, int32_t node,
                         const schema_Property *p) {
   lua_State *L = list->m.L;
   uint16_t types = types_of(list->m.s, p->node);
@@ -129,7 +132,7 @@ static void add_missing(issue_List *list, int32_t node, int v,
     lua_remove(L, -2);
   }
   push_name_params(L, "missingProperty", p->name, p->len);
-  add_at(list, node, KEYWORD_REQUIRED, v, p->name, p->len);
+  add_at(list, node, KEYWORD_REQUIRED, p->name, p->len);
 }
 
 static void collect_known(issue_List *list, int32_t node,
@@ -143,9 +146,9 @@ static void collect_known(issue_List *list, int32_t node,
     ops_rawgeti(L, list->m.constants, (size_t)p->key);
     if (ops_rawget(L, v) != LUA_TNIL) {
       if (p->declared || p->required)
-        collect_at(list, p->node, v, p->name, p->len, 0, top + 1);
+        collect_member(list, p->node, v, p->name, p->len, top + 1);
     } else if (p->required) {
-      add_missing(list, node, v, p);
+      add_missing(list, node, p);
     }
     lua_settop(L, top);
   }
@@ -172,7 +175,7 @@ static void add_stray_keys(issue_List *list, int32_t node, int v) {
 
 static void add_unknown(issue_List *list, int32_t node,
                         schema_KeywordId keyword, const schema_Object *object,
-                        int v, const value_Name *name) {
+                        const value_Name *name) {
   lua_State *L = list->m.L;
   if (object != NULL && object->count > 0) {
     issue_push_names(list, object);
@@ -186,17 +189,16 @@ static void add_unknown(issue_List *list, int32_t node,
                        ? "additionalProperty"
                        : "unevaluatedProperty",
                    name->s, name->len);
-  add_at(list, node, keyword, v, name->s, name->len);
+  add_at(list, node, keyword, name->s, name->len);
 }
 
 /* Adds an issue: matching the member's name against the pattern costs too
 ** much. */
-static void add_costly(issue_List *list, int32_t node, int v,
-                       const value_Name *name) {
+static void add_costly(issue_List *list, int32_t node, const value_Name *name) {
   check_resume(&list->m);
   lua_pushliteral(list->m.L, "its name is " TOO_COSTLY);
   lua_pushnil(list->m.L);
-  add_at(list, node, KEYWORD_PATTERN_PROPERTIES, v, name->s, name->len);
+  add_at(list, node, KEYWORD_PATTERN_PROPERTIES, name->s, name->len);
 }
 
 /* Checks a member that is not in `properties`: patterns and the rest. */
@@ -213,17 +215,17 @@ static void collect_other(issue_List *list, int32_t node,
     int match = check_match(&list->m, *program_regex(s, pattern->regex),
                             name->s, name->len);
     if (match < 0) {
-      add_costly(list, node, v, name);
+      add_costly(list, node, name);
       return;
     }
     if (match == 0) continue;
     known = true;
-    collect_at(list, pattern->node, v, name->s, name->len, 0, member);
+    collect_member(list, pattern->node, v, name->s, name->len, member);
   }
   if (known || object->additional < 0) return;
   if (program_node(s, object->additional)->is_false)
-    add_unknown(list, node, KEYWORD_ADDITIONAL_PROPERTIES, object, v, name);
-  else collect_at(list, object->additional, v, name->s, name->len, 0, member);
+    add_unknown(list, node, KEYWORD_ADDITIONAL_PROPERTIES, object, name);
+  else collect_member(list, object->additional, v, name->s, name->len, member);
 }
 
 /* Sorting takes about as many comparisons as there are names. */
@@ -276,7 +278,7 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
       else lua_pushliteral(L, "it is not allowed");
       lua_pushfstring(L, "this name does not fit: %s", lua_tostring(L, -1));
       push_name_params(L, "propertyName", names[i].s, names[i].len);
-      add_at(list, node, KEYWORD_PROPERTY_NAMES, v, names[i].s, names[i].len);
+      add_at(list, node, KEYWORD_PROPERTY_NAMES, names[i].s, names[i].len);
     }
     lua_settop(L, top + 1);
   }
@@ -293,7 +295,7 @@ static void collect_items(issue_List *list, const schema_Op *op, int v) {
                        : op->c;
     if (node < 0) break;
     ops_rawgeti(L, v, i + 1);
-    collect_at(list, node, v, NULL, 0, i, top + 1);
+    collect_item(list, node, v, i, top + 1);
     lua_settop(L, top);
   }
 }
@@ -314,7 +316,7 @@ static void collect_dependent(issue_List *list, int32_t node,
     lua_pushfstring(L, "required because \"%s\" is present, but missing",
                     lua_tostring(L, -1));
     push_name_params(L, "missingProperty", name, len);
-    add_at(list, node, (schema_KeywordId)op->keyword, v, name, len);
+    add_at(list, node, (schema_KeywordId)op->keyword, name, len);
     lua_pop(L, 2);
   }
 }
@@ -328,7 +330,7 @@ static void collect_unevaluated_items(issue_List *list, int32_t node,
     ops_rawgeti(L, v, i + 1);
     check_resume(&list->m);
     if (!check_knows_item(&list->m, node, v, i, top + 1) && !list->m.too_deep)
-      collect_at(list, op->a, v, NULL, 0, i, top + 1);
+      collect_item(list, op->a, v, i, top + 1);
     lua_settop(L, top);
   }
 }
@@ -353,9 +355,9 @@ static void collect_unevaluated(issue_List *list, int32_t node,
     lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
     if (program_node(list->m.s, op->a)->is_false)
-      add_unknown(list, node, KEYWORD_UNEVALUATED_PROPERTIES, object, v,
+      add_unknown(list, node, KEYWORD_UNEVALUATED_PROPERTIES, object,
                   &names[i]);
-    else collect_at(list, op->a, v, names[i].s, names[i].len, 0, top + 2);
+    else collect_member(list, op->a, v, names[i].s, names[i].len, top + 2);
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);
@@ -462,7 +464,7 @@ static void collect_any(issue_List *list, int32_t node, int v, uint16_t type) {
     n = ops_rawlen(L, v);
     for (i = 0; i < n && !is_full(list); i++) {
       ops_rawgeti(L, v, i + 1);
-      collect_at(list, node, v, NULL, 0, i, top + 1);
+      collect_item(list, node, v, i, top + 1);
       lua_settop(L, top);
     }
     return;
@@ -472,7 +474,7 @@ static void collect_any(issue_List *list, int32_t node, int v, uint16_t type) {
   for (i = 0; i < n && !is_full(list); i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
-    collect_at(list, node, v, names[i].s, names[i].len, 0, top + 2);
+    collect_member(list, node, v, names[i].s, names[i].len, top + 2);
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);

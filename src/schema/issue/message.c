@@ -53,14 +53,13 @@ void issue_push_value(lua_State *L, const core_State *core, int v) {
   }
 }
 
-/* Joins the last `n` strings on the stack as a, b or c. */
+/* Joins the last `n` strings on the stack as a, b or c; needs three slots. */
 static void join(lua_State *L, int n) {
   int first = lua_gettop(L) - n + 1, i;
   if (n == 0) {
     lua_pushliteral(L, "nothing");
     return;
   }
-  luaL_checkstack(L, n + 4, "message");
   lua_pushvalue(L, first);
   for (i = 1; i < n; i++) {
     lua_pushstring(L, i == n - 1 ? " or " : ", ");

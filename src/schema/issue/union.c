@@ -46,12 +46,9 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
   lua_State *L = list->m.L;
   const schema_Union *u = program_union(list->m.s, op->a);
   int top = lua_gettop(L);
-  schema_Step step;
+  schema_Step step = {.outer = list->at};
   ops_rawgeti(L, list->m.constants, (size_t)u->key);
   step.name = lua_tolstring(L, -1, &step.len);
-  step.outer = list->at;
-  step.table = lua_topointer(L, v);
-  step.index = 0;
   lua_pushvalue(L, -1);
   lua_rawget(L, v);
   issue_push_value(L, list->m.core, top + 2);

@@ -4,20 +4,20 @@
 
 /* Pushes `text` with ~ and / escaped. */
 static void push_token(lua_State *L, const char *text, size_t len) {
-  if (memchr(text, '~', len) == NULL && memchr(text, '/', len) == NULL) {
-    lua_pushlstring(L, text, len);
-    return;
+  luaL_Buffer token;
+  const char *end = text + len;
+  luaL_buffinit(L, &token);
+  for (; text < end; text++) {
+    if (*text == '~') luaL_addlstring(&token, "~0", 2);
+    else if (*text == '/') luaL_addlstring(&token, "~1", 2);
+    else luaL_addchar(&token, *text);
   }
-  lua_pushlstring(L, text, len);
-  luaL_gsub(L, lua_tostring(L, -1), "~", "~0");
-  luaL_gsub(L, lua_tostring(L, -1), "/", "~1");
-  lua_replace(L, -3);
-  lua_pop(L, 1);
+  luaL_pushresult(&token);
 }
 
 /* Moves the string on top of the stack below the others. */
 static int prepend(lua_State *L, int parts) {
-  if (parts > 0) lua_insert(L, -(parts + 1));
+  lua_insert(L, -(parts + 1));
   if (++parts < MAX_PARTS) return parts;
   lua_concat(L, parts);
   return 1;
@@ -44,7 +44,7 @@ void schema_push_location(lua_State *L, int constants, schema_LocationOf of,
                           const void *owner, int32_t node,
                           schema_KeywordId keyword) {
   int parts = 0;
-  luaL_checkstack(L, MAX_PARTS + 8, "path");
+  luaL_checkstack(L, MAX_PARTS + 16, "path");
   if (keyword != KEYWORD_NONE) {
     lua_pushfstring(L, "/%s", schema_keywords[keyword].name);
     parts = prepend(L, parts);
@@ -60,13 +60,12 @@ void schema_push_location(lua_State *L, int constants, schema_LocationOf of,
     }
     node = at->parent;
   }
-  if (parts == 0) lua_pushliteral(L, "");
-  else lua_concat(L, parts);
+  lua_concat(L, parts);
 }
 
 void schema_push_path(lua_State *L, const schema_Step *step) {
   int parts = 0;
-  luaL_checkstack(L, MAX_PARTS + 8, "path");
+  luaL_checkstack(L, MAX_PARTS + 16, "path");
   for (; step != NULL; step = step->outer) {
     if (step->name == NULL) {
       lua_pushfstring(L, "/%d", (int)step->index);
@@ -77,6 +76,5 @@ void schema_push_path(lua_State *L, const schema_Step *step) {
     }
     parts = prepend(L, parts);
   }
-  if (parts == 0) lua_pushliteral(L, "");
-  else lua_concat(L, parts);
+  lua_concat(L, parts);
 }

@@ -219,7 +219,7 @@ enum {
 /* Tags decide; hints only tell which branch was meant. */
 typedef struct schema_Union {
   int32_t first, count; /* links: nodes */
-  int32_t member;       /* of a union of consts: the first one; or -1 */
+  int32_t member;       /* of a union of consts: the first one; or 0 */
   int32_t key;          /* constant: the discriminating property; or 0 */
   int32_t tag, tags;    /* first and count of the tags */
   int32_t hint_key;     /* constant: discriminator's propertyName; or 0 */
