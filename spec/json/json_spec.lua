@@ -251,6 +251,25 @@ describe("decoding JSON", function()
     assert.same({ offset = 20, line = 3, column = 7 }, err.details)
   end)
 
+  it("names the character that it did not expect, or else its byte", function()
+    for text, message in pairs({
+      ["[!"] = "expected a value or ']', got '!'", ["[~"] = "expected a value or ']', got '~'",
+      ["[\127"] = "expected a value or ']', got byte 0x7F", ["[\1"] = "expected a value or ']', got byte 0x01",
+      ["[\31"] = "expected a value or ']', got byte 0x1F", ["[é"] = "expected a value or ']', got byte 0xC3",
+      ["[1:2]"] = "expected ',' or ']', got ':'", ["[:]"] = "expected a value or ']', got ':'",
+      ["[/]"] = "expected a value or ']', got '/'", ["[1/2]"] = "expected ',' or ']', got '/'",
+      ["[1,"] = "expected a value, got the end of the text",
+      ["{"] = "expected a string or '}', got the end of the text",
+      ['{"a":1,'] = "expected a string, got the end of the text", ['{"a"'] = "expected ':', got the end of the text",
+      ['{"a":1'] = "expected ',' or '}', got the end of the text", ["1 2"] = "expected the end, got '2'",
+    }) do
+      local value, err = json.decode(text)
+      assert.is_nil(value)
+      assert.matches("): " .. message, err.message, 1, true)
+      assert.equal(err.message, select(2, decoded_in_pieces(bytes_of(text))).message)
+    end
+  end)
+
   it("counts the column in characters", function()
     local _, err = json.decode('["é€😀" 1]')
     assert.same({ offset = 14, line = 1, column = 8 }, err.details)
@@ -384,6 +403,23 @@ describe("a JSON decoder", function()
     assert.is_true(decoder:feed("2]"))
     assert.is_true(decoder:feed("}"))
     assert.same({ a = { 1, 2 } }, decoder:finish())
+  end)
+
+  it("keeps the bytes of one token at a time", function()
+    for text, expected in pairs({
+      ["[123456789,1,-2,3.5,1e2,7]"] = { 123456789, 1, -2, 3.5, 100, 7 },
+      ["[1.5e300,2.25,1e5,0]"] = { 1.5e300, 2.25, 1e5, 0 },
+      ['["abcdefgh","x","",false,true,null,12]'] = { "abcdefgh", "x", "", false, true, json.null, 12 },
+      ['["\\ud83d\\udc32","\\n","ä"]'] = { "🐲", "\n", "ä" },
+      ["\239\187\191" .. '"abc"'] = "abc", ["\239\187\191" .. "12"] = 12, ["\239\187\191" .. "true"] = true,
+    }) do
+      assert.same(expected, decodes(text))
+      assert.same(expected, (decoded_in_pieces(bytes_of(text))))
+    end
+    for _, text in ipairs({ "[true,tru", "[12345,-", "[1e55,2e", "[1.55,2.", '["abc","a' }) do
+      local _, err = json.decode(text)
+      assert.equal(err.message, select(2, decoded_in_pieces(bytes_of(text))).message)
+    end
   end)
 
   it("says what is wrong as soon as it comes, and again", function()

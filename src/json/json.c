@@ -300,7 +300,7 @@ static inline const char *read_unit(json_Reader *r, const char *p,
 
 static const char *read_unicode(json_Reader *r, const char *p,
                                 const char *end) {
-  int32_t c = 0, low = 0;
+  int32_t c, low;
   const char *s = read_unit(r, p, end, &c);
   if (s == NULL || s == cut) return s;
   if (c >= 0xD800 && c <= 0xDFFF) {
@@ -439,7 +439,7 @@ static const char *close_level(json_Reader *r, const char *p) {
 
 static const char *read_text(json_Reader *r, const char *p, const char *end) {
   const char *s = NULL;
-  size_t len = 0;
+  size_t len;
   const char *next = read_string(r, p, end, &s, &len);
   if (s == NULL) return next; /* it failed, or the token was cut */
   r->expect = r->after_value;
@@ -448,7 +448,7 @@ static const char *read_text(json_Reader *r, const char *p, const char *end) {
 
 static const char *read_key(json_Reader *r, const char *p, const char *end) {
   const char *s = NULL, *next;
-  size_t len = 0;
+  size_t len;
   if (*p != '"') return fail_expected(r, p, end);
   next = read_string(r, p, end, &s, &len);
   if (s == NULL) return next;
