@@ -412,6 +412,8 @@ describe("the ceiling of an event", function()
   it("counts the LF between two data lines", function()
     assert.is_true(too_large("data: 123\ndata: 4567\n\n", 8).ok)
     assert.is_nil(too_large("data: 1234\ndata: 5678\n\n", 8).ok)
+    assert.is_nil(too_large("data: 12345678\ndata:\n\n", 8).ok)
+    assert.is_nil(too_large("data: 12345678\ndata\n\n", 8).ok)
     assert.is_nil(too_large(("data\n"):rep(10) .. "\n", 8).ok)
   end)
 

@@ -207,7 +207,7 @@ describe("a reader of envelopes", function()
         (read("lines", { "x" .. string.char(byte) .. "y\n" }, { json = false })))
     end
     assert.same({ 9, 10, 11, 12, 13, 32 }, blanks)
-    assert.same({ "a\r", "b" }, (read("lines", { "a\r\r\n \t \r\nb\r" }, { json = false })))
+    assert.same({ "a\r", "b" }, (read("lines", { "a\r\r\n\r\r\n \t \r\nb\r" }, { json = false })))
   end)
 
   it("names the ceiling that an item is above", function()
