@@ -243,6 +243,25 @@ describe("decoding JSON", function()
     assert.equal(object, encodes(value, { max_depth = 2000, sort_keys = true }))
   end)
 
+  it("knows at each level whether it is an array or an object", function()
+    for _, depth in ipairs({ 9, 17, 511, 512, 513, 520, 521, 1100, 1999 }) do
+      local heads, feet = {}, {}
+      for i = 1, depth do
+        local is_object = i * i % 7 < 3
+        heads[i] = is_object and '{"a":[],"b":' or "[{},"
+        feet[depth + 1 - i] = is_object and ',"c":0}' or ",0]"
+      end
+      local text = table.concat(heads) .. "0" .. table.concat(feet)
+      local options = { max_depth = depth + 1, sort_keys = true }
+      assert.equal(text, encodes(decodes(text, { max_depth = depth + 1 }), options))
+      local decoder = json.decoder({ max_depth = depth + 1 })
+      for at = 1, #text, 5 do
+        assert.is_true(decoder:feed(text:sub(at, at + 4)))
+      end
+      assert.equal(text, encodes(decoder:finish(), options))
+    end
+  end)
+
   it("names line, column and byte of what is wrong", function()
     local value, err = json.decode('{\n  "é": 1,\n  "b" 2\n}')
     assert.is_nil(value)
@@ -273,6 +292,23 @@ describe("decoding JSON", function()
   it("counts the column in characters", function()
     local _, err = json.decode('["é€😀" 1]')
     assert.same({ offset = 14, line = 1, column = 8 }, err.details)
+  end)
+
+  it("names the byte that ends a token too early", function()
+    for text, expected in pairs({
+      ["[1e]"] = { 4, "expected a digit in a number" }, ["[1ex]"] = { 4, "expected a digit in a number" },
+      ["[1e+]"] = { 5, "expected a digit in a number" }, ["[1e-x"] = { 5, "expected a digit in a number" },
+      ["[1.]"] = { 4, "expected a digit in a number" }, ["[-]"] = { 3, "expected a digit in a number" },
+      ['"\\q'] = { 3, "unknown escape" }, ['"\\ud83d\\n'] = { 2, "high surrogate without a low one" },
+      ['"\\ud83d\\u'] = { 10, "expected '\"', got the end of the text" },
+      ['"\\ud83'] = { 7, "expected '\"', got the end of the text" },
+    }) do
+      for _, decode in ipairs({ json.decode, function() return decoded_in_pieces(bytes_of(text)) end }) do
+        local value, err = decode(text)
+        assert.is_nil(value)
+        assert.same(expected, { err.details.offset, err.message:match("%): (.*)") })
+      end
+    end
   end)
 
   it("stops at the limits that it is given", function()
@@ -429,6 +465,15 @@ describe("a JSON decoder", function()
     assert.same({ offset = 6, line = 2, column = 2 }, err.details)
     assert.same({ nil, err }, { decoder:feed("]") })
     assert.same({ nil, err }, { decoder:finish() })
+  end)
+
+  it("needs no further byte to say it", function()
+    for _, text in ipairs({ "x", "[1 2", "01", "-x", "1.x", "1ex", "nulx", "tru,", '"\1', '"\255', '"\195(',
+      '"\226\130(', '"\\q', '"\\u00x', '"\\udc00', '"\\ud83dx', '"\\ud83d\\n', '"\\ud83d\\u0041', '{"a" 1', "{1" }) do
+      local ok, err = json.decoder():feed(text)
+      assert.is_nil(ok, text)
+      assert.equal(err.message, select(2, json.decode(text)).message)
+    end
   end)
 
   it("says it also after a string or a number that came in pieces", function()

@@ -38,8 +38,6 @@ void json_restart(json_Reader *r) {
   r->base = 0;
   r->line = r->column = 1;
   r->token = TOKEN_NONE;
-  r->error.message[0] = '\0';
-  r->error.offset = r->error.line = r->error.column = 0;
 }
 
 void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
@@ -49,11 +47,11 @@ void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
   r->ud = ud;
   r->max_depth = max_depth;
   r->max_size = max_size;
-  /* No token is longer than the text; no escape is shorter than its value. */
-  buffer_init(&r->raw, alloc, max_size);
-  buffer_init(&r->text, alloc,
-              max_size < SIZE_MAX / 2 ? max_size * 2 + 64 : max_size);
-  buffer_init(&r->nest, alloc, max_depth / 8 + 1);
+  /* The limits bound these: no token is longer than the text, no escape is
+  ** shorter than its value. */
+  buffer_init(&r->raw, alloc, BUFFER_UNLIMITED);
+  buffer_init(&r->text, alloc, BUFFER_UNLIMITED);
+  buffer_init(&r->nest, alloc, BUFFER_UNLIMITED);
   json_restart(r);
 }
 
@@ -145,7 +143,6 @@ static const char *keep(json_Reader *r, const char *p, const char *end,
                         int token) {
   advance(r, p);
   r->token = token;
-  r->escape = false;
   r->raw.len = 0;
   if (token == TOKEN_STRING) token_end(r, p + 1, end);
   if (!buffer_add(&r->raw, p, (size_t)(end - p))) return out_of_memory(r, p);
