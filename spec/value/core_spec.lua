@@ -17,6 +17,25 @@ describe("the core", function()
     end
   end)
 
+  it("makes every digit of an id at random", function()
+    local ids, digits = {}, {}
+    for i = 1, 500 do
+      ids[i] = core.random_id():gsub("-", ""):gsub("^(............).", "%1")
+    end
+    for place = 1, 31 do
+      local column, values, count = {}, {}, 0
+      for i, id in ipairs(ids) do
+        column[i] = id:sub(place, place)
+        count = count + (values[column[i]] and 0 or 1)
+        values[column[i]] = true
+      end
+      assert.equal(place == 16 and 4 or 16, count) -- the 16th tells the variant, too
+      column = table.concat(column)
+      assert.is_nil(digits[column]) -- another place has always the same
+      digits[column] = true
+    end
+  end)
+
   it("makes ids for finalizers that run after its own", function()
     local result = require("spec.support.command").run([[lua -e '
       local id
@@ -79,6 +98,7 @@ describe("the core", function()
       ["bad argument #2 to 'add_mark' (invalid option 'list')"] = function() core.add_mark({}, "list") end,
       ["bad argument #1 to 'set_array_mt' (table expected, got nil)"] = function() core.set_array_mt(nil) end,
       ["bad argument #1 to 'kind' (value expected)"] = function() core.kind() end,
+      ["bad argument #1 to 'set_foreign_null' (value expected)"] = function() core.set_foreign_null() end,
     })
   end)
 
