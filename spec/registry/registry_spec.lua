@@ -1,3 +1,4 @@
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local operations = require("operations")
@@ -27,6 +28,42 @@ describe("a registry", function()
       ["bad argument #3 to 'operation' (compiled schema expected)"] = function() parts:operation({}, nil, {}) end,
       ["bad argument #1 to 'put' (operations.operation expected, got nil)"] = function() parts:put(nil) end,
     })
+  end)
+
+  it("has functions in C that take registries and operations only", function()
+    local parts = core.registry()
+    local operation = parts:operation({ namespace = "a", name = "b" })
+    for kind, object in pairs({ registry = parts, operation = operation }) do
+      for name, method in pairs(getmetatable(object).__index) do
+        for _, other in ipairs({ {}, "x", core.trust(), kind == "registry" and operation or parts, io.stdout }) do
+          local ok, raised = pcall(method, other, "a.b", {})
+          assert.is_false(ok, name)
+          assert.matches(("operations.%s expected"):format(kind), raised, 1, true)
+        end
+      end
+    end
+  end)
+
+  it("tells of an operation what it is", function()
+    local parts = core.registry()
+    local function told(name, spec, ...)
+      spec.namespace, spec.name = "a", name
+      local operation = parts:operation(spec)
+      if select("#", ...) > 0 then
+        operation:set_handler(...)
+      end
+      parts:put(operation)
+      return { parts:type_of("a." .. name) }
+    end
+    assert.same({ "query", true, false }, told("a", {}))
+    assert.same({ "mutation", true, false }, told("b", { type = "mutation" }, print))
+    assert.same({ "subscription", true, true }, told("c", { type = "subscription" }, print, true))
+    assert.same({ "query", false, false }, told("d", { type = "query", _meta = { exposed = false } }, print, false))
+    assert.same({ "query", true, true }, told("e", { _meta = { exposed = true } }, print, 0))
+    assert.same({ nil, true, false, n = 3 }, compat.pack(parts:type_of("a.f")))
+    assert.same({ nil, true, false, n = 3 }, compat.pack(parts:type_of(nil)))
+    assert.same({ "a.d", "none", "none" }, { parts:find("a.d", "more"):id(), parts:find("a.f") or "none",
+      parts:find({}) or "none" })
   end)
 
   it("calls what was registered", function()
