@@ -159,6 +159,8 @@ describe("a result", function()
     local definition = returning({ id = "x", total = "many" })
     definition.on_mismatch = "fail"
     assert.equal("OUTPUT_INVALID", select(2, answer(definition)).code)
+    local _, whole = answer(returning("x"), nil, { on_mismatch = "fail" })
+    assert.equal("a.b: the result does not fit its schema: result: expected object, got string", whole.message)
     definition.on_mismatch = "warn"
     assert.equal("many", answer(definition, nil, { on_mismatch = "fail" }).data.total)
     assert.equal(1, #one_operation.warnings)
