@@ -21,12 +21,20 @@ describe("a registry", function()
 
   it("names the wrong argument of its functions in C", function()
     local parts = core.registry()
+    local operation = parts:operation({ namespace = "a", name = "b" })
     raises({
       ["bad argument #1 to 'registry' (invalid option 'maybe')"] = function() core.registry("maybe") end,
       ["bad argument #1 to 'operation' (table expected, got number)"] = function() parts:operation(1) end,
       ["bad argument #2 to 'operation' (compiled schema expected)"] = function() parts:operation({}, {}) end,
       ["bad argument #3 to 'operation' (compiled schema expected)"] = function() parts:operation({}, nil, {}) end,
       ["bad argument #1 to 'put' (operations.operation expected, got nil)"] = function() parts:put(nil) end,
+      ["bad argument #1 to 'set_handler' (function expected, got number)"] = function() operation:set_handler(1) end,
+      ["bad argument #1 to 'make' (table expected, got number)"] = function() operation:make(1) end,
+      ["bad argument #2 to 'make' (compiled schema expected)"] = function() operation:make({}, {}) end,
+      ["bad argument #3 to 'make' (compiled schema expected)"] = function() operation:make({}, nil, 1) end,
+      ["bad argument #1 to 'flaw' (value expected)"] = function() operation:flaw() end,
+      ["bad argument #1 to 'field' (string expected, got table)"] = function() operation:field({}) end,
+      ["bad argument #1 to 'admit' (operation expected)"] = function() parts:admit("a.c", {}) end,
     })
   end)
 
