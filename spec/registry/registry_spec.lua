@@ -3,6 +3,7 @@ local core = require("operations.core")
 local members = require("operations.base.members")
 local operations = require("operations")
 local raises = require("spec.support.raises")
+local schemas = require("operations.schema")
 
 local function echo(input)
   return input
@@ -72,6 +73,97 @@ describe("a registry", function()
     assert.same({ nil, true, false, n = 3 }, compat.pack(parts:type_of(nil)))
     assert.same({ "a.d", "none", "none" }, { parts:find("a.d", "more"):id(), parts:find("a.f") or "none",
       parts:find({}) or "none" })
+  end)
+
+  it("has an operation once, which may come again when it was removed or replaced", function()
+    local parts = core.registry()
+    local function operation_of(name)
+      return parts:operation({ namespace = "a", name = name })
+    end
+    local first, second, other = operation_of("b"), operation_of("b"), operation_of("c")
+    local function ids()
+      local list = {}
+      for i, operation in ipairs(parts:select(nil, "more")) do
+        list[i] = operation:id() .. (operation == second and " 2" or "")
+      end
+      return list
+    end
+    parts:put(first, "more")
+    parts:put(other)
+    assert.error_matches(function() parts:put(first) end, "operation is registered")
+    parts:put(second)
+    assert.same({ "a.b 2", "a.c" }, ids())
+    assert.error_matches(function() parts:put(second) end, "operation is registered")
+    parts:put(first)
+    assert.same({ "a.b", "a.c" }, ids())
+    assert.same({ true, false, false }, { parts:remove("a.b", "more"), parts:remove("a.b"), parts:remove(1) })
+    parts:put(second)
+    assert.same({ "a.c", "a.b 2" }, ids())
+  end)
+
+  it("prepares a call, or says why there is none", function()
+    local parts = core.registry()
+    local input, ada = { n = 1 }, { id = "ada", scopes = { "s" } }
+    local function put(name, fields)
+      local operation = parts:operation(members.merged({ namespace = "a", name = name }, fields), fields.input)
+      if fields.handler then
+        operation:set_handler(fields.handler, fields.looks)
+      end
+      parts:put(operation)
+      return operation
+    end
+    local plain, looks = put("plain", { handler = echo }), put("looks", { handler = echo, looks = true })
+    local closed = put("closed", { handler = echo, accessControl = { requiredScopes = { "s" } } })
+    local unmade = put("unmade", { handler = echo, inputSchema = function() end })
+    local stream = put("stream", { handler = echo, type = "subscription" })
+    local strict = put("strict", { handler = echo, input = assert(schemas.compile({ type = "object" })) })
+    put("far", {})
+    for id, expected in pairs({
+      ["a.plain"] = { echo, input, plain, n = 3 }, ["a.looks"] = { echo, input, looks, true, n = 4 },
+      ["a.unmade"] = { nil, nil, unmade, n = 3 }, ["a.strict"] = { echo, input, strict, n = 3 }, ["a.far"] = { n = 0 },
+      ["a.none"] = { n = 0 },
+    }) do
+      assert.same(expected, compat.pack(parts:prepare(id, input)), id)
+      assert.same(expected, compat.pack(parts:prepare(id, input, ada, nil, "more")), id)
+    end
+    local function code(...)
+      assert.equal(2, select("#", ...))
+      local nothing, err = ...
+      return { nothing, err.code }
+    end
+    assert.same({ nil, "ACCESS_DENIED" }, code(parts:prepare("a.closed", input)))
+    assert.same({ nil, "VALIDATION_ERROR" }, code(parts:prepare("a.strict", "x")))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:prepare("a.stream", input)))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:prepare_stream("a.plain", input)))
+    assert.same({ echo, input, stream, n = 3 }, compat.pack(parts:prepare_stream("a.stream", input)))
+    for _, trusted in ipairs({ { ada }, { nil, core.trust() } }) do
+      assert.same({ echo, input, closed, n = 3 }, compat.pack(parts:prepare("a.closed", input, trusted[1], trusted[2])))
+    end
+    assert.same({ nil, "ACCESS_DENIED" }, code(parts:prepare("a.closed", input, nil, io.stdout)))
+    -- Elsewhere access is checked there, and whether there is a handler is not known here.
+    for _, id in ipairs({ "a.plain", "a.closed", "a.strict", "a.far" }) do
+      assert.same({ true, input, n = 2 }, compat.pack(parts:admit(id, input, false, "more")), id)
+    end
+    assert.same({ true, input, n = 2 }, compat.pack(parts:admit("a.stream", input, true)))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:admit("a.stream", input)))
+    assert.same({ nil, "VALIDATION_ERROR" }, code(parts:admit("a.strict", "x")))
+    assert.same({ nil, nil, unmade, n = 3 }, compat.pack(parts:admit("a.unmade", input)))
+  end)
+
+  it("says of an operation or a spec whether it may be seen", function()
+    local parts = core.registry()
+    local spec = { namespace = "a", name = "b", tags = { "t" }, accessControl = { requiredScopes = { "s" } } }
+    parts:put(parts:operation(spec))
+    local ada = { id = "ada", scopes = { "s" } }
+    for _, what in ipairs({ "a.b", spec }) do
+      assert.equal("denied", parts:visible(what))
+      assert.equal("yes", parts:visible(what, ada))
+      assert.equal("yes", parts:visible(what, ada, { tag = "t" }, "more"))
+      assert.equal("hidden", parts:visible(what, ada, { tag = "u" }))
+    end
+    for _, what in ipairs({ "a.c", 1, true }) do
+      assert.equal("hidden", parts:visible(what, ada))
+    end
   end)
 
   it("calls what was registered", function()
