@@ -159,6 +159,7 @@ describe("a refused call", function()
     } }
     for _, spec in ipairs({
       { name = "query", type = "query", inputSchema = object }, { name = "command", type = "mutation" },
+      { name = "costly", inputSchema = { patternProperties = { ["^(a+)+$"] = { type = "integer" } } } },
       { name = "stream", type = "subscription" },
       { name = "closed", accessControl = { requiredScopes = { "x", "y" } } },
       { name = "owned", accessControl = { resourceType = "task", resourceAction = "read" } },
@@ -172,6 +173,7 @@ describe("a refused call", function()
       { "execute", "query", { title = "a", n = "z", m = "z" }, "VALIDATION_ERROR",
         "expected integer, got string (and 1 more)" },
       { "execute", "query", { title = "", n = "z", m = "z" }, "VALIDATION_ERROR", "(and 2 more)" },
+      { "execute", "costly", { [("a"):rep(40) .. "b"] = 1 }, "VALIDATION_ERROR", "its name is too costly to match" },
       { "execute", "stream", {}, "EXECUTION_ERROR", "a.stream is a subscription: use registry:subscribe",
         { operationId = "a.stream", type = "subscription" } },
       { "subscribe", "query", {}, "EXECUTION_ERROR", "a.query is a query: use registry:execute",
