@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local cjson = require("cjson")
@@ -255,8 +256,9 @@ describe("decoding JSON", function()
       local options = { max_depth = depth + 1, sort_keys = true }
       assert.equal(text, encodes(decodes(text, { max_depth = depth + 1 }), options))
       local decoder = json.decoder({ max_depth = depth + 1 })
-      for at = 1, #text, 5 do
-        assert.is_true(decoder:feed(text:sub(at, at + 4)))
+      local size = math.ceil(#text / 100)
+      for at = 1, #text, size do
+        assert.is_true(decoder:feed(text:sub(at, at + size - 1)))
       end
       assert.equal(text, encodes(decoder:finish(), options))
     end
@@ -507,6 +509,29 @@ describe("a JSON decoder", function()
     end
     collectgarbage()
     assert.equal(text, encodes(decoder:finish()))
+  end)
+
+  it("is not used by a finalizer while it reads", function()
+    local piece, refusals = ('{"a":[1,{"b":"c"}]},'):rep(2000), 0
+    local decoder, reading = json.decoder(), false
+    at_collections(function()
+      for _, name in ipairs(reading and { "feed", "finish" } or {}) do
+        local ok, err = pcall(decoder[name], decoder, "x")
+        assert(not ok and err:find("the decoder is in use", 1, true), err)
+        refusals = refusals + 1
+      end
+    end, function()
+      assert.is_true(decoder:feed("["))
+      for _ = 1, 20 do
+        reading = true
+        local ok = decoder:feed(piece)
+        reading = false
+        assert.is_true(ok)
+      end
+      assert.is_true(decoder:feed("0]"))
+    end)
+    assert.is_true(refusals > 0)
+    assert.equal(40001, #decoder:finish())
   end)
 
   it("cannot be used after its end, nor with wrong types", function()

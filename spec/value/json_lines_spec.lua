@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local random = require("spec.support.random")
@@ -137,6 +138,28 @@ describe("lines of JSON", function()
     local value = read({ line }, 100, true)[1]
     assert.same({ "z", "b", "y" }, core.property_order[value.properties])
     assert.is_nil(core.property_order[read({ line }, 100)[1].properties])
+  end)
+
+  it("are not read by a finalizer while one is being read", function()
+    local feed, following = core.json_lines(1e6)
+    local refused, reading = 0, false
+    at_collections(function()
+      for _, fn in ipairs(reading and { feed, following } or {}) do
+        local ok, err = pcall(fn)
+        assert(not ok and err:find("the lines are in use", 1, true), err)
+        refused = refused + 1
+      end
+    end, function()
+      local line = "[" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n"
+      for _ = 1, 20 do
+        feed(line)
+        reading = true
+        local value = following()
+        reading = false
+        assert.equal(2001, #value)
+      end
+    end)
+    assert.is_true(refused > 0)
   end)
 
   it("are at most as long as memory, and at least a byte", function()
