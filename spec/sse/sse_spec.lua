@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local model = require("spec.support.sse_model")
 local sse = require("operations.base.sse")
@@ -310,6 +311,27 @@ describe("the queue of a parser", function()
     tail = parser:feed("data: a\n\nid: 1\nretry: 5\ndata: b", queue, tail)
     assert.equal(0, select("#", parser:finish()))
     assert.same({ 7, "", 5 }, { tail, parser:last_event_id(), parser:retry() })
+  end)
+
+  it("is not filled by a finalizer while it is filled", function()
+    local json, refused, feeding = core.sse_parser(1e6, "", true), 0, false
+    local stream = "data: [" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n\n"
+    at_collections(function()
+      if feeding then
+        local ok, err = pcall(json.feed, json, "data: x\n\n", {}, 0)
+        assert(not ok and err:find("the parser is feeding", 1, true), err)
+        refused = refused + 1
+      end
+    end, function()
+      for _ = 1, 20 do
+        local list = {}
+        feeding = true
+        local last = json:feed(stream, list, 0)
+        feeding = false
+        assert.equal(2001, #list[last])
+      end
+    end)
+    assert.is_true(refused > 0)
   end)
 
   it("is not filled by a parser that was collected", function()
