@@ -15,7 +15,7 @@ local cases = {
   email = {
     { "a@b", "te.s~t@example.com", '"joe \\"@ b"@example.com', "a@[127.0.0.1]", "a@[IPv6:::1]", "a@[tag:x]" },
     { "", "@b", "a@", "a b@c", ".a@b", "a.@b", "a..b@c", "a@b_c", '"a@b', '"a\nb"@c', "a@[1.2]", "a@[IPv6:1]", "ä@b",
-      "a@b@c", "a@-b", "a@[x]", "a@[tag:]", ("a"):rep(65) .. "@b" },
+      "a@[iPV6:1]", "a@[Ipv6:1]", "a@b@c", "a@-b", "a@[x]", "a@[tag:]", ("a"):rep(65) .. "@b" },
   },
   ["idn-email"] = { { "실례@실례.테스트", '"ä"@b' }, { "a", "a@b c", "a@-ä", "\255@b", "a@" .. ("ä"):rep(128) } },
   hostname = {
@@ -94,6 +94,7 @@ local edges = {
       "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠",
       "1.ב", "aב",
       "a٠", "a、b", "a-.ב",
+      "l·l.l·", "l·l.·l",
       "ä.-a", "ä.a-", "ä.a_", "ä.", "xn--1q32g", "xn--4ca904870604b", "xn--q0902716a", "xn--a_b", "xn------zfa",
       "xn----zfa", "xn----0fa", "xn--ab---ooa", "xn--0-0hc", "xn--a-zhc", "xn--8hb", "xn--90a0af9", "xn--90a0af9c0",
       "xn--BCHER-ßva", ("ä"):rep(58), ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(16) },
@@ -103,7 +104,7 @@ local edges = {
     { "http://[v1.a]/", "http://[V1F.a]/", "a+b-c.d:", "http://%41@h", "a:~_'", "http://h:/", "A0:", "a:%aF" },
     { "a_b:", "http://[v12.]/", "http://[v.a]/", "http://[v1]/", "http://[v1.a%41]/", "http://[x1.a]/",
       "http://[v1g]/", "http://h:8a/",
-      "http://ü@h/", "http://a[@h/", "a:%4g", "a:%g4", "a:\0", "a", "+:", "a:?[", "a://h/[" },
+      "http://ü@h/", "http://a[@h/", "a:%4g", "a:%g4", "a:%41 ", "a:%41%", "a:\0", "a", "+:", "a:?[", "a://h/[" },
   },
   iri = {
     { "a:\194\160", "a:\237\159\191", "a:\239\164\128", "a:\239\183\143", "a:\239\183\176", "a:\239\191\175",
@@ -167,6 +168,34 @@ describe("format", function()
       end)
     end
   end
+
+  it("idn-hostname has the sample labels of RFC 3492, in both forms", function()
+    local compiled = assert(schema.compile({ format = "idn-hostname" }, { formats = true }))
+    local hostname = assert(schema.compile({ format = "hostname" }, { formats = true }))
+    for ascii, label in pairs({
+      ["mgbcah9ar9a4efegftvvn"] = "ليهمابتكلموشعربي",
+      ["ihqwcrb4cv8a8dqg056pqjye"] = "他们为什么不说中文",
+      ["ihqwctvzc91f659drss3x8bo0yb"] = "他們爲什麽不說中文",
+      ["proprostnemluvesky-uyb24dma41a"] = "pročprostěnemluvíčesky",
+      ["4dbcagdahymbxekheh6e0a7fei0b"] = "למההםפשוטלאמדבריםעברית",
+      ["i1baa7eci9glrd9b2ae1bj0hfcgg6iyaf8o0a1dig0cd"] = "यहलोगहिन्दीक्योंनहींबोलसकतेहैं",
+      ["n8jok5ay5dzabd5bym9f0cm5685rrjetr6pdxa"] = "なぜみんな日本語を話してくれないのか",
+      ["b1abfaaepdrnnbgefbadotcwatmq2g4l"] = "почемужеонинеговорятпорусски",
+      ["porqunopuedensimplementehablarenespaol-fmd56a"] = "porquénopuedensimplementehablarenespañol",
+      ["tisaohkhngthchnitingvit-kjcr8268qyxafd2f1b9g"] = "tạisaohọkhôngthểchỉnóitiếngviệt",
+      ["3b-ww4c5e180e575a65lsy2b"] = "3年b組金八先生",
+      ["-with-super-monkeys-pc58ag80a8qai00g7n9n"] = "安室奈美恵-with-super-monkeys",
+      ["hello-another-way--fc4qua05auwb3674vfr0b"] = "hello-another-way-それぞれの場所",
+      ["2-u9tlzr9756bt3uc0v"] = "ひとつ屋根の下2",
+      ["majikoi5-783gue6qz075azm5e"] = "majiでkoiする5秒前",
+      ["de-jg4avhby1noc0d"] = "パフィーdeルンバ",
+      ["d9juau41awczczp"] = "そのスピードで",
+    }) do
+      assert.is_true((compiled:check(label)), label)
+      assert.is_true((compiled:check("xn--" .. ascii)), label)
+      assert.is_true((hostname:check("xn--" .. ascii)), label)
+    end
+  end)
 
   it("ignores values other than strings", function()
     for name in pairs(cases) do

@@ -9,6 +9,7 @@ describe("the fields of a head", function()
     assert.same({ ["content-type"] = "a; b", x = "", ["y z"] = ":" },
       read("Content-Type: \ta; b \t", "X:", "Y z :  : ", "no field", ": no name", ""))
     assert.same({}, read(""))
+    assert.same({ a = "1" }, core.http_fields("A: 1", {}))
   end)
 
   it("of one name are joined, but for cookies", function()

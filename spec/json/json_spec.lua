@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local cjson = require("cjson")
@@ -243,6 +244,26 @@ describe("decoding JSON", function()
     assert.equal(object, encodes(value, { max_depth = 2000, sort_keys = true }))
   end)
 
+  it("knows at each level whether it is an array or an object", function()
+    for _, depth in ipairs({ 9, 17, 511, 512, 513, 520, 521, 1100, 1999 }) do
+      local heads, feet = {}, {}
+      for i = 1, depth do
+        local is_object = i * i % 7 < 3
+        heads[i] = is_object and '{"a":[],"b":' or "[{},"
+        feet[depth + 1 - i] = is_object and ',"c":0}' or ",0]"
+      end
+      local text = table.concat(heads) .. "0" .. table.concat(feet)
+      local options = { max_depth = depth + 1, sort_keys = true }
+      assert.equal(text, encodes(decodes(text, { max_depth = depth + 1 }), options))
+      local decoder = json.decoder({ max_depth = depth + 1 })
+      local size = math.ceil(#text / 100)
+      for at = 1, #text, size do
+        assert.is_true(decoder:feed(text:sub(at, at + size - 1)))
+      end
+      assert.equal(text, encodes(decoder:finish(), options))
+    end
+  end)
+
   it("names line, column and byte of what is wrong", function()
     local value, err = json.decode('{\n  "é": 1,\n  "b" 2\n}')
     assert.is_nil(value)
@@ -251,9 +272,45 @@ describe("decoding JSON", function()
     assert.same({ offset = 20, line = 3, column = 7 }, err.details)
   end)
 
+  it("names the character that it did not expect, or else its byte", function()
+    for text, message in pairs({
+      ["[!"] = "expected a value or ']', got '!'", ["[~"] = "expected a value or ']', got '~'",
+      ["[\127"] = "expected a value or ']', got byte 0x7F", ["[\1"] = "expected a value or ']', got byte 0x01",
+      ["[\31"] = "expected a value or ']', got byte 0x1F", ["[é"] = "expected a value or ']', got byte 0xC3",
+      ["[1:2]"] = "expected ',' or ']', got ':'", ["[:]"] = "expected a value or ']', got ':'",
+      ["[/]"] = "expected a value or ']', got '/'", ["[1/2]"] = "expected ',' or ']', got '/'",
+      ["[1,"] = "expected a value, got the end of the text",
+      ["{"] = "expected a string or '}', got the end of the text",
+      ['{"a":1,'] = "expected a string, got the end of the text", ['{"a"'] = "expected ':', got the end of the text",
+      ['{"a":1'] = "expected ',' or '}', got the end of the text", ["1 2"] = "expected the end, got '2'",
+    }) do
+      local value, err = json.decode(text)
+      assert.is_nil(value)
+      assert.matches("): " .. message, err.message, 1, true)
+      assert.equal(err.message, select(2, decoded_in_pieces(bytes_of(text))).message)
+    end
+  end)
+
   it("counts the column in characters", function()
     local _, err = json.decode('["é€😀" 1]')
     assert.same({ offset = 14, line = 1, column = 8 }, err.details)
+  end)
+
+  it("names the byte that ends a token too early", function()
+    for text, expected in pairs({
+      ["[1e]"] = { 4, "expected a digit in a number" }, ["[1ex]"] = { 4, "expected a digit in a number" },
+      ["[1e+]"] = { 5, "expected a digit in a number" }, ["[1e-x"] = { 5, "expected a digit in a number" },
+      ["[1.]"] = { 4, "expected a digit in a number" }, ["[-]"] = { 3, "expected a digit in a number" },
+      ['"\\q'] = { 3, "unknown escape" }, ['"\\ud83d\\n'] = { 2, "high surrogate without a low one" },
+      ['"\\ud83d\\u'] = { 10, "expected '\"', got the end of the text" },
+      ['"\\ud83'] = { 7, "expected '\"', got the end of the text" },
+    }) do
+      for _, decode in ipairs({ json.decode, function() return decoded_in_pieces(bytes_of(text)) end }) do
+        local value, err = decode(text)
+        assert.is_nil(value)
+        assert.same(expected, { err.details.offset, err.message:match("%): (.*)") })
+      end
+    end
   end)
 
   it("stops at the limits that it is given", function()
@@ -386,6 +443,23 @@ describe("a JSON decoder", function()
     assert.same({ a = { 1, 2 } }, decoder:finish())
   end)
 
+  it("keeps the bytes of one token at a time", function()
+    for text, expected in pairs({
+      ["[123456789,1,-2,3.5,1e2,7]"] = { 123456789, 1, -2, 3.5, 100, 7 },
+      ["[1.5e300,2.25,1e5,0]"] = { 1.5e300, 2.25, 1e5, 0 },
+      ['["abcdefgh","x","",false,true,null,12]'] = { "abcdefgh", "x", "", false, true, json.null, 12 },
+      ['["\\ud83d\\udc32","\\n","ä"]'] = { "🐲", "\n", "ä" },
+      ["\239\187\191" .. '"abc"'] = "abc", ["\239\187\191" .. "12"] = 12, ["\239\187\191" .. "true"] = true,
+    }) do
+      assert.same(expected, decodes(text))
+      assert.same(expected, (decoded_in_pieces(bytes_of(text))))
+    end
+    for _, text in ipairs({ "[true,tru", "[12345,-", "[1e55,2e", "[1.55,2.", '["abc","a' }) do
+      local _, err = json.decode(text)
+      assert.equal(err.message, select(2, decoded_in_pieces(bytes_of(text))).message)
+    end
+  end)
+
   it("says what is wrong as soon as it comes, and again", function()
     local decoder = json.decoder()
     local ok, err = decoder:feed("[1,\n x")
@@ -393,6 +467,15 @@ describe("a JSON decoder", function()
     assert.same({ offset = 6, line = 2, column = 2 }, err.details)
     assert.same({ nil, err }, { decoder:feed("]") })
     assert.same({ nil, err }, { decoder:finish() })
+  end)
+
+  it("needs no further byte to say it", function()
+    for _, text in ipairs({ "x", "[1 2", "01", "-x", "1.x", "1ex", "nulx", "tru,", '"\1', '"\255', '"\195(',
+      '"\226\130(', '"\\q', '"\\u00x', '"\\udc00', '"\\ud83dx', '"\\ud83d\\n', '"\\ud83d\\u0041', '{"a" 1', "{1" }) do
+      local ok, err = json.decoder():feed(text)
+      assert.is_nil(ok, text)
+      assert.equal(err.message, select(2, json.decode(text)).message)
+    end
   end)
 
   it("says it also after a string or a number that came in pieces", function()
@@ -426,6 +509,29 @@ describe("a JSON decoder", function()
     end
     collectgarbage()
     assert.equal(text, encodes(decoder:finish()))
+  end)
+
+  it("is not used by a finalizer while it reads", function()
+    local piece, refusals = ('{"a":[1,{"b":"c"}]},'):rep(2000), 0
+    local decoder, reading = json.decoder(), false
+    at_collections(function()
+      for _, name in ipairs(reading and { "feed", "finish" } or {}) do
+        local ok, err = pcall(decoder[name], decoder, "x")
+        assert(not ok and err:find("the decoder is in use", 1, true), err)
+        refusals = refusals + 1
+      end
+    end, function()
+      assert.is_true(decoder:feed("["))
+      for _ = 1, 20 do
+        reading = true
+        local ok = decoder:feed(piece)
+        reading = false
+        assert.is_true(ok)
+      end
+      assert.is_true(decoder:feed("0]"))
+    end)
+    assert.is_true(refusals > 0)
+    assert.equal(40001, #decoder:finish())
   end)
 
   it("cannot be used after its end, nor with wrong types", function()

@@ -104,6 +104,7 @@ describe("a pattern", function()
     judge("^\\k<n>(?<n>a)\\k<n>$", { "aa" }, { "a" })
     judge("^(?:(?<y>a)-|(?<y>b)\\+)\\k<y>$", { "a-a", "b+b" }, { "a-b" })
     judge("^(?<$é_1>a)\\k<$\\u00e9_1>$", { "aa" }, { "a" })
+    judge("^(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)(k)(l)\\12\\10\\1$", { "abcdefghijkllja" }, { "abcdefghijkla2a0a" })
   end)
 
   it("looks ahead and behind", function()
@@ -117,6 +118,8 @@ describe("a pattern", function()
     judge("^(?s:.)$", { "\n" }, {})
     judge("(?m:^b$)", { "a\nb\r" }, { "ab" })
     judge("(?s-m:^.$).|^(?m:a).", { "ab" }, { "a\n" })
+    judge("(?m:^a$)|(?s:b.)|(?-i:c)", { "x\na", "b\n", "c" }, { "A", "B\n", "C" })
+    judge("(?i:a(?m:b$))", { "AB\n" }, {})
   end)
 
   it("takes a lone brace or bracket for itself", function()
@@ -175,6 +178,7 @@ describe("a wrong pattern", function()
     ["\\pL"] = "\\p needs {...} at offset 0",
     ["\\p{L"] = "\\p{ without } at offset 0",
     ["(a)\\2"] = "no group has this number at offset 3",
+    ["(a)\\18446744073709551617"] = "no group has this number at offset 3",
     ["\\k<n>"] = "no group has this name at offset 0",
     ["\\kn"] = "\\k needs <name> at offset 0",
     ["(?<n>a)(?<n>b)"] = "duplicate group name at offset 10",

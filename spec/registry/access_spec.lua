@@ -86,6 +86,9 @@ describe("access control", function()
     assert.equal("project.read needs action 'read' on resource 'project:8'", reason({ project = { id = 8 } }))
     assert.equal("project.read needs action 'read' on a resource of type 'project', "
       .. "and the input names none at /project/id", reason({ project = {} }))
+    for _, id in ipairs({ true, false, {}, { "7" }, { id = 7 } }) do
+      assert.equal(reason({ project = {} }), reason({ project = { id = id } }))
+    end
     assert.equal("project.read needs action 'read' on resource type 'project'",
       reason({ project = { id = ("x"):rep(300) } }))
   end)
@@ -121,7 +124,7 @@ describe("access control", function()
     assert.equal("secret", at("/1", { ["1"] = "x" }))
     assert.equal("secret", at("/10", { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "x" }))
     for _, pointer in ipairs({ "/ids/", "/ids/+0", "/ids/00", "/ids/ 0", "/ids/0000000000", "/list/1x",
-      "/list/3", "/list/x", "/x", "/text/0", "/list/0/0", "/none/0", "/flag", "/" }) do
+      "/list/3", "/list/x", "/x", "/x/x", "/text/0", "/text/x", "/flag/x", "/list/0/0", "/none/0", "/flag", "/" }) do
       assert.equal("ACCESS_DENIED", at(pointer, { ids = { "x" }, list = { "y", "z" }, text = "x", flag = true }))
     end
   end)

@@ -1,5 +1,6 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
+local raises = require("spec.support.raises")
 
 describe("a response envelope", function()
   it("of a local result carries the operation's id and the time in ms", function()
@@ -65,8 +66,14 @@ describe("a response envelope", function()
       { data = 1, meta = { source = "ftp" } },
       { data = 1, meta = { source = "local" } },
       { data = 1, meta = { source = "local", operationId = "a.b" } },
+      { data = 1, meta = { source = "local", timestamp = 1 } },
+      { data = 1, meta = { source = "local", operationId = 1, timestamp = 1 } },
+      { data = 1, meta = { source = "local", operationId = "a.b", timestamp = "1" } },
+      { data = 1, meta = { source = 1, statusCode = 200, operationId = "a.b", timestamp = 1 } },
       { data = 1, meta = { source = "http", statusCode = "200" } },
       { data = 1, meta = { source = "mcp", isError = false } },
+      { data = 1, meta = { source = "mcp", content = {} } },
+      { data = 1, meta = { source = "mcp", isError = 0, content = {} } },
       "local",
     }) do
       assert.is_false(core.is_response_envelope(value))
@@ -76,6 +83,32 @@ describe("a response envelope", function()
   it("is not detected through metamethods", function()
     local forged = setmetatable({}, { __index = { meta = { source = "http", statusCode = 200 } } })
     assert.is_false(core.is_response_envelope(forged))
+  end)
+
+  it("is its data and a copy of its meta, with what that lacks", function()
+    local meta = { statusCode = 200, source = "x" }
+    for _, envelope in ipairs({ core.http_envelope("a", meta), (core.http_envelope("a", meta, "more")) }) do
+      assert.same({ data = "a", meta = { source = "http", statusCode = 200, headers = {} } }, envelope)
+    end
+    assert.same({ data = "a", meta = { source = "mcp", isError = false, content = {}, a = 1 } },
+      core.mcp_envelope("a", { a = 1 }, "more"))
+    local envelope = core.local_envelope("a", "b.c", "more")
+    envelope.meta.timestamp = 1
+    assert.same({ data = "a", meta = { source = "local", operationId = "b.c", timestamp = 1 } }, envelope)
+    assert.same({ statusCode = 200, source = "x" }, meta)
+    assert.is_true(core.is_response_envelope(envelope, "more"))
+    assert.equal("a", core.unwrap(envelope, "more"))
+  end)
+
+  it("is asked for by what it is made of", function()
+    raises({
+      ["bad argument #2 to 'http_envelope' (table expected, got no value)"] = function() core.http_envelope(1) end,
+      ["bad argument #2 to 'mcp_envelope' (table expected, got string)"] = function() core.mcp_envelope(1, "x") end,
+      ["bad argument #1 to 'is_response_envelope' (value expected)"] = function() core.is_response_envelope() end,
+      ["bad argument #1 to 'unwrap' (response envelope expected)"] = function() core.unwrap("x") end,
+      ["bad argument #2 to 'mcp_envelope' (meta.isError must be a boolean and meta.content an array)"] =
+        function() core.mcp_envelope(1, { isError = 1 }) end,
+    })
   end)
 
   it("refuses what it cannot be made of, naming the argument", function()

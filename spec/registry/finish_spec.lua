@@ -1,4 +1,7 @@
+local compat = require("operations.base.compat")
+local core = require("operations.core")
 local operations = require("operations")
+local schemas = require("operations.schema")
 local one_operation = require("spec.support.one_operation")
 
 local answer, returning, task_schema = one_operation.answer, one_operation.returning, one_operation.task_schema
@@ -159,6 +162,8 @@ describe("a result", function()
     local definition = returning({ id = "x", total = "many" })
     definition.on_mismatch = "fail"
     assert.equal("OUTPUT_INVALID", select(2, answer(definition)).code)
+    local _, whole = answer(returning("x"), nil, { on_mismatch = "fail" })
+    assert.equal("a.b: the result does not fit its schema: result: expected object, got string", whole.message)
     definition.on_mismatch = "warn"
     assert.equal("many", answer(definition, nil, { on_mismatch = "fail" }).data.total)
     assert.equal(1, #one_operation.warnings)
@@ -233,5 +238,80 @@ describe("a handler's envelope", function()
     local given = setmetatable({ meta = meta }, hostile)
     local output = { handler = function() return given end, outputSchema = { type = "string" } }
     assert.equal(given, answer(output))
+  end)
+end)
+
+describe("finishing a result", function()
+  local output = assert(schemas.compile({ type = "object", properties = {
+    n = { type = "integer" }, k = { type = "integer" }, any = {},
+  } }))
+
+  local function list(items, field)
+    local texts = {}
+    for i, item in ipairs(items or {}) do
+      texts[i] = (item[field] and item[field] .. " " or "") .. item.path
+    end
+    table.sort(texts)
+    return items and table.concat(texts, ", ") or "none"
+  end
+
+  -- The data, the issues and changes of the warning, and the changes that are told; or the issues of the error.
+  local function finished(value, mode, tells, fails)
+    local operation = core.registry(mode, tells, fails):operation({ namespace = "a", name = "b" }, nil, output)
+    local results = compat.pack(operation:finish(value, nil, "more"))
+    local envelope, warning, changes = results[1], results[2], results[3]
+    if not envelope then
+      assert.same({ 2, "OUTPUT_INVALID" }, { results.n, warning.code })
+      return { "fails", list(warning.details) }
+    end
+    assert.equal(3, results.n)
+    assert.is_true(operations.is_response_envelope(envelope))
+    assert.is_true(warning == nil or warning.operationId == "a.b")
+    local n, k = envelope.data.n, envelope.data.k
+    return { operations.json.encode({ n, k }), warning and list(warning.issues) or "no warning",
+      list(warning and warning.changes, "kind"), list(changes, "kind") }
+  end
+
+  local cases = {
+    { { n = 1, k = 2 }, off = { '[1,2]', "no warning", "none" }, cast = { '[1,2]', "no warning", "none" },
+      force = { '[1,2]', "no warning", "none" } },
+    { { n = "1", k = 2 }, off = { '["1",2]', "/n", "none" }, cast = { '[1,2]', "no warning", "none", "converted /n" },
+      force = { '[1,2]', "no warning", "none", "converted /n" } },
+    { { n = "x", k = "2" }, off = { '["x","2"]', "/k, /n", "none" }, cast = { '["x",2]', "/n", "none", "converted /k" },
+      force = { '[0,2]', "", "replaced /n", "converted /k, replaced /n" } },
+    { { n = "x", k = "y" }, off = { '["x","y"]', "/k, /n", "none" }, cast = { '["x","y"]', "/k, /n", "none" },
+      force = { '[0,0]', "", "replaced /k, replaced /n", "replaced /k, replaced /n" } },
+    { { any = { print }, n = "x", k = 2 }, off = { '["x",2]', "/any/0, /n", "none" },
+      cast = { '["x",2]', "/any/0, /n", "none" } },
+    { { any = { print }, n = 1, k = 2 }, off = { '[1,2]', "/any/0", "none" }, cast = { '[1,2]', "/any/0", "none" } },
+  }
+
+  for _, mode in ipairs({ "off", "cast", "force" }) do
+    for _, tells in ipairs({ false, true }) do
+      it(("gives data, a warning and changes: %s, %s"):format(mode, tells), function()
+        for i, case in ipairs(cases) do
+          local data, expected = case[1], case[mode]
+          for _, value in ipairs(expected and { data, operations.http_envelope(data, { statusCode = 200 }) } or {}) do
+            local all = { expected[1], expected[2], expected[3], tells and expected[4] or "none" }
+            assert.same(all, finished(value, mode, tells, false), i)
+            local misfits = expected[2] ~= "no warning" and expected[2] ~= ""
+            assert.same(misfits and { "fails", expected[2] } or all, finished(value, mode, tells, true), i)
+          end
+        end
+      end)
+    end
+  end
+
+  it("needs nothing where anything fits, and gives back an envelope of the handler's own", function()
+    local operation = core.registry():operation({ namespace = "a", name = "b" })
+    for _, value in ipairs({ 1, "x", false, { 1 }, { meta = { source = "x" } } }) do
+      local results = compat.pack(operation:finish(value, "no step", "more"))
+      assert.equal(1, results.n)
+      assert.same({ value, "local", "a.b" },
+        { results[1].data, results[1].meta.source, results[1].meta.operationId })
+    end
+    local own = operations.http_envelope(1, { statusCode = 200 })
+    assert.same({ own, n = 1 }, compat.pack(operation:finish(own, nil, "more")))
+    assert.equal(0, select("#", operation:ahead(own)))
   end)
 end)

@@ -1,4 +1,6 @@
+local core = require("operations.core")
 local operations = require("operations")
+local schema = require("operations.schema")
 local one_operation = require("spec.support.one_operation")
 
 local answer, returning = one_operation.answer, one_operation.returning
@@ -177,5 +179,61 @@ describe("many calls", function()
       least, before = math.min(least, after - before), after
     end
     assert.is_true(least < 16)
+  end)
+end)
+
+describe("an operation", function()
+  local function operation_of(spec, output, fails)
+    spec.namespace, spec.name = "a", "b"
+    return core.registry("cast", false, fails):operation(spec, nil, output)
+  end
+
+  it("gives copies of its spec, without schemas where those are not wanted", function()
+    local function spec()
+      return { namespace = "a", name = "b", title = "A", tags = { "t" }, inputSchema = { type = "object" },
+        outputSchema = { type = "string" }, errorSchemas = { { code = "X" } } }
+    end
+    local operation = operation_of(spec())
+    for _, wanted in ipairs({ true, 0, "", {} }) do
+      assert.same(spec(), operation:spec(wanted))
+    end
+    assert.same({ namespace = "a", name = "b", title = "A", tags = { "t" } }, operation:spec(false))
+    operation:spec().tags[1], operation:spec(false).tags[1] = "changed", "changed"
+    assert.same(spec(), operation:spec())
+    assert.same({ "a.b", "A" }, { operation:id(), operation:field("title") })
+    assert.is_nil(operation:field("none"))
+  end)
+
+  it("finishes the results of other processes, too, where it says how, or misfits fail", function()
+    for _, case in ipairs({
+      { {}, false, false }, { { normalize = "off" }, false, true }, { { normalize = "cast" }, false, true },
+      { { on_mismatch = "fail" }, false, true }, { { on_mismatch = "warn" }, false, false }, { {}, true, true },
+      { { on_mismatch = "warn" }, true, false }, { { on_mismatch = "warn", normalize = "force" }, true, true },
+    }) do
+      assert.equal(case[3], operation_of(case[1], nil, case[2]):finishes_all())
+    end
+  end)
+
+  it("tells which results need no check", function()
+    assert.equal("any", operation_of({}):accepts())
+    for text, expected in pairs({
+      ['{"type":"object"}'] = "object", ['{"type":["object","string"]}'] = "object", ['{"type":"string"}'] = "none",
+      ['{"type":"object","required":["a"]}'] = "none", ["{}"] = "none",
+    }) do
+      local output = assert(schema.compile(assert(operations.json.decode(text))))
+      assert.equal(expected, operation_of({}, output):accepts() or "none")
+    end
+  end)
+
+  it("is made once none of its schemas is a function", function()
+    for _, key in ipairs({ "inputSchema", "outputSchema", "errorSchemas" }) do
+      local operation = operation_of({ [key] = function() end })
+      assert.same({ false, nil }, { operation:made() })
+      operation:flaw("no schema")
+      assert.same({ false, "no schema" }, { operation:made() })
+      operation:make({ namespace = "a", name = "b", [key] = { type = "object" } })
+      assert.is_true((operation:made()))
+    end
+    assert.same({ true, nil }, { operation_of({}):made() })
   end)
 end)

@@ -150,3 +150,46 @@ describe("admit", function()
     assert.same({ true, { n = "x" } }, { routed:admit("a.far", { n = "x" }) })
   end)
 end)
+
+describe("a refused call", function()
+  it("tells the first issue and the number of others, or what would do, and that nothing ran", function()
+    local registry = operations.registry()
+    local object = { type = "object", required = { "title" }, properties = {
+      title = { type = "string", minLength = 1 }, n = { type = "integer" }, m = { type = "integer" },
+    } }
+    for _, spec in ipairs({
+      { name = "query", type = "query", inputSchema = object }, { name = "command", type = "mutation" },
+      { name = "costly", inputSchema = { patternProperties = { ["^(a+)+$"] = { type = "integer" } } } },
+      { name = "stream", type = "subscription" },
+      { name = "closed", accessControl = { requiredScopes = { "x", "y" } } },
+      { name = "owned", accessControl = { resourceType = "task", resourceAction = "read" } },
+    }) do
+      spec.namespace, spec.handler = "a", function() error("ran") end
+      assert(registry:register(spec))
+    end
+    for _, case in ipairs({
+      { "execute", "query", "x", "VALIDATION_ERROR", "input: expected object, got string" },
+      { "execute", "query", {}, "VALIDATION_ERROR", "/title: required, but missing; expected string" },
+      { "execute", "query", { title = "a", n = "z", m = "z" }, "VALIDATION_ERROR",
+        "expected integer, got string (and 1 more)" },
+      { "execute", "query", { title = "", n = "z", m = "z" }, "VALIDATION_ERROR", "(and 2 more)" },
+      { "execute", "costly", { [("a"):rep(40) .. "b"] = 1 }, "VALIDATION_ERROR", "its name is too costly to match" },
+      { "execute", "stream", {}, "EXECUTION_ERROR", "a.stream is a subscription: use registry:subscribe",
+        { operationId = "a.stream", type = "subscription" } },
+      { "subscribe", "query", {}, "EXECUTION_ERROR", "a.query is a query: use registry:execute",
+        { operationId = "a.query", type = "query" } },
+      { "subscribe", "command", {}, "EXECUTION_ERROR", "a.command is a mutation: use registry:execute",
+        { operationId = "a.command", type = "mutation" } },
+      { "execute", "closed", {}, "ACCESS_DENIED", "a.closed needs an identity",
+        { operationId = "a.closed", requiredScopes = { "x", "y" } } },
+      { "execute", "owned", {}, "ACCESS_DENIED", "a.owned needs an identity",
+        { operationId = "a.owned" } },
+    }) do
+      local envelope, err = registry[case[1]](registry, "a." .. case[2], case[3])
+      assert.is_nil(envelope)
+      assert.same({ case[4], false, false }, { err.code, err.retryable, err.mayHaveRun })
+      assert.matches(case[5], err.message, 1, true)
+      assert.same(case[6] or err.details, err.details)
+    end
+  end)
+end)

@@ -1,7 +1,9 @@
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local operations = require("operations")
 local raises = require("spec.support.raises")
+local schemas = require("operations.schema")
 
 local function echo(input)
   return input
@@ -20,13 +22,148 @@ describe("a registry", function()
 
   it("names the wrong argument of its functions in C", function()
     local parts = core.registry()
+    local operation = parts:operation({ namespace = "a", name = "b" })
     raises({
       ["bad argument #1 to 'registry' (invalid option 'maybe')"] = function() core.registry("maybe") end,
       ["bad argument #1 to 'operation' (table expected, got number)"] = function() parts:operation(1) end,
       ["bad argument #2 to 'operation' (compiled schema expected)"] = function() parts:operation({}, {}) end,
       ["bad argument #3 to 'operation' (compiled schema expected)"] = function() parts:operation({}, nil, {}) end,
       ["bad argument #1 to 'put' (operations.operation expected, got nil)"] = function() parts:put(nil) end,
+      ["bad argument #1 to 'set_handler' (function expected, got number)"] = function() operation:set_handler(1) end,
+      ["bad argument #1 to 'make' (table expected, got number)"] = function() operation:make(1) end,
+      ["bad argument #2 to 'make' (compiled schema expected)"] = function() operation:make({}, {}) end,
+      ["bad argument #3 to 'make' (compiled schema expected)"] = function() operation:make({}, nil, 1) end,
+      ["bad argument #1 to 'flaw' (value expected)"] = function() operation:flaw() end,
+      ["bad argument #1 to 'field' (string expected, got table)"] = function() operation:field({}) end,
+      ["bad argument #1 to 'admit' (operation expected)"] = function() parts:admit("a.c", {}) end,
     })
+  end)
+
+  it("has functions in C that take registries and operations only", function()
+    local parts = core.registry()
+    local operation = parts:operation({ namespace = "a", name = "b" })
+    for kind, object in pairs({ registry = parts, operation = operation }) do
+      for name, method in pairs(getmetatable(object).__index) do
+        for _, other in ipairs({ {}, "x", core.trust(), kind == "registry" and operation or parts, io.stdout }) do
+          local ok, raised = pcall(method, other, "a.b", {})
+          assert.is_false(ok, name)
+          assert.matches(("operations.%s expected"):format(kind), raised, 1, true)
+        end
+      end
+    end
+  end)
+
+  it("tells of an operation what it is", function()
+    local parts = core.registry()
+    local function told(name, spec, ...)
+      spec.namespace, spec.name = "a", name
+      local operation = parts:operation(spec)
+      if select("#", ...) > 0 then
+        operation:set_handler(...)
+      end
+      parts:put(operation)
+      return { parts:type_of("a." .. name) }
+    end
+    assert.same({ "query", true, false }, told("a", {}))
+    assert.same({ "mutation", true, false }, told("b", { type = "mutation" }, print))
+    assert.same({ "subscription", true, true }, told("c", { type = "subscription" }, print, true))
+    assert.same({ "query", false, false }, told("d", { type = "query", _meta = { exposed = false } }, print, false))
+    assert.same({ "query", true, true }, told("e", { _meta = { exposed = true } }, print, 0))
+    assert.same({ nil, true, false, n = 3 }, compat.pack(parts:type_of("a.f")))
+    assert.same({ nil, true, false, n = 3 }, compat.pack(parts:type_of(nil)))
+    assert.same({ "a.d", "none", "none" }, { parts:find("a.d", "more"):id(), parts:find("a.f") or "none",
+      parts:find({}) or "none" })
+  end)
+
+  it("has an operation once, which may come again when it was removed or replaced", function()
+    local parts = core.registry()
+    local function operation_of(name)
+      return parts:operation({ namespace = "a", name = name })
+    end
+    local first, second, other = operation_of("b"), operation_of("b"), operation_of("c")
+    local function ids()
+      local list = {}
+      for i, operation in ipairs(parts:select(nil, "more")) do
+        list[i] = operation:id() .. (operation == second and " 2" or "")
+      end
+      return list
+    end
+    parts:put(first, "more")
+    parts:put(other)
+    assert.error_matches(function() parts:put(first) end, "operation is registered")
+    parts:put(second)
+    assert.same({ "a.b 2", "a.c" }, ids())
+    assert.error_matches(function() parts:put(second) end, "operation is registered")
+    parts:put(first)
+    assert.same({ "a.b", "a.c" }, ids())
+    assert.same({ true, false, false }, { parts:remove("a.b", "more"), parts:remove("a.b"), parts:remove(1) })
+    parts:put(second)
+    assert.same({ "a.c", "a.b 2" }, ids())
+  end)
+
+  it("prepares a call, or says why there is none", function()
+    local parts = core.registry()
+    local input, ada = { n = 1 }, { id = "ada", scopes = { "s" } }
+    local function put(name, fields)
+      local operation = parts:operation(members.merged({ namespace = "a", name = name }, fields), fields.input)
+      if fields.handler then
+        operation:set_handler(fields.handler, fields.looks)
+      end
+      parts:put(operation)
+      return operation
+    end
+    local plain, looks = put("plain", { handler = echo }), put("looks", { handler = echo, looks = true })
+    local closed = put("closed", { handler = echo, accessControl = { requiredScopes = { "s" } } })
+    local unmade = put("unmade", { handler = echo, inputSchema = function() end })
+    local stream = put("stream", { handler = echo, type = "subscription" })
+    local strict = put("strict", { handler = echo, input = assert(schemas.compile({ type = "object" })) })
+    put("far", {})
+    for id, expected in pairs({
+      ["a.plain"] = { echo, input, plain, n = 3 }, ["a.looks"] = { echo, input, looks, true, n = 4 },
+      ["a.unmade"] = { nil, nil, unmade, n = 3 }, ["a.strict"] = { echo, input, strict, n = 3 }, ["a.far"] = { n = 0 },
+      ["a.none"] = { n = 0 },
+    }) do
+      assert.same(expected, compat.pack(parts:prepare(id, input)), id)
+      assert.same(expected, compat.pack(parts:prepare(id, input, ada, nil, "more")), id)
+    end
+    local function code(...)
+      assert.equal(2, select("#", ...))
+      local nothing, err = ...
+      return { nothing, err.code }
+    end
+    assert.same({ nil, "ACCESS_DENIED" }, code(parts:prepare("a.closed", input)))
+    assert.same({ nil, "VALIDATION_ERROR" }, code(parts:prepare("a.strict", "x")))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:prepare("a.stream", input)))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:prepare_stream("a.plain", input)))
+    assert.same({ echo, input, stream, n = 3 }, compat.pack(parts:prepare_stream("a.stream", input)))
+    for _, trusted in ipairs({ { ada }, { nil, core.trust() } }) do
+      assert.same({ echo, input, closed, n = 3 }, compat.pack(parts:prepare("a.closed", input, trusted[1], trusted[2])))
+    end
+    assert.same({ nil, "ACCESS_DENIED" }, code(parts:prepare("a.closed", input, nil, io.stdout)))
+    -- Elsewhere access is checked there, and whether there is a handler is not known here.
+    for _, id in ipairs({ "a.plain", "a.closed", "a.strict", "a.far" }) do
+      assert.same({ true, input, n = 2 }, compat.pack(parts:admit(id, input, false, "more")), id)
+    end
+    assert.same({ true, input, n = 2 }, compat.pack(parts:admit("a.stream", input, true)))
+    assert.same({ nil, "EXECUTION_ERROR" }, code(parts:admit("a.stream", input)))
+    assert.same({ nil, "VALIDATION_ERROR" }, code(parts:admit("a.strict", "x")))
+    assert.same({ nil, nil, unmade, n = 3 }, compat.pack(parts:admit("a.unmade", input)))
+  end)
+
+  it("says of an operation or a spec whether it may be seen", function()
+    local parts = core.registry()
+    local spec = { namespace = "a", name = "b", tags = { "t" }, accessControl = { requiredScopes = { "s" } } }
+    parts:put(parts:operation(spec))
+    local ada = { id = "ada", scopes = { "s" } }
+    for _, what in ipairs({ "a.b", spec }) do
+      assert.equal("denied", parts:visible(what))
+      assert.equal("yes", parts:visible(what, ada))
+      assert.equal("yes", parts:visible(what, ada, { tag = "t" }, "more"))
+      assert.equal("hidden", parts:visible(what, ada, { tag = "u" }))
+    end
+    for _, what in ipairs({ "a.c", 1, true }) do
+      assert.equal("hidden", parts:visible(what, ada))
+    end
   end)
 
   it("calls what was registered", function()
@@ -231,10 +368,10 @@ describe("a registry", function()
 
   it("keeps its order however many come and go", function()
     local expected = {}
-    for i = 1, 300 do
+    for i = 1, 301 do
       assert(registry:register(definition({ name = "o" .. i })))
     end
-    for i = 1, 300 do
+    for i = 1, 301 do
       if i % 7 ~= 0 then
         assert.is_true(registry:unregister("task.o" .. i))
         assert.is_false(registry:unregister("task.o" .. i))

@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local model = require("spec.support.sse_model")
 local sse = require("operations.base.sse")
@@ -312,6 +313,27 @@ describe("the queue of a parser", function()
     assert.same({ 7, "", 5 }, { tail, parser:last_event_id(), parser:retry() })
   end)
 
+  it("is not filled by a finalizer while it is filled", function()
+    local json, refused, feeding = core.sse_parser(1e6, "", true), 0, false
+    local stream = "data: [" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n\n"
+    at_collections(function()
+      if feeding then
+        local ok, err = pcall(json.feed, json, "data: x\n\n", {}, 0)
+        assert(not ok and err:find("the parser is feeding", 1, true), err)
+        refused = refused + 1
+      end
+    end, function()
+      for _ = 1, 20 do
+        local list = {}
+        feeding = true
+        local last = json:feed(stream, list, 0)
+        feeding = false
+        assert.equal(2001, #list[last])
+      end
+    end)
+    assert.is_true(refused > 0)
+  end)
+
   it("is not filled by a parser that was collected", function()
     getmetatable(parser).__gc(parser)
     getmetatable(parser).__gc(parser)
@@ -412,6 +434,8 @@ describe("the ceiling of an event", function()
   it("counts the LF between two data lines", function()
     assert.is_true(too_large("data: 123\ndata: 4567\n\n", 8).ok)
     assert.is_nil(too_large("data: 1234\ndata: 5678\n\n", 8).ok)
+    assert.is_nil(too_large("data: 12345678\ndata:\n\n", 8).ok)
+    assert.is_nil(too_large("data: 12345678\ndata\n\n", 8).ok)
     assert.is_nil(too_large(("data\n"):rep(10) .. "\n", 8).ok)
   end)
 

@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 
@@ -207,7 +208,7 @@ describe("a reader of envelopes", function()
         (read("lines", { "x" .. string.char(byte) .. "y\n" }, { json = false })))
     end
     assert.same({ 9, 10, 11, 12, 13, 32 }, blanks)
-    assert.same({ "a\r", "b" }, (read("lines", { "a\r\r\n \t \r\nb\r" }, { json = false })))
+    assert.same({ "a\r", "b" }, (read("lines", { "a\r\r\n\r\r\n \t \r\nb\r" }, { json = false })))
   end)
 
   it("names the ceiling that an item is above", function()
@@ -255,6 +256,27 @@ describe("a reader of envelopes", function()
     assert.has_error(function() open("lines"):feed(nil) end)
     assert.has_error(function() open("lines"):feed(core.null) end)
     assert.has_error(function() open("lines"):feed(core.null, -1) end)
+  end)
+
+  it("refuses to be fed by a finalizer while it is fed", function()
+    local reader, take = open("lines", { max = 1e6 })
+    local line, refused, feeding = "[" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n", 0, false
+    at_collections(function()
+      for _, name in ipairs(feeding and { "feed", "finish" } or {}) do
+        local ok, err = pcall(reader[name], reader, "x")
+        assert(not ok and err:find("the reader is feeding", 1, true), err)
+        refused = refused + 1
+      end
+    end, function()
+      for _ = 1, 20 do
+        feeding = true
+        local more = reader:feed(line)
+        feeding = false
+        assert.is_true(more)
+        assert.equal(2001, #take()[1].data)
+      end
+    end)
+    assert.is_true(refused > 0)
   end)
 
   it("refuses to be used by a finalizer once it was collected", function()

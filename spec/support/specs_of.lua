@@ -101,7 +101,7 @@ local exhausted = {
 -- What specs of other rooms say of a room of src/.
 local elsewhere = {
   base = "spec/json spec/value/json_lines_spec.lua spec/sse spec/streams spec/http spec/redis spec/websocket",
-  core = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua",
+  core = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua spec/base/sha256_spec.lua",
   format = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
   http = "spec/net/http/header_field_spec.lua spec/server/connection_spec.lua",
   json = "spec/value",

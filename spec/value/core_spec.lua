@@ -17,13 +17,32 @@ describe("the core", function()
     end
   end)
 
+  it("makes every digit of an id at random", function()
+    local ids, digits = {}, {}
+    for i = 1, 500 do
+      ids[i] = core.random_id():gsub("-", ""):gsub("^(............).", "%1")
+    end
+    for place = 1, 31 do
+      local column, values, count = {}, {}, 0
+      for i, id in ipairs(ids) do
+        column[i] = id:sub(place, place)
+        count = count + (values[column[i]] and 0 or 1)
+        values[column[i]] = true
+      end
+      assert.equal(place == 16 and 4 or 16, count) -- the 16th tells the variant, too
+      column = table.concat(column)
+      assert.is_nil(digits[column]) -- another place has always the same
+      digits[column] = true
+    end
+  end)
+
   it("makes ids for finalizers that run after its own", function()
     local result = require("spec.support.command").run([[lua -e '
       local id
-      setmetatable({}, { __gc = function() print(#id()) end }) -- the first to get it is the last whose turn it is
+      kept = setmetatable({}, { __gc = function() print(#id()) end }) -- runs last: it was made first
       id = require("operations.core").random_id
     ']])
-    assert.same({ "", result.out == "" and "" or "36\n" }, { result.err, result.out }) -- LuaJIT has none of tables
+    assert.same({ "", rawget(_G, "jit") and "" or "36\n" }, { result.err, result.out }) -- LuaJIT has none of tables
   end)
 
   it("shares no random identifiers with a forked child", function()
@@ -79,6 +98,7 @@ describe("the core", function()
       ["bad argument #2 to 'add_mark' (invalid option 'list')"] = function() core.add_mark({}, "list") end,
       ["bad argument #1 to 'set_array_mt' (table expected, got nil)"] = function() core.set_array_mt(nil) end,
       ["bad argument #1 to 'kind' (value expected)"] = function() core.kind() end,
+      ["bad argument #1 to 'set_foreign_null' (value expected)"] = function() core.set_foreign_null() end,
     })
   end)
 
@@ -98,6 +118,22 @@ describe("the core", function()
       set_handler = count(operation:set_handler(print)),
       make = count(operation:make({ namespace = "a", name = "b" })),
     })
+  end)
+
+  it("has a text for any error object, and for nothing else", function()
+    local text = core.error_mt.__tostring
+    for expected, err in pairs({ ["A: b"] = { code = "A", message = "b" }, ["A: (no message)"] = { code = "A" },
+      ["UNKNOWN_ERROR: b"] = { code = {}, message = "b" }, ["UNKNOWN_ERROR: (no message)"] = {}, ["1: 2"] = {
+        code = 1, message = 2 } }) do
+      assert.equal(expected, tostring(setmetatable(err, core.error_mt)))
+      assert.equal(expected, text(err, "more", "arguments"))
+    end
+    raises({ ["(table expected, got string)"] = function() text("x") end })
+  end)
+
+  it("knows an error object by its metatable alone", function()
+    assert.same({ true, false, false, false, false }, { core.is_error(setmetatable({}, core.error_mt)),
+      core.is_error(core.error_mt), core.is_error(setmetatable({}, {})), core.is_error("x"), core.is_error() })
   end)
 
   it("takes another library's array mark for its own", function()

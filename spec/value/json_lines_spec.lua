@@ -1,3 +1,4 @@
+local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local random = require("spec.support.random")
@@ -26,6 +27,7 @@ local function read(pieces, max, ordered)
       if values.n == 0 then
         return
       elseif values.n == 5 then
+        assert.is_nil(values[1] or values[2])
         list[#list + 1] = { first = values[3], last = values[4], size = values[5] }
       else
         list[#list + 1] = told(values[1], values[2], values[3])
@@ -138,12 +140,34 @@ describe("lines of JSON", function()
     assert.is_nil(core.property_order[read({ line }, 100)[1].properties])
   end)
 
+  it("are not read by a finalizer while one is being read", function()
+    local feed, following = core.json_lines(1e6)
+    local refused, reading = 0, false
+    at_collections(function()
+      for _, fn in ipairs(reading and { feed, following } or {}) do
+        local ok, err = pcall(fn)
+        assert(not ok and err:find("the lines are in use", 1, true), err)
+        refused = refused + 1
+      end
+    end, function()
+      local line = "[" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n"
+      for _ = 1, 20 do
+        feed(line)
+        reading = true
+        local value = following()
+        reading = false
+        assert.equal(2001, #value)
+      end
+    end)
+    assert.is_true(refused > 0)
+  end)
+
   it("are at most as long as memory, and at least a byte", function()
-    for _, max in ipairs({ 0, -1, 0 / 0, 2 ^ 63, math.huge }) do
+    for _, max in ipairs({ 0, -1, 0 / 0, 2 ^ 53 + 2, 2 ^ 63, math.huge }) do
       assert.error_matches(function() core.json_lines(max) end, "out of range")
     end
     assert.same({ 1 }, read({ "1\n" }, 1))
-    assert.same({ 1 }, read({ "1\n" }, 2 ^ 40))
+    assert.same({ 1 }, read({ "1\n" }, 2 ^ 53))
     assert.error_matches(function() core.json_lines(8)({}) end, "string expected")
   end)
 end)

@@ -11,6 +11,7 @@
 #define NO_MEMORY "not enough memory"
 #define MAX_COORDINATE 66 /* bytes, of P-521 */
 #define MAX_EXPONENT 64   /* bits */
+#define WRONG_EXPONENT "an exponent that is even, 1 or above 64 bits"
 
 typedef struct Curve {
   const char *name; /* the same in "crv" and in libcrypto */
@@ -57,18 +58,25 @@ static EVP_PKEY *from_numbers(const BIGNUM *n, const BIGNUM *e) {
 static const char *rsa_flaw(const BIGNUM *n, const BIGNUM *e) {
   if (n == NULL || e == NULL) return NO_MEMORY;
   if (BN_num_bits(n) < KEY_RSA_MIN) return "a modulus below 2048 bits";
-  if (BN_num_bits(n) > KEY_RSA_MAX) return "a modulus above 8192 bits";
   if (!BN_is_odd(n)) return "an even modulus";
-  if (!BN_is_odd(e) || BN_is_one(e) || BN_num_bits(e) > MAX_EXPONENT)
-    return "an exponent that is even, 1 or above 64 bits";
+  if (!BN_is_odd(e) || BN_is_one(e)) return WRONG_EXPONENT;
   return NULL;
+}
+
+static key_Bytes without_leading_zeros(key_Bytes number) {
+  for (; number.size > 0 && *number.at == 0; number.size--) number.at++;
+  return number;
 }
 
 EVP_PKEY *key_rsa(key_Bytes n, key_Bytes e, const char **flaw) {
   BIGNUM *modulus, *exponent;
   EVP_PKEY *key = NULL;
+  n = without_leading_zeros(n);
+  e = without_leading_zeros(e);
   *flaw = "a modulus above 8192 bits";
-  if (n.size > KEY_RSA_MAX / 4 || e.size > KEY_RSA_MAX / 4) return NULL;
+  if (n.size > KEY_RSA_MAX / 8) return NULL;
+  *flaw = WRONG_EXPONENT;
+  if (e.size > MAX_EXPONENT / 8) return NULL;
   ERR_set_mark();
   modulus = BN_bin2bn(n.at, (int)n.size, NULL);
   exponent = BN_bin2bn(e.at, (int)e.size, NULL);

@@ -90,16 +90,15 @@ static bool read_delta(const char **s, const char *end, uint32_t bias,
   }
 }
 
-static bool insert(Label *label, size_t at, uint32_t c) {
-  if (label->len >= MAX_LABEL) return false;
+static void insert(Label *label, size_t at, uint32_t c) {
   memmove(label->c + at + 1, label->c + at,
           (label->len - at) * sizeof(label->c[0]));
   label->c[at] = c;
   label->len++;
-  return true;
 }
 
-/* `s` is what follows "xn--": shorter than a label. */
+/* `s` is what follows "xn--": shorter than a label, and no code point takes
+** less than a byte of it. */
 static bool punycode_decode(const char *s, size_t len, Label *label) {
   const char *end = s + len;
   uint32_t n = 0x80, at = 0, bias = BIAS;
@@ -120,7 +119,7 @@ static bool punycode_decode(const char *s, size_t len, Label *label) {
     if (at / points > 0x10FFFF - n) return false;
     n += at / points;
     at %= points;
-    if (!insert(label, at++, n)) return false;
+    insert(label, at++, n);
   }
   return true;
 }

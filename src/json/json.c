@@ -38,8 +38,6 @@ void json_restart(json_Reader *r) {
   r->base = 0;
   r->line = r->column = 1;
   r->token = TOKEN_NONE;
-  r->error.message[0] = '\0';
-  r->error.offset = r->error.line = r->error.column = 0;
 }
 
 void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
@@ -49,11 +47,11 @@ void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
   r->ud = ud;
   r->max_depth = max_depth;
   r->max_size = max_size;
-  /* No token is longer than the text; no escape is shorter than its value. */
-  buffer_init(&r->raw, alloc, max_size);
-  buffer_init(&r->text, alloc,
-              max_size < SIZE_MAX / 2 ? max_size * 2 + 64 : max_size);
-  buffer_init(&r->nest, alloc, max_depth / 8 + 1);
+  /* The limits bound these: no token is longer than the text, no escape is
+  ** shorter than its value. */
+  buffer_init(&r->raw, alloc, BUFFER_UNLIMITED);
+  buffer_init(&r->text, alloc, BUFFER_UNLIMITED);
+  buffer_init(&r->nest, alloc, BUFFER_UNLIMITED);
   json_restart(r);
 }
 
@@ -145,7 +143,6 @@ static const char *keep(json_Reader *r, const char *p, const char *end,
                         int token) {
   advance(r, p);
   r->token = token;
-  r->escape = false;
   r->raw.len = 0;
   if (token == TOKEN_STRING) token_end(r, p + 1, end);
   if (!buffer_add(&r->raw, p, (size_t)(end - p))) return out_of_memory(r, p);
@@ -300,7 +297,7 @@ static inline const char *read_unit(json_Reader *r, const char *p,
 
 static const char *read_unicode(json_Reader *r, const char *p,
                                 const char *end) {
-  int32_t c = 0, low = 0;
+  int32_t c, low;
   const char *s = read_unit(r, p, end, &c);
   if (s == NULL || s == cut) return s;
   if (c >= 0xD800 && c <= 0xDFFF) {
@@ -439,7 +436,7 @@ static const char *close_level(json_Reader *r, const char *p) {
 
 static const char *read_text(json_Reader *r, const char *p, const char *end) {
   const char *s = NULL;
-  size_t len = 0;
+  size_t len;
   const char *next = read_string(r, p, end, &s, &len);
   if (s == NULL) return next; /* it failed, or the token was cut */
   r->expect = r->after_value;
@@ -448,7 +445,7 @@ static const char *read_text(json_Reader *r, const char *p, const char *end) {
 
 static const char *read_key(json_Reader *r, const char *p, const char *end) {
   const char *s = NULL, *next;
-  size_t len = 0;
+  size_t len;
   if (*p != '"') return fail_expected(r, p, end);
   next = read_string(r, p, end, &s, &len);
   if (s == NULL) return next;

@@ -184,7 +184,7 @@ static int parse_class_atom(regex_Parser *p, uint32_t *c) {
 ** parse_class_atom returns it. */
 static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
                         size_t start) {
-  uint32_t high = 0;
+  uint32_t high;
   int high_kind = parse_class_atom(p, &high);
   if (high_kind < 0) return false;
   if (low_kind == 1 && high_kind == 1) {
@@ -218,7 +218,7 @@ static bool parse_class(regex_Parser *p) {
   members = written(p);
   while (!regex_accept(p, "]")) {
     size_t start = p->pos;
-    uint32_t c = 0;
+    uint32_t c;
     int kind;
     if (regex_at_end(p)) return regex_fail(p, "[ without ]", open);
     kind = parse_class_atom(p, &c);
@@ -469,7 +469,7 @@ static void emit_counted(regex_Parser *p, Repeat r, const char *lazy, Atom kind,
 
 static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
   size_t start = p->pos;
-  Repeat r = {0, 0, NULL};
+  Repeat r;
   const char *lazy;
   if (!read_repeat(p, &r)) return true;
   if (kind == ATOM_ASSERTION || (kind == ATOM_LOOKAHEAD && !p->to->lenient)) {

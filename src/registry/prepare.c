@@ -62,16 +62,14 @@ static void push_invalid(lua_State *L) {
   push_final(L, "VALIDATION_ERROR", lua_tostring(L, -1), issues);
 }
 
-bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,
-                     bool checks_access) {
+bool prepare_refuses(lua_State *L, const operation_Operation *op,
+                     bool streams) {
   int top = lua_gettop(L), access = top + 1;
   if ((op->kind == KIND_SUBSCRIPTION) != streams) {
     push_wrong_kind(L, streams);
     return true;
   }
-  if (!op->restricted || !checks_access ||
-      ops_testudata(L, CALL_TRUST, TRUST_TYPE) != NULL)
-    return false;
+  if (ops_testudata(L, CALL_TRUST, TRUST_TYPE) != NULL) return false;
   ops_getslot(L, CALL_OPERATION, OPERATION_ACCESS);
   if (!access_allows(L, access, CALL_IDENTITY, CALL_INPUT)) {
     push_denied(L, access, lua_gettop(L));

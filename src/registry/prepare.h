@@ -27,18 +27,18 @@ static inline operation_Operation *prepare_look_up(lua_State *L) {
   return (operation_Operation *)lua_touserdata(L, CALL_OPERATION);
 }
 
-/* Pushes nil and an error when the operation is of another kind or access is
-** denied; returns false otherwise.  `checks_access` is false when the handler
-** is in another process, which checks access itself. */
-bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,
-                     bool checks_access);
+/* Pushes nil and an error when the operation is of another kind, or is
+** restricted and access is denied; returns false otherwise. */
+bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams);
 
+/* May the call go on?  If not, pushes nil and an error.  `checks_access` is
+** false when the handler is in another process, which checks access itself. */
 static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
                                   bool streams, bool checks_access) {
   if ((op->kind == KIND_SUBSCRIPTION) == streams &&
       !(op->restricted && checks_access))
     return true;
-  return !prepare_refuses(L, op, streams, checks_access);
+  return !prepare_refuses(L, op, streams);
 }
 
 /* Fills defaults into the input and checks it.  When it does not fit, pushes
