@@ -740,11 +740,47 @@ describe("the reactor's processes", function()
     })
     local pid = handle:pid()
     reactor:close()
-    expect_gone(pid)
+    assert.is_nil(state_of(pid)) -- and reaped
     assert.equal("over", select(2, handle:chunk()))
     assert.equal("closed", handle:send("x"))
     handle:finish(9)
     handle:close_input()
+  end)
+
+  it("are reaped when they were dropped, at the next start where the system does not report their end", function()
+    local reactor = module.new()
+    local function start(arguments)
+      return reactor:process({ files = { "/bin/" .. arguments[1] }, arguments = arguments, environment = {},
+        no_pidfd = true, window = 1, max_line = 1, queue = 1 })
+    end
+    local pids = {}
+    for i = 1, 3 do
+      local handle = start({ "sleep", "1000" })
+      pids[i] = handle:pid()
+      handle:cancel()
+    end
+    eventually(function()
+      start({ "true" }):cancel()
+      return not (state_of(pids[1]) or state_of(pids[2]) or state_of(pids[3]))
+    end)
+    local pid = start({ "sleep", "1000" }):pid()
+    reactor:close()
+    assert.is_nil(state_of(pid))
+  end)
+
+  it("say that there is room only when there is, one byte below the most that is queued", function()
+    local reactor = module.new()
+    local handle = reactor:process({
+      files = { "/bin/sleep" }, arguments = { "sleep", "1000" }, environment = {}, window = 1, max_line = 1, queue = 10,
+    })
+    assert.equal("sent", handle:send(("x"):rep(65536))) -- what a pipe holds
+    reactor:hold()
+    assert.equal("sent", handle:send("123456789"))
+    assert.equal("sent", handle:send("0"))
+    assert.equal("full", handle:send("1"))
+    reactor:release()
+    assert.is_false(reactor:pending())
+    reactor:close()
   end)
 
   it("are sent in one write what is small and comes in one turn", function()
