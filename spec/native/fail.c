@@ -2,7 +2,9 @@
 ** fail.c - calls of the system that fail, for one program at a time: loaded
 ** before the others (LD_PRELOAD), it has the next calls of one name fail.
 ** os.getenv("FAIL accept4 24 1") says which: its name, the error and how often.
-** Calls by number are pidfd_open, close_range and pwritev2.
+** Calls by number are pidfd_open, close_range and pwritev2.  It also forks:
+** os.getenv("FORK") is the new process's id, "0" in that process, which
+** os.getenv("EXIT") ends; os.getenv("WAIT 123") waits for its end.
 */
 #include <dlfcn.h>
 #include <errno.h>
@@ -87,9 +89,19 @@ static void *real_of(const char *library, const char *name) {
 #pragma GCC diagnostic ignored "-Wmissing-variable-declarations"
 #endif
 
+static char *fork_here(void) {
+  static char id[16];
+  snprintf(id, sizeof(id), "%d", (int)fork());
+  return id;
+}
+
 char *getenv(const char *name) {
   typedef char *(*Function)(const char *);
   REAL(getenv, Function);
+  if (strcmp(name, "FORK") == 0) return fork_here();
+  if (strcmp(name, "EXIT") == 0) _exit(0);
+  if (strncmp(name, "WAIT ", 5) == 0)
+    return waitpid(atoi(name + 5), NULL, 0) > 0 ? "ended" : NULL;
   if (strncmp(name, "FAIL ", 5) != 0) return called(name);
   next.count = 0;
   if (sscanf(name + 5, "%31s %d", next.name, &next.error) == 2)

@@ -350,6 +350,142 @@ describe("a reactor that gathers", function()
   end)
 end)
 
+describe("a stream of a reactor", function()
+  local module = require("operations.reactor")
+  local reactor, path, listener
+
+  before_each(function()
+    reactor = assert(module.new())
+    path = os.tmpname()
+    os.remove(path)
+    listener = assert(reactor:listen({ path = path }))
+  end)
+
+  after_each(function()
+    reactor:close()
+  end)
+
+  -- Both ends of a connection, with options of the one that accepts.
+  local function pair(window, queue)
+    local ours = assert(reactor:connect_path({ path = path, window = 2 ^ 30, queue = 2 ^ 30 }))
+    repeat
+      reactor:step(-1)
+    until reactor:next() == listener
+    local theirs = assert(reactor:accept({ listener = listener, window = window, queue = queue }))
+    assert.same({ nil, "wait" }, { reactor:accept({ listener = listener }) })
+    return ours, theirs
+  end
+
+  -- Steps until a handle says an event of a kind.
+  local function await(handle, wanted)
+    local told, kind
+    repeat
+      reactor:step(-1)
+      told, kind = reactor:next()
+    until told == handle and kind == wanted
+  end
+
+  it("carries every byte in its place, whatever is queued when more comes", function()
+    for _, size in ipairs({ 10, 1000, 60000, 150000, 250000 }) do
+      local ours, theirs = pair(100000, 100000)
+      local sent, came, length, got = {}, {}, 0, 0
+      local function take()
+        reactor:step(0)
+        local bytes = theirs:receive() or ""
+        got, came[#came + 1] = got + #bytes, bytes
+      end
+      for i = 1, 9 do
+        sent[i] = ("%d "):format(i * 1000003):rep(math.ceil(size / 8))
+        length = length + #sent[i]
+        assert.equal("sent", ours:transmit(sent[i]))
+        if i % 3 == 0 then
+          take()
+        end
+      end
+      repeat
+        take()
+      until got == length
+      assert.is_true(table.concat(came) == table.concat(sent))
+      ours:cancel()
+      theirs:cancel()
+    end
+  end)
+
+  it("says once that all was sent, to whom asked", function()
+    local ours, theirs = pair(2 ^ 30, 2 ^ 30)
+    assert.equal(0, ours:unsent(true))
+    assert.equal("sent", ours:transmit(("x"):rep(1000000)))
+    assert.is_true(ours:unsent(true) > 0)
+    local drained, got = 0, 0
+    local function take()
+      reactor:step(-1)
+      for told, kind in function() return reactor:next() end do
+        drained = drained + (told == ours and kind == "drain" and 1 or 0)
+      end
+      got = got + #(theirs:receive() or "")
+    end
+    repeat
+      take()
+    until got == 1000000 and drained > 0
+    for i = 1, 3 do
+      theirs:transmit("x")
+      await(ours, "data")
+      assert.equal("x", ours:receive())
+      ours:transmit("y")
+      repeat
+        take()
+      until got == 1000000 + i
+    end
+    assert.equal(1, drained)
+  end)
+
+  it("is at work until both sides have ended, or it is dropped", function()
+    local ours, theirs = pair(100, 100)
+    assert.equal(3, reactor:inflight())
+    ours:transmit("x")
+    await(theirs, "data")
+    assert.equal("x", theirs:receive())
+    assert.equal(3, reactor:inflight())
+    ours:finish_sending()
+    await(theirs, "done")
+    assert.equal(2, reactor:inflight())
+    assert.equal("sent", theirs:transmit("y"))
+    await(ours, "data")
+    theirs:finish_sending()
+    await(ours, "done")
+    assert.equal(1, reactor:inflight())
+  end)
+
+  it("takes no more than its window, and lets the program wait meanwhile", function()
+    local ours, theirs = pair(10, 10)
+    ours:transmit(("x"):rep(200000))
+    await(theirs, "data")
+    for _ = 1, 3 do
+      local timer, steps = reactor:timer(30), 0
+      repeat
+        reactor:step(-1)
+        steps = steps + 1
+      until reactor:pending()
+      assert.same({ timer, "timer" }, { reactor:next() })
+      assert.is_true(steps < 10)
+    end
+    assert.is_true(#theirs:receive() <= 65536)
+  end)
+
+  it("leaves a listener whose clients wait to the program, which may wait for others meanwhile", function()
+    local ours = assert(reactor:connect_path({ path = path, window = 10, queue = 10 }))
+    await(listener, "data")
+    local timer, steps = reactor:timer(30), 0
+    repeat
+      reactor:step(-1)
+      steps = steps + 1
+    until reactor:pending()
+    assert.same({ timer, "timer" }, { reactor:next() })
+    assert.is_true(steps < 10)
+    ours:cancel()
+  end)
+end)
+
 describe("a listener at a Unix socket", function()
   local directory, path
 

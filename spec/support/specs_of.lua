@@ -115,7 +115,7 @@ local elsewhere = {
   sse = "spec/streams spec/openapi/stream_spec.lua",
   streams = "spec/sse spec/openapi/stream_spec.lua spec/registry/subscription_spec.lua",
   tls = "spec/server/tls_spec.lua",
-  transfer = "spec/platform spec/net/stream_spec.lua",
+  transfer = "spec/platform spec/net/stream_spec.lua spec/reactor/reactor_spec.lua",
   value = "spec/json spec/streams spec/schema/cast_spec.lua spec/schema/issue_spec.lua spec/schema/suite_spec.lua",
   websocket = "spec/calls/websocket_spec.lua",
 }

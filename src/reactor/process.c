@@ -19,11 +19,10 @@ static size_t unread(const process_Queue *q) {
   return q->bytes.len - q->start;
 }
 
-/* Makes room for `extra` more bytes at the end; moves the bytes to the start of
-** the block when that is enough. */
+/* Makes room for `extra` more bytes at the end.  Moves the unread bytes to the
+** start of the block when they are no more than the read ones before them. */
 static bool queue_reserve(process_Queue *q, size_t extra) {
-  if (q->start > 0 && q->bytes.capacity - q->bytes.len < extra &&
-      q->start >= unread(q)) {
+  if (q->start > 0 && q->start >= unread(q)) {
     memmove(q->bytes.data, q->bytes.data + q->start, unread(q));
     q->bytes.len -= q->start;
     q->start = 0;
@@ -207,8 +206,7 @@ static void on_input(reactor_Reactor *r, int fd, uint32_t events) {
 }
 
 static void on_release(reactor_Op *op) {
-  process_Process *p = (process_Process *)op;
-  if (p->child.in != -1) flush(p);
+  flush((process_Process *)op);
 }
 
 process_Sent process_send(process_Process *p, const char *bytes, size_t length,

@@ -144,12 +144,8 @@ static bool wants_body(const char *method) {
 static void set_verb(http_Easy *easy, const char *method, bool has_body) {
   curl_easy_setopt(easy->curl, CURLOPT_POSTFIELDS, NULL); /* makes it a POST */
   curl_easy_setopt(easy->curl, CURLOPT_HTTPGET, 1L);
-  if (strcmp(method, "HEAD") == 0 && !has_body) {
+  if (strcmp(method, "HEAD") == 0 && !has_body)
     curl_easy_setopt(easy->curl, CURLOPT_NOBODY, 1L);
-    method = NULL;
-  } else if (strcmp(method, has_body ? "POST" : "GET") == 0) {
-    method = NULL;
-  }
   curl_easy_setopt(easy->curl, CURLOPT_CUSTOMREQUEST, method);
 }
 

@@ -65,6 +65,7 @@ describe("http", function()
         { method = "GET", body = "" },
         { method = "GET", path = "/echo/other?x=1", headers = { ["X-One"] = "1", ["X-Two"] = "2" }, body = "" },
         { method = "GET", headers = { ["X-One"] = "1" }, body = "" },
+        { method = "GET", headers = { ["X-One"] = "2" }, body = "got" },
         { method = "GET", headers = { ["Accept-Encoding"] = "identity" }, body = "" },
         { method = "DELETE", body = "" },
         { method = "POST", body = "posted", headers = { ["X-Two"] = "3" } },

@@ -90,6 +90,18 @@ describe("the options of a transfer", function()
     assert.equal(0, reactor:inflight())
   end)
 
+  it("include no address of another scheme", function()
+    for _, start in ipairs({ "file:///etc/passwd", "ftp://127.0.0.1:1/", "gopher://127.0.0.1:1/" }) do
+      local handle = assert(reactor:http({ url = start, method = "GET" }))
+      repeat
+        reactor:step(-1)
+      until reactor:pending()
+      local told, kind, what, message = reactor:next()
+      assert.same({ handle, "error", "protocol" }, { told, kind, what })
+      assert.matches('Protocol "%a+" .*not supported', message)
+    end
+  end)
+
   it("are known by their whole names, whatever others there are", function()
     local handle = assert(reactor:http({ url = "http://127.0.0.1:1/", method = "GET", [5] = true, ur = 5, urls = 5,
       timeou = "x", Timeout = "x", ["timeout\0"] = "x", [true] = 1 }))

@@ -68,10 +68,50 @@ describe("over TLS", function()
   end)
 
   it("HTTP/1.1 is spoken where a request must not be lost with the connection of others", function()
-    for _, options in ipairs({ { method = "POST" }, { method = "PUT", body = "text" }, { method = "DELETE" } }) do
-      assert.equal("HTTP/2.0", cjson.decode(assert(get({})).body).protocol)
-      assert.equal("HTTP/1.1", cjson.decode(assert(get(options)).body).protocol)
+    local function piece()
+      local given
+      return function()
+        given = not given and "text" or nil
+        return given
+      end
     end
+    for _, case in ipairs({
+      { "HTTP/2.0", method = "GET" }, { "HTTP/2.0", method = "HEAD" }, { "HTTP/1.1", method = "GET", body = "text" },
+      { "HTTP/1.1", method = "GET", body = "" }, { "HTTP/1.1", method = "GET", body = piece() },
+      { "HTTP/1.1", method = "POST" },
+      { "HTTP/1.1", method = "PUT", body = "text" }, { "HTTP/1.1", method = "PUT", body = piece() },
+      { "HTTP/1.1", method = "DELETE" }, { "HTTP/1.1", method = "OPTIONS" },
+    }) do
+      assert.equal("HTTP/2.0", assert(get({})).headers["x-protocol"])
+      local answer = assert(get({ method = case.method, body = case.body }))
+      assert.same({ 200, case[1] }, { answer.status, answer.headers["x-protocol"] })
+    end
+    assert.equal("HTTP/1.1", assert(http.request({ url = server.url .. "/echo" })).headers["x-protocol"])
+  end)
+
+  it("a fresh connection is one of HTTP/1.1 that no request had before", function()
+    local reactor = assert(require("operations.reactor").new())
+    local function ask(url, fresh)
+      local handle = assert(reactor:http({ url = url, method = "GET", ca_file = server.ca_file, fresh = fresh,
+        keep_alive = 60000, idle_connections = 10 }))
+      repeat
+        reactor:step(-1)
+      until reactor:pending()
+      local told, kind, status, _, body = reactor:next()
+      assert.same({ handle, "done", 200 }, { told, kind, status })
+      return cjson.decode(body)
+    end
+    for url, protocol in pairs({ [server.tls .. "/echo"] = "HTTP/2.0", [server.url .. "/echo"] = "HTTP/1.1" }) do
+      local seen, kept = {}, ask(url)
+      assert.same({ protocol, kept.connection }, { kept.protocol, ask(url).connection })
+      seen[kept.connection] = true
+      for _ = 1, 3 do
+        local fresh = ask(url, true)
+        assert.same({ "HTTP/1.1" }, { fresh.protocol, seen[fresh.connection] })
+        seen[fresh.connection] = true
+      end
+    end
+    reactor:close()
   end)
 
   it("bodies in pieces go both ways", function()

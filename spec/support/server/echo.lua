@@ -1,5 +1,5 @@
 -- /echo...: what arrived, as JSON: method, uri (path as sent), args (by name; a repeated one is a list), headers
--- (lower-case names; likewise), body, protocol, connection (a number).
+-- (lower-case names; likewise), body, protocol, connection (a number). The field X-Protocol has the protocol as well.
 local cjson = require("cjson")
 
 ngx.req.read_body()
@@ -9,7 +9,7 @@ if not body and ngx.req.get_body_file() then
   body = file:read("*a")
   file:close()
 end
-ngx.header["Content-Type"] = "application/json"
+ngx.header["Content-Type"], ngx.header["X-Protocol"] = "application/json", ngx.var.server_protocol
 ngx.print(cjson.encode({
   method = ngx.req.get_method(),
   uri = ngx.var.request_uri,

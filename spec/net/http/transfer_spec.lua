@@ -1,0 +1,278 @@
+--- Transfers of a reactor and a server of the spec in one thread: what either side does next is decided here.
+require("operations.transfer")
+local module = require("operations.reactor")
+
+describe("a transfer", function()
+  local reactor, server
+
+  before_each(function()
+    reactor = assert(module.new())
+  end)
+
+  after_each(function()
+    reactor:close()
+  end)
+
+  local function listen(host)
+    local listener = assert(reactor:listen({ host = host }))
+    server = { listener = listener, connections = {},
+      url = ("http://%s:%d/"):format(host == "::1" and "[::1]" or host, listener:port()) }
+  end
+
+  local function accept()
+    local stream = reactor:accept({ listener = server.listener, window = 2 ^ 20, queue = 2 ^ 20 })
+    while stream do
+      table.insert(server.connections, { stream = stream, got = "" })
+      stream = reactor:accept({ listener = server.listener, window = 2 ^ 20, queue = 2 ^ 20 })
+    end
+  end
+
+  -- One step. Returns the events of transfers, each a list.
+  local function turn(ms)
+    local events = {}
+    reactor:step(ms or 1000)
+    for handle, kind, a, b, c in function() return reactor:next() end do
+      if handle == server.listener then
+        accept()
+      else
+        events[#events + 1] = { kind, a, b, c, handle = handle }
+      end
+    end
+    for i = #events, 1, -1 do
+      for _, connection in ipairs(server.connections) do
+        if events[i] and connection.stream == events[i].handle then
+          connection.got = connection.got .. (connection.stream:receive() or "")
+          connection.over = connection.over or events[i][1] == "done"
+          table.remove(events, i)
+        end
+      end
+    end
+    return events
+  end
+
+  -- Steps until a transfer says something else than that it wants more of its body.
+  local function await()
+    while true do
+      for _, event in ipairs(turn()) do
+        if event[1] ~= "want" then
+          event.handle = nil
+          return event
+        end
+      end
+    end
+  end
+
+  -- Steps until what came on a connection ends with a text.
+  local function await_request(i, text)
+    while not server.connections[i] or server.connections[i].got:sub(-#text) ~= text do
+      turn()
+    end
+    return server.connections[i]
+  end
+
+  local function start(options)
+    options.url, options.method = options.url or server.url, options.method or "GET"
+    options.keep_alive, options.idle_connections = 60000, 100
+    return assert(reactor:http(options))
+  end
+
+  local function answer(connection, text)
+    assert.equal("sent", connection.stream:transmit(text))
+    connection.got = ""
+  end
+
+  local OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+  local six = module.new()
+  local has_six = six:listen({ host = "::1" }) ~= nil
+  six:close()
+
+  for _, host in ipairs({ "127.0.0.1", has_six and "::1" or nil }) do
+    it("uses a connection again that has nothing to say, at " .. host, function()
+      listen(host)
+      for _ = 1, 3 do
+        local handle = start({})
+        local connection = await_request(1, "\r\n\r\n")
+        answer(connection, OK)
+        assert.same({ "done", 200, "Content-Length: 2\n", "ok" }, await())
+        handle:cancel()
+      end
+      assert.equal(1, #server.connections)
+    end)
+
+    it("uses another connection than one on which bytes came unasked, at " .. host, function()
+      listen(host)
+      for i = 1, 3 do
+        local handle = start({})
+        local connection = await_request(i, "\r\n\r\n")
+        answer(connection, OK)
+        assert.same({ "done", 200, "Content-Length: 2\n", "ok" }, await())
+        answer(connection, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
+        handle:cancel()
+      end
+      assert.equal(3, #server.connections)
+    end)
+  end
+
+  it("takes bytes that came unasked for no answer, whichever of many connections they came on", function()
+    listen("127.0.0.1")
+    local handles = {}
+    for i = 1, 20 do
+      handles[i] = start({})
+    end
+    for i = 1, 20 do
+      await_request(i, "\r\n\r\n")
+    end
+    for i = 1, 20 do
+      answer(server.connections[i], OK)
+      assert.equal("done", await()[1])
+    end
+    for i = 1, 20, 2 do
+      answer(server.connections[i], "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
+    end
+    for i = 1, 20 do
+      handles[i] = start({})
+    end
+    for i = 2, 20, 2 do
+      answer(await_request(i, "\r\n\r\n"), OK)
+    end
+    for i = 21, 30 do
+      answer(await_request(i, "\r\n\r\n"), OK)
+    end
+    for _, handle in ipairs(handles) do
+      handle:cancel()
+    end
+    assert.equal(30, #server.connections)
+  end)
+
+  it("takes no more than its window before that is read", function()
+    listen("127.0.0.1")
+    for _, window in ipairs({ 1, 10, 1000 }) do
+      local handle = start({ stream = true, window = window })
+      local connection = await_request(#server.connections + 1, "\r\n\r\n")
+      answer(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" .. ("a"):rep(window - 1))
+      assert.equal("head", await()[1])
+      local first = "a"
+      for _, byte in ipairs({ "b", "c", "d" }) do -- the second one fills it
+        answer(connection, byte)
+        for _ = 1, 3 do
+          turn(5)
+        end
+        first = byte
+      end
+      assert.equal("d", first)
+      assert.equal(("a"):rep(window - 1) .. "b", handle:read())
+      local rest = ""
+      repeat
+        turn(5)
+        rest = rest .. (handle:read() or "")
+      until rest == "cd"
+      handle:cancel()
+    end
+  end)
+
+  it("joins an answer of 16 KiB at the most", function()
+    listen("127.0.0.1")
+    for size, kinds in pairs({ [0] = { "done" }, [1] = { "done" }, [16383] = { "done" }, [16384] = { "done" },
+      [16385] = { "head", "data", "done" } }) do
+      local handle = start({ stream = true, join = true, window = 2 ^ 20 })
+      local connection = await_request(#server.connections + (server.connections[1] and 0 or 1), "\r\n\r\n")
+      answer(connection, ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(size, ("x"):rep(size)))
+      local active = reactor:inflight()
+      repeat
+        reactor:step(1000)
+      until reactor:inflight() < active
+      local seen = {}
+      for told, kind, _, _, body in function() return reactor:next() end do
+        if told == handle then
+          seen[#seen + 1] = kind
+          assert.equal(#kinds == 1 and size or nil, body and #body)
+        end
+      end
+      assert.same(kinds, seen)
+      handle:cancel()
+    end
+  end)
+
+  it("sends a body as it comes, asking for more when there is none, and ends it", function()
+    listen("127.0.0.1")
+    for _, case in ipairs({ { 5, "Content%-Length: 5\r\n", "abcde" },
+      { nil, "Transfer%-Encoding: chunked\r\n", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n" } }) do
+      local handle = start({ method = "PUT", upload = true, upload_size = case[1], fresh = true,
+        headers = { "Expect:" } })
+      local wants = 0
+      local function until_wanted()
+        local seen
+        repeat
+          for _, event in ipairs(turn()) do
+            assert.same({ "want", handle }, { event[1], event.handle })
+            seen = true
+          end
+        until seen
+        wants = wants + 1
+      end
+      until_wanted()
+      handle:write("abc")
+      until_wanted()
+      handle:write("de")
+      if not case[1] then
+        until_wanted()
+        handle:write("")
+      end
+      local connection = await_request(#server.connections, case[3])
+      assert.matches("^PUT / HTTP/1.1\r\n", connection.got)
+      assert.matches(case[2], connection.got)
+      answer(connection, OK)
+      assert.equal("done", await()[1])
+      assert.equal(case[1] and 2 or 3, wants)
+      handle:write("not needed any more")
+      handle:cancel()
+    end
+  end)
+
+  it("keeps one framing at a time: two end the connection", function()
+    listen("127.0.0.1")
+    local handle = start({})
+    answer(await_request(1, "\r\n\r\n"),
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+    assert.equal("done", await()[1])
+    handle:cancel()
+    for _ = 1, 2 do
+      handle = start({})
+      answer(await_request(2, "\r\n\r\n"), OK)
+      assert.equal("done", await()[1])
+      handle:cancel()
+    end
+    assert.equal(2, #server.connections)
+  end)
+
+  it("waits for its first byte, then for the next one, as long as it is told and no longer", function()
+    listen("127.0.0.1")
+    local handle = start({ first_byte_timeout = 60, stream = true })
+    await_request(1, "\r\n\r\n")
+    local event = await()
+    assert.same({ "error", "timeout", "first_byte" }, { event[1], event[2], event[4] })
+    handle:cancel()
+    handle = start({ idle_timeout = 60, stream = true, window = 100 })
+    local connection = await_request(2, "\r\n\r\n")
+    answer(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    assert.equal("head", await()[1])
+    for _ = 1, 8 do -- twice as long as the timeout in all
+      local timer = reactor:timer(15)
+      local seen = {}
+      repeat
+        for _, each in ipairs(turn()) do
+          seen[each.handle] = each[1]
+        end
+      until seen[timer]
+      assert.is_true(seen[handle] == nil or seen[handle] == "data")
+      answer(connection, "x")
+    end
+    repeat
+      event = await()
+    until event[1] ~= "data"
+    assert.same({ "error", "timeout", "idle" }, { event[1], event[2], event[4] })
+    assert.equal(("x"):rep(8), handle:read())
+    handle:cancel()
+  end)
+end)
