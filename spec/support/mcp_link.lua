@@ -39,9 +39,25 @@ local function hear(self, text)
   return true
 end
 
-Link._offer, Link._post, Link._write = hear, hear, hear
+Link._offer, Link._post = hear, hear
+
+function Link:_write(text)
+  if self.server.refusal then
+    return nil, self.server.refusal
+  end
+  return hear(self, text)
+end
+
+function Link:speak(modern, version)
+  table.insert(self.server.spoken, (modern and "modern" or "legacy") .. (version and " " .. version or ""))
+end
+
+function Link:started()
+  self.is_started = true
+end
 
 function Link:close()
+  self.ends = (self.ends or 0) + 1
   if not self.closed then
     self.closed = mcp_failure.closed("the connection was closed")
     self.pending:fail_all(self.closed)
@@ -54,6 +70,9 @@ end
 ---  false for a function: no answer
 ---@field heard table[]  all messages of the client
 ---@field links table[]  its connections
+---@field spoken string[]  the eras and revisions that the connections were told
+---@field kinds (string|false)[]  of the connections
+---@field refusal? operations.Error  of messages without an answer
 ---@field opens? fun(): operations.Error?  why there is no connection
 
 --- Makes a server.
@@ -62,7 +81,7 @@ end
 ---@param methods? table
 ---@return spec.McpServer
 function mcp_link.server(era, capabilities, methods)
-  local server = { heard = {}, links = {}, capabilities = capabilities or { tools = object } }
+  local server = { heard = {}, links = {}, spoken = {}, kinds = {}, capabilities = capabilities or { tools = object } }
   local own = { ["tools/list"] = function()
     return { tools = setmetatable({}, json.array_mt) }
   end }
@@ -83,7 +102,8 @@ end
 ---@param server spec.McpServer
 ---@return fun(config: table, events: table): table?, operations.Error?
 function mcp_link.open(server)
-  return function(_, events)
+  return function(_, events, kind)
+    table.insert(server.kinds, kind or false)
     local err = server.opens and server.opens()
     if err then
       return nil, err

@@ -18,8 +18,8 @@ describe("a session with an MCP server", function()
   end
 
   -- Connects within a task; calls `fn(client, link, server)`.
-  local function with(era, methods, more, fn)
-    local server = mcp_link.server(era, nil, methods)
+  local function with(era, methods, more, fn, capabilities)
+    local server = mcp_link.server(era, capabilities, methods)
     more = more or {}
     more.log = more.log or log
     return operations.run(function()
@@ -32,13 +32,14 @@ describe("a session with an MCP server", function()
   it("logs a hundred messages that are none, then each time their number has doubled", function()
     with("legacy", nil, nil, function(client, link)
       for i = 1, 450 do
-        link:take(i % 2 == 0 and { b = 1, a = i } or ("x"):rep(300))
+        link:take(i % 2 == 0 and { b = 1, e = 2, d = 3, f = 4, c = 5, a = i } or ("x"):rep(300))
       end
       assert.equal(102, #logged)
       assert.same({ "debug", "s: no message: a message is a JSON object", ("x"):rep(200) }, logged[1])
-      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0", '{"a":100,"b":1}' }, logged[100])
-      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0 (200 so far)", '{"a":200,"b":1}' },
-        logged[101])
+      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0", '{"a":100,"b":1,"c":5,"d":3,"e":2,"f":4}' },
+        logged[100])
+      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0 (200 so far)",
+        '{"a":200,"b":1,"c":5,"d":3,"e":2,"f":4}' }, logged[101])
       assert.equal("s: no message: it does not say that it is JSON-RPC 2.0 (400 so far)", logged[102][2])
       assert.equal(450, client._session.noise)
       link:take(7)
@@ -81,6 +82,65 @@ describe("a session with an MCP server", function()
       end)
     end
     assert.same({ "warn", "s: a request from a server of the modern era: ping" }, logged[2])
+  end)
+
+  it("answers a server that asks during the handshake", function()
+    with("legacy", { initialize = function(params, link)
+      link:say({ id = "early", method = "ping" })
+      operations.sleep(0.01)
+      return { protocolVersion = params.protocolVersion, capabilities = operations.object() }
+    end }, nil, function(_, _, server)
+      local answers = 0
+      for _, value in ipairs(server.heard) do
+        answers = answers + (value.id == "early" and 1 or 0)
+      end
+      assert.equal(1, answers)
+    end)
+  end)
+
+  it("interrupts the program's answers when the connection is over", function()
+    for _, finish in ipairs({ function(client) client:close() end, function(_, link)
+      link:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))
+    end }) do
+      local outcome
+      with("legacy", nil, { sampling = function()
+        outcome = "running"
+        local ok = pcall(operations.sleep, 60)
+        outcome = ok and "done" or "interrupted"
+        return {}
+      end }, function(client, link)
+        link:say({ id = 1, method = "sampling/createMessage", params = {} })
+        operations.sleep(0.01)
+        assert.equal("running", outcome)
+        finish(client, link)
+        operations.sleep(0.01)
+        assert.equal("interrupted", outcome)
+      end)
+    end
+  end)
+
+  it("passes notifications on", function()
+    local seen = {}
+    with("modern", nil, nil, function(client, link)
+      client:on_notification(function(method, params)
+        seen[#seen + 1] = { method, params }
+      end)
+      link:say({ method = "notifications/x", params = { a = 1 } })
+    end)
+    assert.same({ { "notifications/x", { a = 1 } } }, seen)
+  end)
+
+  it("tells the server that the caller was cancelled", function()
+    with("legacy", { wait = false }, nil, function(client, _, server)
+      local asking = operations.spawn(function()
+        return client:request("wait")
+      end)
+      operations.sleep(0.01)
+      asking:cancel("enough")
+      pcall(asking.wait, asking)
+      assert.same({ { requestId = server.heard[#server.heard - 1].id, reason = "enough" } },
+        mcp_link.params(server, "notifications/cancelled"))
+    end)
   end)
 
   it("tells the server that a request is given up, and the caller that its time is over", function()
@@ -150,17 +210,28 @@ describe("a session with an MCP server", function()
       server.opens = function()
         error("boom", 0)
       end
-      assert.is_false((pcall(client.request, client, "x")))
+      assert.same({ false, "boom" }, { pcall(client.request, client, "x") })
       assert.same({ "disconnected: it ended", "connecting", "disconnected: no such program", "connecting",
         "disconnected: boom" }, states)
-      server.opens = nil
-      assert.is_true(client:ping() or client.state == "connected")
+      server.opens, server.methods.initialize = nil, function()
+        return nil, { code = -32000, message = "not now" }
+      end
+      assert.equal("initialize: not now", select(2, client:request("x")).message)
+      assert.is_table(server.links[2].closed)
+      local restarted, err = client:restart()
+      assert.is_nil(restarted)
+      assert.equal("initialize: not now", err.message)
+      assert.equal("initialize: not now", select(2, client:request("x")).message)
+      assert.equal(3, #server.links)
     end)
   end)
 
   it("is connected once for all who call", function()
-    with("legacy", { x = function() return { n = 1 } end }, { restart = true }, function(client, link, server)
+    with("legacy", { x = function() return { n = 1 } end, ["logging/setLevel"] = operations.object },
+      { restart = true, log_level = "info" }, function(client, link, server)
       link:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))
+      assert.equal("it ended", select(2, client:request("x", nil, { attached = true })).message)
+      assert.equal(1, #server.links)
       local results = operations.map({ 1, 2, 3 }, function()
         return assert(client:request("x")).n
       end)
@@ -168,7 +239,8 @@ describe("a session with an MCP server", function()
       assert.equal(2, #server.links)
       operations.sleep(0.1)
       assert.equal(2, #mcp_link.params(server, "tools/list")) -- of the first connection, and of the second
-    end)
+      assert.same({ { level = "info" }, { level = "info" } }, mcp_link.params(server, "logging/setLevel"))
+    end, { tools = operations.object(), logging = operations.object() })
   end)
 
   it("is closed as soon as it is open where it was ended meanwhile", function()
@@ -195,6 +267,7 @@ describe("a session with an MCP server", function()
     end }, nil, function(client, _, server)
       assert.same({ n = 1 }, client:request("x"))
       assert.equal(2, #mcp_link.params(server, "x"))
+      assert.same({ "modern " .. MODERN, "modern " .. MODERN, "modern " .. MODERN }, server.spoken)
       refusals = 9
       assert.equal("MCP_-32022", select(2, client:request("x")).code)
       assert.equal(4, #mcp_link.params(server, "x"))
@@ -217,6 +290,7 @@ describe("a session with an MCP server", function()
         end }, nil, function(client, _, server)
           local _, err = client:request("x", nil, { repeatable = case[2] })
           assert.same({ "gone", case[3] }, { err.message, #mcp_link.params(server, "x") })
+          assert.same({}, mcp_link.params(server, "notifications/cancelled"))
         end)
       end
     end)
@@ -257,6 +331,72 @@ describe("a session with an MCP server", function()
     end)
   end)
 
+  it("names the client", function()
+    for _, given in ipairs({ false, { name = "c", version = "2" } }) do
+      with("legacy", nil, { client = given or nil }, function(_, _, server)
+        local named = mcp_link.params(server, "initialize")[1].clientInfo
+        assert.same(given or { "operations" }, given and named or { named.name })
+        assert.equal("2026-07-28", mcp_link.params(server, "server/discover")[1]._meta[
+          "io.modelcontextprotocol/protocolVersion"])
+      end)
+    end
+  end)
+
+  it("tells its connection the era and revision, and when the handshake is over", function()
+    with("legacy", nil, nil, function(_, link, server)
+      assert.same({ "modern " .. MODERN, "legacy", "legacy " .. LEGACY }, server.spoken)
+      assert.is_true(link.is_started)
+    end)
+    with("modern", nil, nil, function(_, link, server)
+      assert.same({ "modern " .. MODERN, "modern " .. MODERN }, server.spoken)
+      assert.is_nil(link.is_started)
+    end)
+  end)
+
+  it("goes on where the server does not accept the end of the handshake", function()
+    local server = mcp_link.server("legacy")
+    server.refusal = errors.new("HTTP_400", "what?")
+    operations.run(function()
+      local client = assert(mcp_link.connect(server, { log = log }))
+      assert.same({ "warn", "s: notifications/initialized was not accepted: what?" }, logged[1])
+      client:close()
+    end)
+  end)
+
+  it("speaks the oldest transport where the server is known to", function()
+    local server = mcp_link.server("legacy")
+    local given = mcp_link.config({ verdict = "events" })
+    local function connect()
+      return require("operations.mcp.client.client").connect("s", given, mcp_link.open(server))
+    end
+    operations.run(function()
+      assert(connect()):close()
+      assert.same({ false, "events" }, server.kinds)
+      assert.same({ 1, true }, { server.links[1].ends, server.links[2].is_started })
+      function server.opens()
+        return #server.kinds == 4 and errors.new("EXECUTION_ERROR", "not reached") or nil
+      end
+      assert.equal("not reached", select(2, connect()).message)
+    end)
+  end)
+
+  it("remembers that a connection is of the oldest transport", function()
+    local server, given = mcp_link.server("legacy"), mcp_link.config()
+    operations.run(function()
+      local client = require("operations.mcp.client.client")
+      local open = mcp_link.open(server)
+      local function of_events(...)
+        local link = open(...)
+        link.verdict = "events"
+        return link
+      end
+      for _ = 1, 2 do
+        assert(client.connect("s", given, of_events)):close()
+      end
+    end)
+    assert.same({ false, false, "events" }, server.kinds)
+  end)
+
   it("remembers the era of a server", function()
     local server = mcp_link.server("legacy")
     operations.run(function()
@@ -287,13 +427,35 @@ describe("a session with an MCP server", function()
     end })
     operations.run(function()
       assert(mcp_link.connect(server)):close()
-      assert.equal(2, #server.links)
+      assert.same({ 2, 1 }, { #server.links, server.links[1].ends })
       function server.opens()
         return #server.links == 3 and errors.new("EXECUTION_ERROR", "it does not start again") or nil
       end
       local client, err = mcp_link.connect(server)
       assert.is_nil(client)
       assert.equal("it does not start again", err.message)
+    end)
+  end)
+
+  it("asks on, over the same connection, a server that cannot be understood", function()
+    local server = mcp_link.server("legacy", nil, { ["server/discover"] = function(_, link)
+      link.pending:fail(nil, errors.new("EXECUTION_ERROR", "what?", { kind = "malformed" }))
+    end })
+    operations.run(function()
+      assert(mcp_link.connect(server)):close()
+    end)
+    assert.equal(1, #server.links)
+  end)
+
+  it("sends notifications while it is connected", function()
+    with("legacy", nil, { roots = {} }, function(client, _, server)
+      assert.is_true(client:set_roots({ "file:///a" }))
+      assert.equal(1, #mcp_link.params(server, "notifications/roots/list_changed"))
+      client:close()
+      local ok, err = client:set_roots({})
+      assert.is_nil(ok)
+      assert.equal("ABORTED", err.code)
+      assert.equal(1, #mcp_link.params(server, "notifications/roots/list_changed"))
     end)
   end)
 
