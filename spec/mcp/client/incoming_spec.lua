@@ -104,7 +104,8 @@ describe("what a program answers a server", function()
   it("is what its function gives, if that is an object", function()
     local seen
     for expected, given in pairs({
-      ['{"a":1}'] = { { a = 1 } }, ["-32603 sampling/createMessage: the program gave a string, not an object"] = { "x" },
+      ['{"a":1}'] = { { a = 1 } },
+      ["-32603 sampling/createMessage: the program gave a string, not an object"] = { "x" },
       ["-32603 sampling/createMessage: the program gave a boolean, not an object"] = { false },
       ["-32603 sampling/createMessage was refused"] = {}, ["-32603 no"] = { nil, "no" },
       ["-32602 bad"] = { nil, errors.new("VALIDATION_ERROR", "bad") },

@@ -36,8 +36,8 @@ describe("a session with an MCP server", function()
       end
       assert.equal(102, #logged)
       assert.same({ "debug", "s: no message: a message is a JSON object", ("x"):rep(200) }, logged[1])
-      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0", '{"a":100,"b":1,"c":5,"d":3,"e":2,"f":4}' },
-        logged[100])
+      assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0",
+        '{"a":100,"b":1,"c":5,"d":3,"e":2,"f":4}' }, logged[100])
       assert.same({ "debug", "s: no message: it does not say that it is JSON-RPC 2.0 (200 so far)",
         '{"a":200,"b":1,"c":5,"d":3,"e":2,"f":4}' }, logged[101])
       assert.equal("s: no message: it does not say that it is JSON-RPC 2.0 (400 so far)", logged[102][2])
