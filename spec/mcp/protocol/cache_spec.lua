@@ -51,29 +51,66 @@ describe("a cache of results", function()
     assert.same({ ttlMs = 50 }, kept:find("tools/list"))
   end)
 
-  it("does not grow without end", function()
-    for i = 1, 1000 do
+  it("keeps 256 results, and drops all for one more", function()
+    local function keep(i)
       kept:keep("resources/read", { uri = tostring(i) }, { ttlMs = 50 })
     end
-    local count = 0
-    for _ in pairs(kept._entries) do
-      count = count + 1
+    local function count()
+      local found = 0
+      for i = 1, 257 do
+        found = found + (kept:find("resources/read", { uri = tostring(i) }) and 1 or 0)
+      end
+      return found
     end
-    assert.is_true(count <= 256)
-    assert.same({ ttlMs = 50 }, kept:find("resources/read", { uri = "1000" }))
+    for i = 1, 256 do
+      keep(i)
+    end
+    keep(256) -- again: not a further one
+    for _, ttl in ipairs({ 0, -1 }) do
+      kept:keep("tools/list", nil, { ttlMs = ttl })
+    end
+    assert.equal(256, count())
+    keep(257)
+    assert.equal(1, count())
+    for i = 1, 255 do
+      keep(i)
+    end
+    assert.equal(256, count())
   end)
 
-  it("keeps no more than so many bytes, however large the results", function()
-    local text = ("x"):rep(5 * 1024 * 1024)
-    for i = 1, 10 do
-      kept:keep("resources/read", { uri = tostring(i) }, { ttlMs = 50, text = text })
+  it("keeps 16 MiB of text, and drops all for more", function()
+    local max, around = 16 * 1024 * 1024, #'{"ttlMs":50,"text":""}'
+    local function keep(uri, size)
+      kept:keep("resources/read", { uri = uri }, { ttlMs = 50, text = ("x"):rep(size - around) })
     end
-    local bytes = 0
-    for _, entry in pairs(kept._entries) do
-      bytes = bytes + #entry.text
+    local function has(uri)
+      return kept:find("resources/read", { uri = uri }) ~= nil
     end
-    assert.is_true(bytes <= 16 * 1024 * 1024)
-    assert.equal(text, kept:find("resources/read", { uri = "10" }).text)
+    keep("a", 1000)
+    keep("b", max - 1000)
+    assert.same({ true, true }, { has("a"), has("b") })
+    keep("c", max + 1) -- is not kept at all
+    assert.same({ true, true, false }, { has("a"), has("b"), has("c") })
+    keep("c", around)
+    assert.same({ false, false, true }, { has("a"), has("b"), has("c") })
+    keep("d", max - around)
+    assert.same({ true, true }, { has("c"), has("d") })
+    keep("d", max)
+    assert.same({ false, true }, { has("c"), has("d") })
+  end)
+
+  it("keeps the lists and what was read, by equal params", function()
+    for _, method in ipairs({ "tools/list", "prompts/list", "resources/list", "resources/templates/list",
+      "resources/read" }) do
+      local params, reversed = {}, {}
+      for i = 1, 40 do
+        params["p" .. i], reversed["p" .. 41 - i] = i, 41 - i
+      end
+      kept:keep(method, params, { ttlMs = 1 })
+      kept:keep(method, {}, { ttlMs = 1, none = true })
+      assert.same({ ttlMs = 1 }, kept:find(method, reversed))
+      assert.same({ ttlMs = 1, none = true }, kept:find(method))
+    end
   end)
 
   it("drops stale entries", function()

@@ -10,7 +10,9 @@ describe("a failure of an MCP request", function()
     for kind, expected in pairs({
       timeout = { retryable = true, mayHaveRun = true }, lost = { retryable = true, mayHaveRun = true },
       session = { retryable = true, mayHaveRun = false }, closed = { retryable = false, mayHaveRun = true },
-      malformed = { retryable = false, mayHaveRun = true }, version = { retryable = false, mayHaveRun = false },
+      malformed = { retryable = false, mayHaveRun = true }, protocol = { retryable = false, mayHaveRun = true },
+      size = { retryable = false, mayHaveRun = true }, rounds = { retryable = false, mayHaveRun = true },
+      task = { mayHaveRun = true }, version = { retryable = false, mayHaveRun = false },
       tool = { mayHaveRun = true },
     }) do
       local err = failure.new(kind, "no", { more = 1 })
@@ -18,7 +20,10 @@ describe("a failure of an MCP request", function()
       assert.same({ kind = kind, more = 1 }, err.details)
       assert.equal(kind == "timeout" and "TIMEOUT" or "EXECUTION_ERROR", err.code)
     end
-    assert.equal("ABORTED", failure.closed("over").code)
+    assert.same({ kind = "lost" }, failure.new("lost", "no").details)
+    local closed = failure.closed("over")
+    assert.equal("ABORTED", closed.code)
+    assert.same({ retryable = false, mayHaveRun = true }, known(closed))
   end)
 
   it("has not run when the server refused it", function()

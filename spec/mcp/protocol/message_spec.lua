@@ -18,7 +18,9 @@ describe("a message", function()
     ['{"jsonrpc":"2.0","id":1,"error":"x"}'] = "error is not an object",
     ['{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"x"}}'] = "code is not an integer",
     ['{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}'] = "code is not an integer",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":9007199254740992,"message":"x"}}'] = "code is not an integer",
     ['{"jsonrpc":"2.0","id":1,"error":{"code":1}}'] = "no message",
+    ['{"jsonrpc":"2.0","id":1,"result":null}'] = "result is not an object",
     ['{"jsonrpc":"2.0","id":1,"result":5}'] = "result is not an object",
     ['{"jsonrpc":"2.0","id":true,"method":"x"}'] = "neither a string nor an integer",
     ['{"jsonrpc":"2.0","id":1,"method":5}'] = "method is not a string",
@@ -30,6 +32,10 @@ describe("a message", function()
       assert.matches(problem, why)
     end)
   end
+
+  it("is an error whose code is the largest exact integer", function()
+    assert.equal("answer", message.kind(message.failure(1, 2 ^ 53 - 1, "no")))
+  end)
 
   it("may come in a batch", function()
     local function kinds(text)
@@ -44,6 +50,7 @@ describe("a message", function()
     assert.same({ "notification" }, kinds('{"jsonrpc":"2.0","method":"x"}'))
     assert.same({}, kinds("[]"))
     assert.same({ "none" }, kinds("null"))
+    assert.same({ "none" }, kinds("{}"))
   end)
 
   it("keeps an id however the peer spells it", function()
@@ -61,6 +68,26 @@ describe("a message", function()
     for _, value in ipairs({ 7, "a", json.null, { id = 1.5 }, { id = true }, { id = json.null }, { { id = 1 } } }) do
       assert.is_nil(message.id_in(value))
     end
+  end)
+
+  it("that is invalid is refused where somebody waits for an answer", function()
+    for text, id in pairs({
+      ['{"id":1,"method":"x"}'] = 1, ['{"id":"a","method":7,"jsonrpc":"2.0"}'] = "a",
+      ['{"id":1.5,"method":"x","jsonrpc":"2.0"}'] = 1.5,
+      ['{"id":1,"method":"x","result":null,"error":null}'] = 1,
+      ['{"id":true,"method":"x","jsonrpc":"2.0"}'] = false, ['{"method":"x","jsonrpc":"2.0"}'] = false,
+      ['{"id":1,"jsonrpc":"2.0"}'] = false, ['{"id":1,"method":"x","result":{}}'] = false,
+      ['{"id":1,"method":"x","error":{}}'] = false, ['{"id":1,"method":"x","level":"info"}'] = false,
+    }) do
+      local refusal = message.refusal(json.decode(text), "it is wrong")
+      assert.same(id and message.failure(id, -32600, "Invalid Request: it is wrong") or nil, refusal, text)
+    end
+  end)
+
+  it("has the error codes of JSON-RPC and MCP", function()
+    assert.same({ INVALID_REQUEST = -32600, METHOD_NOT_FOUND = -32601, INVALID_PARAMS = -32602,
+      INTERNAL_ERROR = -32603, HEADER_MISMATCH = -32020, MISSING_CAPABILITY = -32021, UNSUPPORTED_VERSION = -32022 },
+      message.codes)
   end)
 
   for text, is_noise in pairs({

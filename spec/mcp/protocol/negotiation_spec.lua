@@ -81,7 +81,7 @@ describe("negotiation", function()
     assert.equal("initialize " .. LEGACY .. " fresh", asked[2])
   end)
 
-  for _, code in ipairs({ 400, 404, 405 }) do
+  for _, code in ipairs({ 400, 404, 405, 406, 415, 422 }) do
     it("goes on with a handshake over HTTP at status " .. code, function()
       local state = play({ http = true }, status(code), initialized(LEGACY))
       assert.equal("ready", state.step)
@@ -89,9 +89,17 @@ describe("negotiation", function()
 
     it("falls back to the old transport when that ends in status " .. code .. " too", function()
       local state = play({ http = true }, status(404), status(code))
-      assert.equal("events", state.step)
+      assert.same({ "events", LEGACY }, { state.step, state.version })
+      assert.equal(code, state.err.details.statusCode)
     end)
   end
+
+  it("takes the old transport for its own revision only, where one is pinned", function()
+    for version, step in pairs({ ["2024-11-05"] = "events", ["2025-03-26"] = "failed" }) do
+      assert.equal(step, play({ http = true, version = version }, status(404)).step)
+    end
+    assert.equal("failed", play({ http = false, version = "2024-11-05" }, status(404)).step)
+  end)
 
   for _, err in ipairs({ status(401), status(403), status(503), timeout }) do
     it("learns nothing over HTTP from " .. err.code, function()
@@ -100,6 +108,17 @@ describe("negotiation", function()
       assert.equal(err, state.err)
     end)
   end
+
+  it("learns nothing over stdio from a connection that the program closed", function()
+    local aborted = errors.new("ABORTED", "closed")
+    local state = play({}, aborted)
+    assert.same({ "failed", aborted }, { state.step, state.err })
+  end)
+
+  it("fails with the error of the handshake", function()
+    assert.equal(closed, play({ era = "legacy" }, closed).err)
+    assert.equal("initialize: no", play({ era = "legacy" }, failed(-32000)).err.message)
+  end)
 
   it("agrees on what an error names", function()
     local state, asked = play({}, failed(-32022, { supported = { "2025-03-26" } }), initialized("2025-03-26"))
@@ -120,6 +139,28 @@ describe("negotiation", function()
     assert.is_true(state.modern)
     state = play({ verdict = "legacy" }, failed(-32601), discovered({ MODERN }))
     assert.is_true(state.modern)
+  end)
+
+  it("takes for modern a server that refuses the handshake with an error of that era", function()
+    for code, step in pairs({ [-32020] = "ready", [-32021] = "ready", [-32022] = "ready", [-32000] = "failed" }) do
+      assert.equal(step, play({ verdict = "legacy" }, failed(code), discovered({ MODERN })).step)
+    end
+  end)
+
+  it("is over where a modern server wants more of the client, and fails at its other errors", function()
+    local state = play({}, failed(-32021))
+    assert.same({ "ready", true, MODERN }, { state.step, state.modern, state.version })
+    for _, code in ipairs({ -32020, -32022 }) do
+      state = play({}, failed(code))
+      assert.same({ "failed", "server/discover: no" }, { state.step, state.err.message })
+    end
+  end)
+
+  it("asks a server once what it speaks", function()
+    local state, asked = play({}, discovered({ "2025-06-18" }), failed(-32601))
+    assert.same({ "failed", 2 }, { state.step, #asked })
+    state = play({}, discovered({ "2025-06-18" }), failed(-32022, { supported = { MODERN } }))
+    assert.same({ "ready", true }, { state.step, state.modern })
   end)
 
   local only_modern = failed(-32022, { supported = { MODERN } })
@@ -191,7 +232,8 @@ describe("negotiation", function()
     assert.equal("2024-11-05", play({ era = "legacy" }, initialized("2024-11-05")).version)
     local state = play({ era = "legacy" }, initialized("1999-01-01"))
     assert.equal("failed", state.step)
-    assert.matches("1999%-01%-01", state.err.message)
+    assert.equal("no common revision of MCP: the server speaks 1999-01-01, we speak 2025-11-25, 2025-06-18, "
+      .. "2025-03-26, 2024-11-05", state.err.message)
   end)
 
   it("asks nothing when a modern revision or era is pinned, or was found before", function()
@@ -202,6 +244,13 @@ describe("negotiation", function()
       assert.is_nil(state.result)
     end
     assert.equal("events", negotiation.new({ verdict = "events" }).step)
+  end)
+
+  it("knows the revisions that are supported", function()
+    assert.same({ MODERN, LEGACY, "2025-06-18", "2025-03-26", "2024-11-05" }, negotiation.all())
+    for name, is_known in pairs({ [MODERN] = true, ["2024-11-05"] = true, ["1999-01-01"] = false, [7] = false }) do
+      assert.equal(is_known, negotiation.is_known(name))
+    end
   end)
 
   it("shakes hands with the revision that is pinned", function()

@@ -92,6 +92,9 @@ describe("a text that is almost JSON", function()
     assert.equal("\239\191\189-\239\191\189", value.b)
     assert.equal("\240\159\152\128", value.c)
     assert.equal("\\ud800", value.d)
+    for _, text in ipairs({ '"\255"', '"\\ud800"' }) do
+      assert.same({ "\239\191\189" }, { message.decode(text) }) -- without a warning
+    end
   end)
 
   it("keeps the escapes around half a character", function()
@@ -123,6 +126,13 @@ describe("a text that is almost JSON", function()
 
   it("is not searched all through for whom it answers", function()
     assert.is_nil(reader.id('"jsonrpc"' .. (',"id":1'):rep(100000)))
+    for filler, id in pairs({ [487] = 78, [488] = false, [489] = false, [490] = false }) do -- of 512 bytes
+      local text = '{"jsonrpc":"2.0",' .. (" "):rep(filler) .. '"id":78,"result":['
+      assert.equal(id or nil, reader.id(text .. (" "):rep(1025 - #text)))
+    end
+    local whole = '{"jsonrpc":"2.0",' .. (" "):rep(980) .. '"id":78,"result":['
+    assert.equal(78, reader.id(whole .. (" "):rep(1024 - #whole)))
+    assert.is_nil(reader.id(whole .. (" "):rep(1025 - #whole)))
     assert.equal(7, reader.id('{"result":[' .. ("x"):rep(5000) .. '],"jsonrpc":"2.0","id":7}'))
   end)
 end)

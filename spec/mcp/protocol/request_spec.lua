@@ -1,3 +1,4 @@
+local json = require("operations.base.json")
 local request = require("operations.mcp.protocol.request")
 
 local PREFIX = "io.modelcontextprotocol/"
@@ -17,6 +18,7 @@ describe("what a request says of itself", function()
     assert.same({ _meta = { traceparent = "00-a" } }, request.params(legacy, nil, { traceparent = "00-a" }))
     assert.same({ _meta = { k = "v" } }, request.params(legacy, nil, { meta = { k = "v" } }))
     assert.same({ name = "t" }, params)
+    assert.equal(params, request.params(legacy, params, { meta = {} }))
   end)
 
   it("is who asks and what they can in the modern era, beside the _meta that is there", function()
@@ -33,6 +35,9 @@ describe("what a request says of itself", function()
   it("is its revision, its capabilities and its name when it is the first", function()
     assert.same({ protocolVersion = "2025-06-18", capabilities = {}, clientInfo = legacy.client },
       request.initialize(legacy, "2025-06-18"))
+    local bare = request.initialize({ client = legacy.client }, "2025-06-18")
+    assert.equal("{}", json.encode(bare.capabilities))
+    assert.same({ roots = {} }, request.initialize(modern, "2025-06-18").capabilities)
   end)
 end)
 

@@ -62,7 +62,6 @@ function steps.initialize(self, state)
       return state:initialized(nil, err)
     end
   end
-  self._self.modern = false
   self._link:speak(false)
   local params = requests.initialize(self._self, state.version)
   return state:initialized(ask(self, "initialize", params, self._config.connect_timeout))

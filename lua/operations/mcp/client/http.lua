@@ -128,7 +128,7 @@ end
 function Http:receive(text, entry, status, headers)
   local decoded, err, warning = message.decode(text)
   if err then
-    if entry and (not status or status < 300) then
+    if entry and not headers then
       self.pending:fail(entry.id, mcp_failure.new("malformed", "malformed response: " .. err.message,
         { statusCode = status }))
     end

@@ -54,7 +54,7 @@ end
 -- The accepted content, with missing members from the form's defaults (SEP-1034).
 local function completed(form, content)
   if type(form) ~= "table" then
-    return content
+    return marks.object(members.merged(content))
   end
   local defaults = {}
   for name, property in pairs(type(form.properties) == "table" and form.properties or {}) do

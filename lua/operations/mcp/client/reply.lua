@@ -87,18 +87,16 @@ local function resuming(link, reader)
   return all
 end
 
--- Opens the stream; nil if the server has none, or not now.
+-- Opens the stream; nil if the server has none, or not now, and whether it will never have one.
 local function open(link, reader)
-  local stream, err = requester.open(link._config, {
+  local stream = requester.open(link._config, {
     url = link._config.url, method = "GET", headers = resuming(link, reader),
   })
-  if not stream then
-    return nil, err
-  elseif requester.has_events(stream) then
+  if not stream or requester.has_events(stream) then
     return stream
   end
   stream:close()
-  return nil, nil, stream.status < 500
+  return nil, stream.status < 500
 end
 
 --- Listens until the link is closed or expired, the server has no such stream, or it fails too often.
@@ -106,7 +104,7 @@ end
 function reply.listen(link)
   local reader, failures = reply.reader(link._config.max_message), 0
   while not link.closed and not link.expired and failures < limits.reconnects do
-    local stream, _, never = open(link, reader)
+    local stream, never = open(link, reader)
     if link._on_listening then
       link._on_listening()
     end
@@ -154,13 +152,17 @@ end
 
 -- Reads one connection until the answer comes.
 local function read_answer(self, stream, reader, entry, extend, on_progress)
-  local interrupt = entry.wake
+  local interrupt, is_receiving = entry.wake, false
   entry.wake = function()
-    stream:close()
+    if not is_receiving then -- it was answered on another stream, or failed
+      stream:close()
+    end
   end
   local _, err = reader:run(stream, function(event, data)
     if data ~= "" and event == "message" then
+      is_receiving = true
       self:receive(data, entry)
+      is_receiving = false
     end
     local progress = entry.progress
     entry.progress = nil
@@ -213,7 +215,7 @@ local function read_body(self, stream, media, method, entry, request)
     return err
   end
   entry.wake = nil -- later events are ignored
-  local is_success = stream.status >= 200 and stream.status < 300
+  local is_success = stream.status < 300
   -- A refusal may be JSON of another protocol, such as OAuth.
   if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
     self:receive(body, entry, stream.status, not is_success and stream.headers or nil)

@@ -220,7 +220,7 @@ function requester.deliver(config, request, body, linger)
   local stream, err = requester.open(config, request, body)
   if not stream then
     return nil, err
-  elseif stream.status >= 200 and stream.status < 300 then
+  elseif stream.status < 300 then
     stream:linger(linger)
     return true
   end

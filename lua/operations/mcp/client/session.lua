@@ -109,7 +109,6 @@ function Session:_connect(kind)
       self._incoming:close() -- the server gets no answers any more
       self._events.log("info", "disconnected: " .. reason.message)
       if self._is_up then -- otherwise a handshake is running, which may reconnect
-        self._is_up = false
         self._events.state("disconnected", reason)
       end
     end,
@@ -172,7 +171,7 @@ local function start(self)
   self._is_up = false
   self._events.state("connecting")
   local returned, ok, err = pcall(shake_hands, self)
-  self._is_up = returned and ok == true
+  self._is_up = ok == true
   if not returned then
     self._events.state("disconnected", errors.from(ok))
     error(ok, 0)

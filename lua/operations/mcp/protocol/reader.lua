@@ -79,7 +79,7 @@ function reader.id(first, last)
   if not (first:find('"jsonrpc"', 1, true) or last and last:find('"jsonrpc"', 1, true)) then
     return nil
   end
-  local found = first:match('^%s*{[^{}%[%]]-"id"%s*:%s*(%-?%d+)%f[^%d]')
+  local found = first:match('^%s*{[^{}%[%]]-"id"%s*:%s*(%-?%d+)%s*[,}]')
     or first:match('^%s*{[^{}%[%]]-"id"%s*:%s*("[^"\\]*")')
   if not found and not first:find('^%s*{[^{}%[%]]-"method"%s*:') then
     last = last or first

@@ -158,7 +158,7 @@ end
 -- The first text, for messages.
 local function said(blocks)
   for _, block in ipairs(blocks) do
-    if block.type == "text" and type(block.text) == "string" then
+    if block.type == "text" then
       return ": " .. block.text
     end
   end
@@ -168,7 +168,7 @@ end
 -- The data of the only block, if that is a text of JSON that fits.
 local function read_text(blocks, plan)
   local block = blocks[1]
-  if #blocks ~= 1 or block.type ~= "text" or type(block.text) ~= "string" then
+  if #blocks ~= 1 or block.type ~= "text" then
     return nil
   end
   local data, err = json.decode(block.text)
