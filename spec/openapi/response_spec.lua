@@ -183,7 +183,8 @@ describe("a response", function()
         assert.equal(array, operations.json.encode(call(typed("application/json", array)).data))
         local broken = "[" .. ("1,"):rep(256 * 1024) .. "x]"
         local _, err = call(typed("application/json", broken))
-        assert.equal("the response is not valid JSON: " .. select(2, operations.json.decode(broken)).message, err.message)
+        local flaw = select(2, operations.json.decode(broken)).message
+        assert.equal("the response is not valid JSON: " .. flaw, err.message)
         _, err = call(typed("application/json", array:sub(1, -2)))
         assert.matches("the response is not valid JSON: JSON, line 1", err.message, 1, true)
       end)
