@@ -76,6 +76,14 @@ describe("a query of ours", function()
     assert.equal('POST /a/b {"s":"' .. ("x"):rep(2041) .. '"}', query(schema, { s = ("x"):rep(2041) }))
   end)
 
+  it("is sent in a body where its schema does not say what a list has, or that a member is one", function()
+    for _, list in ipairs({ { type = "array" }, { type = "array", items = true }, { type = { "array", "null" } } }) do
+      assert.equal('POST /a/b {"l":["x"]}', query({ type = "object", properties = { l = list } }, { l = { "x" } }))
+    end
+    assert.equal('POST /a/b {"l":[]}', query({ type = "object", properties = { l = { type = "array",
+      items = { type = "string" } } } }, { l = operations.array({}) }))
+  end)
+
   it("of an input that is no object is sent in a body", function()
     assert.equal("POST /a/b [1]", query(T.array(T.integer()), { 1 }))
     assert.equal('POST /a/b "x"', query(T.string(), "x"))
@@ -99,11 +107,26 @@ describe("a mutation of ours", function()
       { id = 5, n = 7 }))
   end)
 
+  it("has a body where its members do not fit its address, whatever its method", function()
+    assert.equal('DELETE /x/5 {"l":[[1]]}', request_of({ inputSchema = T.object({ id = T.integer(),
+      l = T.array(T.array(T.integer())) }), outputSchema = true, _meta = { http = { path = "/x/{id}",
+      method = "DELETE" } } }, { id = 5, l = { { 1 } } }))
+  end)
+
   it("sends text and bytes as they are", function()
-    local _, request = call({ inputSchema = { type = "string", contentMediaType = "text/csv" }, outputSchema = true },
-      "a,b")
-    assert.equal("a,b", request.body)
-    assert.equal("text/csv", request.headers["Content-Type"])
+    for _, media in ipairs({ "text/csv", "application/x-ndjson", "application/json" }) do
+      local _, request = call({ inputSchema = { type = "string", contentMediaType = media }, outputSchema = true },
+        "a,b")
+      assert.same({ "a,b", media }, { request.body, request.headers["Content-Type"] })
+    end
+  end)
+
+  it("sends text in JSON where that is its encoding, or its type is not told", function()
+    for _, schema in ipairs({ { type = "string" }, { type = "string", contentMediaType = "image/png",
+      contentEncoding = "base64" }, { contentMediaType = "text/csv" } }) do
+      local _, request = call({ inputSchema = schema, outputSchema = true }, "YQ==")
+      assert.same({ '"YQ=="', "application/json" }, { request.body, request.headers["Content-Type"] })
+    end
   end)
 
   it("names the request where its server needs that", function()
@@ -154,5 +177,89 @@ describe("an answer to a call of ours", function()
     end
     assert.equal("", data(200))
     assert.is_nil(data(204))
+  end)
+end)
+
+describe("an answer without a content type", function()
+  local function data(output)
+    local answer = { status = 200, headers = {}, body = "12" }
+    local found, request = call({ type = "query", outputSchema = output }, {}, answer)
+    return { found, request.headers.Accept }
+  end
+
+  it("is of the type that the document declares", function()
+    assert.same({ 12, "application/json" }, data(true))
+    assert.same({ "12", "text/csv" }, data({ type = "string", contentMediaType = "text/csv" }))
+  end)
+end)
+
+describe("a stream of ours", function()
+  -- The data of its events, and the error that ends it.
+  local function events(chunks, media)
+    local at = 0
+    local list = operations.from_openapi.document(document_of({ { name = "b", type = "subscription",
+      outputSchema = true } }), { base_url = "http://api.test", http = { open = function()
+        return { status = 200, headers = { ["content-type"] = media or "text/event-stream" }, close = no,
+          read = function()
+            at = at + 1
+            return chunks[at]
+          end }
+      end } })
+    local data = {}
+    local _, err = list[1].handler({}, { defer = no, emit = function(envelope)
+      data[#data + 1] = envelope.data
+    end })
+    return { data, err and err.code, err and err.message, err and err.retryable, err and err.mayHaveRun }
+  end
+
+  local one, over = "data: 1\n\n", "event: end\ndata: null\n\n"
+
+  it("ends with the event that says so, and whatever follows that is left", function()
+    for _, chunks in ipairs({ { one .. "data: 2\n\n" .. over }, { one, "data: 2\n\n", over, "data: 3\n\n" } }) do
+      assert.same({ { 1, 2 } }, events(chunks))
+    end
+    assert.same({ {} }, events({ over }))
+  end)
+
+  it("ends with the problem that it tells", function()
+    local problem = 'event: problem\ndata: {"code":"GONE","title":"Gone","retryable":false,"mayHaveRun":true}\n\n'
+    assert.same({ {}, "GONE", "Gone", false, true }, events({ problem }))
+    assert.same({ { 1 }, "GONE", "Gone", false, true }, events({ one .. problem }))
+    assert.same({ { 1, 7 } }, events({ one, "event: problem\ndata: 7\n\n", over }))
+    assert.same({ { { code = 7 } } }, events({ 'event: problem\ndata: {"code":7}\n\n', over }))
+  end)
+
+  it("is lost where it ends without", function()
+    assert.same({ { 1 }, "TRANSPORT_LOST", "the stream ended unexpectedly", true, true }, events({ one }))
+  end)
+end)
+
+describe("an operation of ours is refused", function()
+  -- The report of the import of a document whose operation is changed.
+  local function refused(change)
+    local document = document_of({ { name = "b", inputSchema = T.object({ n = T.integer() }), outputSchema = true } })
+    change(document.paths["/a/b"].post)
+    local list, report = operations.from_openapi.document(document, { base_url = "http://api.test", eager = true })
+    local last = report[#report] or {}
+    return { #list, last.pointer, last.message }
+  end
+
+  it("where its schemas or parameters are not in the document, or its body is of no type that can be sent", function()
+    local pointer, elsewhere = "#/paths/~1a~1b/post", { ["$ref"] = "https://a.test/x.json" }
+    assert.same({ 1 }, refused(no))
+    assert.same({ 0, pointer, "x-operation: the schema of the input is not the document's own" },
+      refused(function(node)
+        node.requestBody.content["application/json"].schema = elsewhere
+      end))
+    assert.same({ 0, pointer, "x-operation: the schema of the output is not the document's own" },
+      refused(function(node)
+        node.responses["200"].content["application/json"].schema = elsewhere
+      end))
+    assert.same({ 0, pointer, "x-operation: its parameters are invalid" }, refused(function(node)
+      node.parameters = { 7 }
+    end))
+    assert.same({ 0, pointer, "x-operation: its body cannot be sent" }, refused(function(node)
+      node.requestBody.content = { ["nothing"] = {} }
+    end))
   end)
 end)

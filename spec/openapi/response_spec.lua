@@ -1,5 +1,6 @@
 local operations = require("operations")
 local support = require("spec.support.openapi")
+local task = require("operations.task")
 
 --- Calls an operation that is answered by `reply`.
 local function call(reply, responses, method, context)
@@ -152,7 +153,12 @@ describe("a response", function()
   end)
 
   it("in Latin-1 becomes UTF-8", function()
-    assert.equal("\195\188\194\163", call(typed("text/plain; charset=ISO-8859-1", "\252\163")).data)
+    for _, charset in ipairs({ "ISO-8859-1", "latin1", "us-ascii" }) do
+      assert.equal("\127\194\128\194\191\195\128\195\188\195\191",
+        call(typed("text/plain; charset=" .. charset, "\127\128\191\192\252\255")).data)
+    end
+    assert.equal("\252", call(typed("text/plain; charset=koi8-r", "\252")).data)
+    assert.equal("\252", call(typed("image/png; charset=latin1", "\252")).data)
   end)
 
   it("with a number that no double holds has its text, and a warning is logged", function()
@@ -167,6 +173,34 @@ describe("a response", function()
     assert.matches("^warn .*a number is out of range and was read as text: JSON, line 1, column 6", logged[1])
     assert.same({ a = "-1e400" }, call(typed("application/json", '{"a":-1e400}')).data)
     assert.equal("1e400", select(2, call(typed("application/json", '{"a":1e400}', 400))).details.body.a)
+  end)
+
+  describe("of more than 256 KiB", function()
+    local array = "[" .. ('"0123456789",'):rep(64 * 1024) .. '"end"]'
+
+    it("is read in pieces as it is read whole", function()
+      task.run(function()
+        assert.equal(array, operations.json.encode(call(typed("application/json", array)).data))
+        local broken = "[" .. ("1,"):rep(256 * 1024) .. "x]"
+        local _, err = call(typed("application/json", broken))
+        local flaw = select(2, operations.json.decode(broken)).message
+        assert.equal("the response is not valid JSON: " .. flaw, err.message)
+        _, err = call(typed("application/json", array:sub(1, -2)))
+        assert.matches("the response is not valid JSON: JSON, line 1", err.message, 1, true)
+      end)
+    end)
+
+    it("is read by a task until that is cancelled", function()
+      local envelope, err
+      local worker = task.spawn(function()
+        envelope, err = call(typed("application/json", "[" .. ("[0,1],"):rep(1024 * 1024) .. "2]"))
+      end)
+      task.sleep(0.001)
+      worker:cancel()
+      local _, failure = worker:wait()
+      assert.equal("ABORTED", failure.code)
+      assert.same({}, { envelope, err })
+    end)
   end)
 
   it("that is not the JSON it says it is fails, and tells what came", function()
@@ -245,6 +279,43 @@ describe("an HTTP error status", function()
     assert.equal("500 Internal Server Error: " .. ("\195\188"):rep(100) .. "...", err.message)
   end)
 
+  it("says 200 bytes at most, of whole characters", function()
+    local function said(body)
+      return (select(2, call(typed("text/plain", body, 500))).message:match("^500 Internal Server Error: (.*)$"))
+    end
+    assert.equal(("x"):rep(200), said(("x"):rep(200)))
+    assert.equal(("x"):rep(200) .. "...", said(("x"):rep(201)))
+    for _, char in ipairs({ "\195\128", "\195\191", "\226\130\172", "\240\159\152\128" }) do
+      for before = 0, 4 do
+        local begin = ("x"):rep(before)
+        assert.equal(begin .. char:rep(math.floor((200 - before) / #char)) .. "...", said(begin .. char:rep(200)))
+      end
+    end
+    assert.equal(("\195\188"):rep(100) .. "...", said(("\195\188"):rep(100) .. "xx"))
+    assert.equal("...", said(("\128"):rep(300)))
+  end)
+
+  it("says its text in one line, without control characters", function()
+    local _, err = call(typed("text/plain", "a\r\n\t b\0\1\31\127c", 500))
+    assert.equal("500 Internal Server Error: a bc", err.message)
+  end)
+
+  for body, said in pairs({
+    ['{"title":"T","detail":""}'] = ": T", ['{"title":"T","detail":"T"}'] = ": T", ['{"title":"T","detail":7}'] = ": T",
+    ['{"errors":[{"title":"T"}],"message":"m"}'] = ": m", ['{"errors":[{"code":7}],"message":""}'] = "",
+    ['{"errors":[7]}'] = "", ['{"errors":[]}'] = "", ['{"errors":"e","error":"x"}'] = ": x",
+    ['{"errors":{"a":1},"reason":"r"}'] = ": r", ['{"error":{"code":7},"message":"m"}'] = ": m",
+    ['{"error":{"msg":"m"},"errors":["e"]}'] = ": m", ['{"error":{},"error_description":"d"}'] = ": d",
+    ['{"description":"d","reason":"r"}'] = ": d", ['{"detail":[{"loc":[],"msg":"m"}]}'] = ": m",
+    ['{"detail":[{"loc":"x","msg":"m"}]}'] = ": m", ['{"detail":[{"loc":["a"]}]}'] = ": /a", ["[1]"] = "", ["7"] = "",
+    ["true"] = "", ['"  <b>"'] = "", ['" a <b>"'] = ":  a <b>",
+  }) do
+    it("says " .. (said == "" and "nothing" or said) .. " where its body is " .. body, function()
+      local _, err = call(typed("application/json", body, 403))
+      assert.equal("403 Forbidden" .. said, err.message)
+    end)
+  end
+
   it("that has no name is told by its number", function()
     local _, err = call({ status = 599, body = "" })
     assert.equal("599", err.message)
@@ -256,6 +327,20 @@ describe("an HTTP error status", function()
     assert.equal("HTTP_304", err.code)
     assert.equal(304, call({ status = 304, body = "" }, { ["304"] = {} }).meta.statusCode)
     assert.equal(304, call({ status = 304, body = "" }, { ["3XX"] = {} }).meta.statusCode)
+    assert.equal("HTTP_304", select(2, call({ status = 304, body = "" }, { ["302"] = {} })).code)
+  end)
+
+  it("is each outside of 200 to 299", function()
+    for status, code in pairs({ [199] = "HTTP_199", [200] = false, [299] = false, [300] = "HTTP_300",
+      [399] = "HTTP_399", [400] = "HTTP_400" }) do
+      for _, responses in ipairs({ {}, { ["302"] = {}, ["400"] = {} } }) do
+        local _, err = call({ status = status, body = "" }, responses)
+        assert.equal(code, err and err.code or false)
+      end
+    end
+    assert.same({ 300, 399 }, { call({ status = 300, body = "" }, { ["3XX"] = {} }).meta.statusCode,
+      call({ status = 399, body = "" }, { ["3XX"] = {} }).meta.statusCode })
+    assert.equal("HTTP_400", select(2, call({ status = 400, body = "" }, { ["3XX"] = {} })).code)
   end)
 end)
 

@@ -186,6 +186,14 @@ describe("credentials without names of schemes", function()
     assert.equal("t", call(nil, { type = "apiKey", token = "t", name = "K" }).headers.K)
   end)
 
+  it("are sent where the document names none of their kind, but not where it wants none", function()
+    local bearer = { type = "bearer", token = "t" }
+    assert.equal("Bearer t", call({ { key = {} } }, bearer).headers.Authorization)
+    assert.equal("Bearer t", call({ {}, { key = {} } }, bearer).headers.Authorization)
+    assert.is_nil(call({ {} }, bearer).headers.Authorization)
+    assert.equal("Bearer t", call(7, bearer).headers.Authorization)
+  end)
+
   it("take their token from a function", function()
     assert.equal("Bearer t", call(nil, { type = "bearer", token = function()
       return "t"
@@ -262,6 +270,18 @@ describe("the configuration of credentials", function()
     local _, _, api = call(nil, { kee = "k" })
     assert.equal("#/components/securitySchemes", api.report[1].pointer)
     assert.matches('"kee"', api.report[1].message, 1, true)
+  end)
+
+  it("is reported when its scheme does not say what is to be sent", function()
+    local kept = schemes.key
+    for _, scheme in ipairs({ { type = "apiKey", ["in"] = "header" }, { type = "apiKey", ["in"] = "body", name = "k" },
+      { type = "apiKey", name = "k" } }) do
+      schemes.key = scheme
+      local request, _, api = call({ { key = {} } }, { key = "k" })
+      assert.equal("#/components/securitySchemes/key", api.report[1].pointer)
+      assert.is_nil(request.headers.k)
+    end
+    schemes.key = kept
   end)
 
   it("is reported when it is for a scheme that we cannot do", function()

@@ -203,6 +203,18 @@ describe("a stream", function()
     assert.equal(1, api.closed)
   end)
 
+  it("is closed when the subscriber fails", function()
+    local api = support.api(support.one({ responses = responses }), nil, reply({ "data: 1\n\n" }))
+    local cleanup
+    local context = { emit = error, defer = function(fn)
+      cleanup = fn
+    end }
+    assert.is_false((pcall(api.definitions[1].handler, {}, context)))
+    assert.equal(0, api.closed)
+    cleanup()
+    assert.equal(1, api.closed)
+  end)
+
   it("that fails raises the client's error, after the events that came", function()
     local failure = operations.error("EXECUTION_ERROR", "reset", { kind = "reset" })
     local envelopes, err = collect(responses, reply({ "data: 1\n\n", failure }))
@@ -223,6 +235,20 @@ describe("a stream", function()
     assert.equal("EXECUTION_ERROR", err.code)
     assert.equal('{"error":"x"}', err.details.body)
     assert.matches("application/json", err.message, 1, true)
+  end)
+
+  it("that is none is read up to the limit of an answer, or to its end", function()
+    local piece, chunks = ("x"):rep(1024 * 1024), {}
+    for i = 1, 20 do
+      chunks[i] = piece
+    end
+    local _, err = collect(responses, reply(chunks, "text/plain", 503))
+    assert.equal(16 * 1024 * 1024, #err.details.body)
+    _, err = collect(responses, reply({ piece, piece, operations.error("EXECUTION_ERROR", "reset") }, "text/plain"))
+    assert.equal(2 * 1024 * 1024, #err.details.body)
+    _, err = collect(responses, { status = 200, chunks = { "a", "b" } })
+    assert.equal("expected a stream, got content type none", err.message)
+    assert.equal("ab", err.details.body)
   end)
 
   it("that is none is not waited for longer than for an answer", function()
@@ -286,7 +312,6 @@ end)
 describe("a stream that is opened again", function()
   local responses = stream_of("text/event-stream", object)
   local reset = operations.error("EXECUTION_ERROR", "reset", { kind = "reset" })
-  reset.retryable = true
   reset.retryable = true
 
   -- Answers with one reply after the other; tells the data of all events, the error and the requests.
@@ -369,6 +394,36 @@ describe("a stream that is opened again", function()
     assert.equal(4 + 4, #requests)
   end)
 
+  it("is so after an end only where it has events, after a failure in any case", function()
+    local lines = stream_of("application/x-ndjson", object)
+    local function requests(...)
+      local replies, i = { ... }, 0
+      local _, _, api = collect(lines, function()
+        i = i + 1
+        return replies[i] or reply({}, nil, 204)
+      end, { reconnect = { delay = 0 } })
+      return #api.requests
+    end
+    assert.equal(1, requests(reply({ "1\n" }, "application/x-ndjson")))
+    assert.equal(2, requests(reply({ "1\n", reset }, "application/x-ndjson"),
+      reply({ "2\n" }, "application/x-ndjson")))
+    assert.equal(2, requests(reply({ "data: 1\n\n" })))
+  end)
+
+  it("is not by its requests' own attempts", function()
+    local retry = { attempts = 2 }
+    local _, _, requests = follow({}, nil, { retry = retry })
+    assert.is_nil(requests[1].retry)
+    local _, _, api = collect(responses, reply({}, nil, 204), { retry = retry })
+    assert.is_not_nil(api.requests[1].retry)
+  end)
+
+  it("asks for answers that are not stored", function()
+    local _, _, requests = follow({})
+    assert.equal("no-store", requests[1].headers["Cache-Control"])
+    assert.equal("text/event-stream", requests[1].headers.Accept)
+  end)
+
   it("ends when the stream says that it is done", function()
     local data, err, requests = follow({ reply({ "data: 1\n\ndata: [DONE]\n\n" }) }, nil, { done = "[DONE]" })
     assert.same({ 1 }, data)
@@ -377,11 +432,19 @@ describe("a stream that is opened again", function()
   end)
 
   it("needs a policy that is one", function()
-    for _, policy in ipairs({ { tries = 1 }, { delay = -1 }, { attempts = "2" } }) do
+    for _, policy in ipairs({ { tries = 1 }, { delay = -1 }, { attempts = "2" }, { jitter = 0 / 0 } }) do
       assert.error_matches(function()
         follow({}, policy)
       end, "config.reconnect")
     end
+    local stream = require("operations.openapi.stream")
+    local usual = { attempts = 10, delay = 1000, max_delay = 30000, jitter = 0.25 }
+    assert.same(usual, stream.reconnect_policy(true))
+    assert.same(usual, stream.reconnect_policy({}))
+    assert.same({ attempts = 0, delay = 0, max_delay = 0, jitter = 0 },
+      stream.reconnect_policy({ attempts = 0, delay = 0, max_delay = 0, jitter = 0 }))
+    assert.is_nil(stream.reconnect_policy(false))
+    assert.is_nil(stream.reconnect_policy(nil))
   end)
 end)
 
@@ -403,6 +466,14 @@ describe("the time until a stream is opened again", function()
     assert.equal(9000, stream.delay(policy, { wait = 9000 }, 3))
     local busy = response.failure({ status = 503, headers = { ["retry-after"] = "7" } })
     assert.equal(7000, stream.delay(policy, {}, 1, busy))
+  end)
+
+  it("is none after the last attempt, and after failures that stay", function()
+    local last = stream.reconnect_policy({ attempts = 2, delay = 100, jitter = 0 })
+    assert.equal(200, stream.delay(last, {}, 2))
+    assert.is_nil(stream.delay(last, {}, 3))
+    assert.is_nil(stream.delay(last, {}, 1, operations.error("NOT_FOUND", "gone")))
+    assert.equal(100, stream.delay(last, {}, 1, response.failure({ status = 500, headers = {} })))
   end)
 
   it("is five minutes at the most, whatever the server says", function()

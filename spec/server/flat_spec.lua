@@ -58,6 +58,82 @@ describe("a flat input", function()
       ["$defs"] = { a = { ["$ref"] = "#/$defs/a" } } }))
   end)
 
+  describe("has as member", function()
+    local defs = { n = { type = "integer" }, null = { type = "null" }, list = { type = "array", items = { type =
+      "integer" } }, any = true, ["a/b"] = { type = "integer" }, ["a%"] = { type = "integer" } }
+
+    local function member(schema)
+      local found = compile({ type = "object", properties = { p = schema }, ["$defs"] = defs })
+      local of_p = found and found.members.p
+      return of_p and of_p.one .. (of_p.null and " null" or "") .. (of_p.list and " list" or "") or "none"
+    end
+
+    local null = operations.null
+    local function ref(name)
+      return { ["$ref"] = "#/$defs/" .. name }
+    end
+
+    for expected, schemas in pairs({
+      ["string"] = { true, {}, { description = "d" }, { type = "string" }, { type = { "string" } }, ref("any"),
+        { enum = { "a", "b" } }, { const = "a" }, { anyOf = { { type = "string" } } }, { oneOf = { true } } },
+      ["string null"] = { { type = { "null", "string" } }, { enum = { "a", null } }, { enum = { null, "a" } },
+        { oneOf = { { const = null }, { type = "string" } } }, { anyOf = { {}, { type = "null" } } } },
+      ["integer"] = { ref("n"), { enum = { 1, 2 } }, { const = 1 }, { type = "integer", enum = { "a" } } },
+      ["integer null"] = { { anyOf = { { type = "null" }, ref("n") } }, { oneOf = { ref("n"), ref("null") } },
+        { anyOf = { { oneOf = { { type = "null" }, ref("n") } } } }, { type = { "integer", "null", "integer" } } },
+      ["number"] = { { enum = { 1.5, 2.5 } } }, ["boolean"] = { { const = true }, { const = false } },
+      ["null null"] = { { type = "null" }, { const = null }, { enum = { null } }, ref("null") },
+      ["string list"] = { { type = "array" }, { type = "array", items = true }, { type = "array", items = {} } },
+      ["integer list"] = { ref("list"), { type = "array", items = ref("n") }, { type = { "array", "null" },
+        items = ref("n") }, { type = { "null", "array" }, items = ref("n") },
+        { anyOf = { { type = "null" }, ref("list") } }, { oneOf = { ref("list") } } },
+      ["integer null list"] = { { type = "array", items = { type = { "integer", "null" } } } },
+      ["none"] = { false, { type = "object" }, { enum = { 1, 1.5 } }, { enum = { 1, "a" } }, { anyOf = {} },
+        { anyOf = { { type = "null" } } }, { anyOf = { ref("n"), ref("any") } }, { const = {} },
+        { type = "array", prefixItems = {} }, { type = "array", items = false },
+        { type = "array", items = ref("list") },
+        { type = { "array", "string" } }, { type = { "array", "null", "null" } }, { type = { "object", "null" } },
+        ref("none"), ref("a/b"), ref("a%"), ref("n/x"), { ["$ref"] = 7 }, { ["$ref"] = "#" } },
+    }) do
+      it(expected, function()
+        for _, schema in ipairs(schemas) do
+          assert.equal(expected, member(schema), operations.json.encode(schema))
+        end
+      end)
+    end
+
+    it("what a chain of 31 references leads to", function()
+      local function chain(length)
+        local definitions = { ["n" .. length] = { type = "integer" } }
+        for i = 1, length - 1 do
+          definitions["n" .. i] = ref("n" .. i + 1)
+        end
+        return compile({ type = "object", properties = { p = ref("n1") }, ["$defs"] = definitions })
+      end
+      assert.same({ one = "integer" }, chain(31).members.p)
+      assert.is_nil(chain(32))
+      assert.is_nil(compile({ type = "object", properties = { p = ref("n") } }))
+    end)
+  end)
+
+  it("is an object whose members stand by themselves", function()
+    for keyword, value in pairs({ ["$ref"] = "#/$defs/a", allOf = {}, anyOf = {}, oneOf = {} }) do
+      assert.is_nil(compile({ type = "object", [keyword] = value }))
+    end
+    assert.is_nil(compile({ description = "d" }))
+    assert.is_nil(compile(false))
+    assert.is_nil(compile(7))
+  end)
+
+  it("is open where its schema allows members that it does not name", function()
+    for keyword, open in pairs({ additionalProperties = true, patternProperties = true, unevaluatedProperties = true,
+      minProperties = false }) do
+      assert.equal(open, compile({ type = "object", [keyword] = {} }).open)
+      assert.is_false(compile({ type = "object", [keyword] = false }).open)
+    end
+    assert.is_true(compile({}).open)
+  end)
+
   it("leaves the members to the path that it carries", function()
     local schema = T.object({ a = T.object({}), b = T.string() })
     assert.is_nil(compile(schema))
@@ -92,6 +168,9 @@ describe("a flat input", function()
     local schema = { type = "object", properties = { i = { type = { "integer", "null" } },
       s = { type = { "string", "null" } } } }
     assert.same({ i = operations.null, s = "null" }, read(schema, { "i", "null" }, { "s", "null" }))
+    assert.equal('/i: expected integer, got "nil"', issue(schema, { "i", "nil" }))
+    assert.equal('/n: expected integer, got "null"', issue(T.object({ n = T.integer() }), { "n", "null" }))
+    assert.same({ n = operations.null }, read({ properties = { n = { type = "null" } } }, { "n", "null" }))
   end)
 
   it("knows no other parameters, unless the schema does", function()
@@ -106,6 +185,11 @@ describe("a flat input", function()
     local _, issues = read(T.object({ i = T.integer() }), { "i", ("ü"):rep(40) }, { "x", "1" })
     assert.equal(2, #issues)
     assert.equal('expected integer, got "' .. ("ü"):rep(18) .. '..."', issues[1].message)
+    local function told(text)
+      return issue(T.object({ i = T.integer() }), { "i", text })
+    end
+    assert.equal('/i: expected integer, got "' .. ("x"):rep(40) .. '"', told(("x"):rep(40)))
+    assert.equal('/i: expected integer, got "' .. ("x"):rep(37) .. '..."', told(("x"):rep(41)))
   end)
 
   it("makes text of path parameters that the schema does not know", function()

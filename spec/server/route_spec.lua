@@ -188,4 +188,93 @@ describe("the paths of a server", function()
     local server = serve(registry_with({ name = "read", type = "query", _meta = { source = "mcp" } }))
     assert.equal("OPTIONS, POST", http_request.send(server, "OPTIONS", "/task/read").headers.allow)
   end)
+
+  it("take a body as it is where its schema is bytes of a media type", function()
+    local text = T.string()
+    local server = serve(registry_with({ name = "text", inputSchema = text },
+      { name = "bytes", inputSchema = { type = "string", contentMediaType = "text/csv" } },
+      { name = "base64", inputSchema = { type = "string", contentMediaType = "text/csv", contentEncoding = "base64" } },
+      { name = "number", inputSchema = { type = "number", contentMediaType = "text/csv" } }))
+    local statuses = {}
+    for _, name in ipairs({ "text", "bytes", "base64", "number" }) do
+      statuses[name] = {}
+      for i, media in ipairs({ "application/json", "text/csv" }) do
+        statuses[name][i] = http_request.send(server, "POST", "/task/" .. name, { ["content-type"] = media },
+          name == "number" and "1" or '"x"').status
+      end
+    end
+    assert.same({ text = { 200, 415 }, bytes = { 415, 200 }, base64 = { 200, 415 }, number = { 200, 415 } }, statuses)
+  end)
+
+  it("say that an operation cannot be called whose schema cannot be made, and nothing of why", function()
+    local told = {}
+    local server = serve(registry_with({ name = "bad", inputSchema = function()
+      error("no schema", 0)
+    end }, { name = "good", type = "query" }), { log = function(level, message)
+      told[#told + 1] = level .. ": " .. message
+    end })
+    for _ = 1, 2 do
+      local refused = http_request.send(server, "POST", "/task/bad", nil, {})
+      assert.same({ 500, "EXECUTION_ERROR" }, { refused.status, refused.json.code })
+      assert.is_nil(refused.text:find("no schema", 1, true))
+    end
+    assert.matches("^error: /task/bad: .*no schema", told[1])
+    assert.equal(200, status(server, "GET", "/task/good"))
+    told = {}
+    local paths = server:openapi("3.1").paths
+    assert.is_nil(paths["/task/bad"])
+    assert.is_not_nil(paths["/task/good"])
+    assert.same({ "warn: not in the document: task.bad cannot be used: /inputSchema: no schema" }, told)
+  end)
+
+  it("say that an operation cannot be called whose answers are bytes and would have to be kept", function()
+    local kept = { http = { idempotencyKey = "required" } }
+    local server = serve(registry_with({ name = "bytes", _meta = kept,
+      outputSchema = { type = "string", contentMediaType = "text/csv" } }, { name = "text", _meta = kept,
+      outputSchema = T.string(), handler = function() return "x" end }), { idempotency = true })
+    local headers = { ["idempotency-key"] = "k" }
+    assert.equal("x", http_request.send(server, "POST", "/task/text", headers, {}).json)
+    local refused = http_request.send(server, "POST", "/task/bytes", headers, {})
+    assert.same({ 422, "VALIDATION_ERROR" }, { refused.status, refused.json.code })
+  end)
+
+  it("have no method GET where the input does not fit in a query string, which is logged", function()
+    local told = {}
+    local server = serve(registry_with({ name = "a", type = "query", inputSchema = T.object({ o = T.object({}) }),
+      _meta = { http = { method = "GET" } } }), { log = function(_, message)
+      told[#told + 1] = message
+    end })
+    assert.equal("OPTIONS", http_request.send(server, "OPTIONS", "/task/a").headers.allow)
+    assert.same({ "not served: the input of task.a does not fit in a query string, as its method GET needs" }, told)
+  end)
+
+  it("are in the document as they are, with the names of their parameters", function()
+    local server = serve(registry_with({ name = "a", inputSchema = T.object({ x = T.string(), y = T.string() }),
+      _meta = { http = { path = "/a/{x}/b/{y}" } } }, { name = "b", type = "query" }))
+    local found = server:openapi("3.1").paths
+    assert.same({ "x", "y" }, { found["/a/{x}/b/{y}"].post.parameters[1].name,
+      found["/a/{x}/b/{y}"].post.parameters[2].name })
+    assert.is_not_nil(found["/task/b"].get)
+    assert.is_nil(found["/task/b"].post)
+  end)
+
+  it("have the methods of an operation that takes the place of another", function()
+    local registry = registry_with({ name = "a", type = "query" })
+    local server = serve(registry)
+    assert.equal(200, status(server, "GET", "/task/a"))
+    assert.is_not_nil(server:openapi("3.1").paths["/task/a"])
+    registry:unregister("task.a")
+    assert.is_nil(server:openapi("3.1").paths["/task/a"])
+    assert(registry:register({ namespace = "task", name = "a", handler = function() return 1 end }))
+    assert.equal(405, status(server, "GET", "/task/a"))
+    assert.equal(200, status(server, "POST", "/task/a", {}))
+  end)
+
+  it("answer that another server fails where that does not do what its document says", function()
+    for source, expected in pairs({ openapi = 502, mcp = 502, ["local"] = 500 }) do
+      local server = serve(registry_with({ name = "a", outputSchema = T.integer(), on_mismatch = "fail",
+        _meta = { source = source }, handler = function() return "x" end }))
+      assert.equal(expected, status(server, "POST", "/task/a", {}))
+    end
+  end)
 end)

@@ -92,7 +92,7 @@ local function result_schema(build, found)
   local places = unique(build, found.schemas)
   if #places == 1 then
     return build.converter:whole(places[1], "output")
-  elseif #places > 1 then
+  elseif places[1] then
     local used, any = {}, {}
     for i, place in ipairs(places) do
       any[i] = build.converter:convert(place, "output", used)
@@ -199,11 +199,10 @@ local function pattern_of(status)
   return status:find("XX$") and ("^HTTP_%s[0-9]{2}$"):format(status:sub(1, 1)) or nil
 end
 
-local function error_schemas(build, list)
+local function error_schemas(build, list, successful)
   local schemas = {}
-  local has_success = list[1] ~= nil and list[1].status:find("^2") ~= nil
   for _, response in ipairs(list) do
-    if response.status:find("^[45]") or response.status == "DEFAULT" and has_success then
+    if response.status:find("^[45]") or response.status == "DEFAULT" and successful[1] ~= response then
       local description = response.place.node.description
       schemas[#schemas + 1] = {
         code = "HTTP_" .. response.status,
@@ -288,8 +287,9 @@ end
 ---@return table  { value = { accept, schema }?, stream = { accept, schema, json }?, errors, redirects, json }
 function outputs.read(build, operation)
   local list = responses_of(build, operation)
-  local found = survey(build, successes(list))
-  local result = { errors = error_schemas(build, list), redirects = declared_redirects(list),
+  local successful = successes(list)
+  local found = survey(build, successful)
+  local result = { errors = error_schemas(build, list, successful), redirects = declared_redirects(list),
     json = declared_json(build, list) }
   local stream = found.stream[1]
   if stream then

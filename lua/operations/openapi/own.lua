@@ -92,7 +92,7 @@ local function with_body(input, in_path)
   for _, node in ipairs(in_path) do
     shaped[node.name], rest[node.name] = input[node.name], nil
   end
-  shaped.body = next(rest) ~= nil and rest or setmetatable(rest, core.object_mt)
+  shaped.body = rest
   return shaped
 end
 

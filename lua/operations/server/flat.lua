@@ -83,7 +83,7 @@ function scalar_of(schema, root, found)
   end
   local branches = schema.anyOf or schema.oneOf
   if branches then
-    local branch = type(branches) == "table" and only_branch(branches, root, found)
+    local branch = only_branch(branches, root, found)
     return branch and scalar_of(branch, root, found)
   end
   local types = schema.type

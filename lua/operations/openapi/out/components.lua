@@ -72,12 +72,14 @@ local function uses_of(schema, but)
   walk.each(schema, function(inner)
     if inner["$ref"] or inner.discriminator then
       walk.references({ ["$ref"] = inner["$ref"], discriminator = inner.discriminator }, function(ref)
-        uses[target_of(ref) or 1] = true
+        local name = target_of(ref)
+        if name then
+          uses[name] = true
+        end
         return ref
       end)
     end
   end, but)
-  uses[1] = nil
   return uses
 end
 
@@ -213,8 +215,8 @@ local function give_names(self)
   self.named = true
 end
 
--- Does a schema accept its own example? Otherwise the example would mislead; an example with references has no target.
--- reference leads nowhere.
+-- Does a schema accept its own example? Otherwise the example would mislead; the reference of one has no
+-- target.
 local function accepts(record, schema, value)
   if type(value) == "table" and value["$ref"] ~= nil then
     return false
