@@ -158,6 +158,24 @@ describe("a context that is none", function()
   end
 end)
 
+describe("a field of a context that has the wrong type", function()
+  it("is the caller's mistake: it fails the handler that reads it, and names no line of that handler", function()
+    local registry = operations.registry({ log = function() end })
+    for name, handler in pairs({
+      reads = function(_, context) return context.metadata end,
+      nests = function(_, context) return context.env.a.inherits({}) end,
+      inherits = function(_, context) return context.metadata end,
+    }) do
+      assert(registry:register({ namespace = "a", name = name, handler = handler }))
+    end
+    for _, name in ipairs({ "reads", "nests" }) do
+      local _, err = registry:execute("a." .. name, {}, { metadata = 5 })
+      assert.same({ "EXECUTION_ERROR", "bad argument 'context' (metadata: table expected, got number)" },
+        { err.code, err.message })
+    end
+  end)
+end)
+
 describe("the deadline of a call", function()
   it("is over with it", function()
     local registry = operations.registry({ log = function() end })
