@@ -78,8 +78,8 @@ describe("the check of a definition", function()
     assert.same({ "/zzz: unknown field; expected one of _meta, accessControl, description, errorSchemas, handler, "
       .. "inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, title, type, version" },
       (issues_of(with({ zzz = 1 }))))
-    assert.same({ '/accessControl/zzz: unknown property; expected "requiredScopes", "requiredScopesAny", "resourceAction", '
-      .. '"resourceId" or "resourceType"' }, (issues_of(with({ accessControl = { zzz = 1 } }))))
+    assert.same({ '/accessControl/zzz: unknown property; expected "requiredScopes", "requiredScopesAny", '
+      .. '"resourceAction", "resourceId" or "resourceType"' }, (issues_of(with({ accessControl = { zzz = 1 } }))))
   end)
 
   it("has the path within a schema that cannot be compiled", function()
