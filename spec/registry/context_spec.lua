@@ -65,7 +65,8 @@ describe("the context of a call", function()
       identity = { id = "u", scopes = {} },
       deadline = core.now() + 60000,
       metadata = { a = 1 },
-      traceparent = "00-x",
+      traceparent = "00-x", elicit = function() end, sample = function() end, roots = function() end,
+      ask = function() end,
     }
     local nested = inside(given, function(context, registry)
       assert(registry:register({ namespace = "a", name = "inner", handler = function(_, c)
@@ -75,7 +76,7 @@ describe("the context of a call", function()
     end)
     assert.equal("r1", nested.parent)
     assert.are_not.equal("r1", nested.id)
-    for _, key in ipairs({ "identity", "deadline", "metadata", "traceparent" }) do
+    for _, key in ipairs({ "identity", "deadline", "metadata", "traceparent", "elicit", "sample", "roots", "ask" }) do
       assert.equal(given[key], nested.context[key])
     end
   end)

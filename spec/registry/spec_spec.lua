@@ -22,6 +22,11 @@ describe("the parameters of an operation", function()
     assert.same({}, parameters(true))
     assert.same({}, parameters(nil))
     assert.is_nil(registry:parameters("a.c"))
+    parameters({ properties = { x = true } })
+    local outer = operations.registry()
+    assert(outer:mount(registry, { prefix = "inner" }))
+    assert.same({ "x" }, outer:parameters("inner.a.b"))
+    assert.is_nil(outer:parameters("inner.a.c"))
   end)
 
   it("are told by the source of a schema that is not made yet, and then by the schema", function()
@@ -82,6 +87,20 @@ describe("the check of a definition", function()
       .. '"resourceAction", "resourceId" or "resourceType"' }, (issues_of(with({ accessControl = { zzz = 1 } }))))
   end)
 
+  it("refuses names that are empty, and statuses that are no errors", function()
+    for count, fields in pairs({
+      [1] = { tags = { "a", "" } }, [2] = { accessControl = { resourceType = "", resourceAction = "" } },
+      [3] = { accessControl = { requiredScopes = { "" }, requiredScopesAny = { "" }, resourceId = "/x" } },
+      [4] = { errorSchemas = { { code = "" }, { code = "A", statusCode = 399 }, { code = "B", statusCode = 600 },
+        { code = "C", pattern = "(" } } },
+    }) do
+      assert.equal(count, #(issues_of(with(fields))))
+    end
+    assert(operations.registry():register(with({ tags = { "a" },
+      accessControl = { resourceType = "f", resourceAction = "r", resourceId = "/", requiredScopes = { "s" } },
+      errorSchemas = { { code = "A", statusCode = 400 }, { code = "B", statusCode = 599, pattern = "^B" } } })))
+  end)
+
   it("has the path within a schema that cannot be compiled", function()
     local issues = issues_of(with({ inputSchema = { properties = { x = { type = "strin" } } } }))
     assert.equal(1, #issues)
@@ -108,6 +127,11 @@ describe("a schema that is made on first use", function()
       local spec, second = registry:get_spec("a.b")
       assert.is_nil(spec)
       assert.equal(text, second.message)
+      assert(registry:register({ namespace = "a", name = "s", type = "subscription", inputSchema = make,
+        handler = function() end }))
+      local stream, third = registry:subscribe("a.s", {})
+      assert.is_nil(stream)
+      assert.equal((text:gsub("^a.b", "a.s")), third.message)
     end
   end)
 end)
