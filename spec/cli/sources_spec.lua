@@ -180,7 +180,8 @@ describe("remembered sources", function()
     run("operations add petstore $HOME/pets.json; operations add one $HOME/one.lua")
     local before = "XDG_CONFIG_HOME=$HOME/.config; export XDG_CONFIG_HOME; place=$HOME/pets.json; unset HOME; "
     for _, command_line in ipairs({ "operations list", "operations list petstore --refresh",
-      "operations describe petstore.pets_list --json", "operations list --json", "operations list --openapi $place" }) do
+      "operations describe petstore.pets_list --json", "operations list --json",
+      "operations list --openapi $place" }) do
       local with = run((command_line:gsub("%$place", "$HOME/pets.json")))
       local without = run(before .. command_line)
       assert.same({ with.out, "", 0 }, { without.out, without.err, without.code })
