@@ -63,6 +63,19 @@ describe("command line arguments", function()
     assert.same({ nil, "--limit needs a value: N" }, { parse("--limit") })
   end)
 
+  it("are numbers from 0 up to a limit", function()
+    local function number(text, default, max)
+      return arguments.number({ options = { n = text } }, "n", default, max)
+    end
+    assert.same({ 7, 0, 1.5, 10, 1e9 }, { number(nil, 7), number("0", 7, 10), number("1.5"), number("10", nil, 10),
+      number("1e9") })
+    assert.is_nil(number(nil))
+    for _, text in ipairs({ "-1", "x", "", "nan", "inf", "1e999" }) do
+      assert.same({ nil, ("--n: expected a number from 0, got %q"):format(text) }, { number(text, 7) })
+    end
+    assert.same({ nil, '--n: expected a number from 0 to 10, got "11"' }, { number("11", 7, 10) })
+  end)
+
   it("are explained in two columns", function()
     assert.equal("  --json      as JSON\n  --lua FILE  a file\n  --limit N   at most\n  --help      this\n",
       arguments.help(options))

@@ -13,6 +13,19 @@ describe("the content of a tool's answer", function()
       {"type":"resource","resource":{"uri":"x","text":"r"}},{"type":"resource_link","uri":"file:///x"}]]==]))
   end)
 
+  it("is told by the block's kind alone, and may be a single block", function()
+    assert.equal("[audio audio/wav, 2 bytes: -o FILE saves it]\n[image application/octet-stream, 1 byte: -o FILE saves "
+      .. "it]\n", text([==[[{"type":"audio","mimeType":"audio/wav","data":"QUI="},
+      {"type":"image","mimeType":7,"data":"QQ==","resource":{"blob":"QUJD"}}]]==]))
+    assert.equal("a\n", text('{"type":"text","text":"a"}'))
+    for _, content in ipairs({ '[{"type":"resource"}]', '[{"type":"resource","resource":"x","data":"QQ=="}]',
+      '[{"type":"text","text":7}]', '[{"type":"resource_link","uri":7}]', '[{"type":"other","data":"QQ=="}]' }) do
+      assert.is_nil(text(content))
+    end
+    assert.is_nil(blocks.of("text"))
+    assert.is_nil(blocks.of(json.decode('[{"type":"text"},{"text":"a"}]')))
+  end)
+
   it("is JSON where a block is none that is known, or its data is broken", function()
     assert.is_nil(text('[{"type":"odd"}]'))
     assert.is_nil(text('[{"type":"image","data":"?"}]'))

@@ -83,6 +83,32 @@ describe("completion", function()
     assert.equal("", found[9])
   end)
 
+  it("knows sources for each command that takes some, and for no other", function()
+    local found = complete({ "remove ''", "serve ''", "export ''", "mcp ''", "worker ''", "login ''", "logout ''",
+      "add ''", "trust ''", "sources ''", "completion ''" })
+    local both = "other\npetstore\n"
+    assert.same({ both, both, both, both, both, both, both, "", "", "", "bash\nzsh\nfish\n" }, found)
+  end)
+
+  it("takes the value of an option for no operation", function()
+    local found = complete({ "call --bearer x petstore.pets_list k", "call -f json petstore.pets_list k",
+      "call --json petstore.pets_list k", "call petstore.pets_list --json kind:=1 ''", "call --bearer x petstore" })
+    assert.same({ "kind=\trequired\n", "kind=\trequired\n", "kind=\trequired\n", "age=\n",
+      "petstore.pets_list\tAll pets of a kind\n" }, found)
+  end)
+
+  it("knows no value of an option", function()
+    assert.same({ "", "", "" }, complete({ "call --bearer pets", "serve --port ''", "call -f ''" }))
+  end)
+
+  it("knows profiles", function()
+    assert.equal(0, run("operations add third ~/pets.json; operations add third --profile work --bearer env:X; "
+      .. "operations add third --profile home --bearer env:X").code)
+    local found = complete({ "call --profile ''", "call --profile w", "list --profile h" })
+    run("operations remove third")
+    assert.same({ "home\nwork\n", "work\n", "home\n" }, found)
+  end)
+
   it("has a script for each of three shells, and no other", function()
     for _, shell in ipairs({ "bash", "zsh", "fish" }) do
       assert.truthy(run("operations completion " .. shell).out:find("operations complete -- ", 1, true), shell)

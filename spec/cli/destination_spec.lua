@@ -54,13 +54,69 @@ describe("a file that an answer goes to", function()
 
   it("is named by the server before anything is written, and replaces no other", function()
     local place = assert(destination.named(function() return path end))
-    assert.is_false((pcall(place.write, place, "x")))
+    assert.same({ false, path .. " exists already: -o FILE writes over a file" }, { pcall(place.write, place, "x") })
     assert.equal(path .. " exists already: -o FILE writes over a file", place.problem)
     place:close()
     place = assert(destination.named(function() return nil, "no name" end))
     assert.is_false((pcall(place.write, place, "x")))
     assert.equal("no name", place.problem)
     place:close()
+  end)
+end)
+
+describe("a place that cannot be written", function()
+  local directory
+
+  before_each(function()
+    directory = os.tmpname()
+    os.remove(directory)
+    os.execute("mkdir " .. directory)
+  end)
+
+  after_each(function()
+    os.execute("rm -r " .. directory)
+  end)
+
+  it("is refused before anything is asked for", function()
+    assert.same({ nil, ("cannot write %s: it is a directory"):format(directory) }, { destination.file(directory) })
+    assert.same({ nil, ("cannot write %s/no/file: No such file or directory"):format(directory) },
+      { destination.file(directory .. "/no/file") })
+  end)
+
+  it("is told when the answer is whole, and no draft stays", function()
+    local path = directory .. "/file"
+    local place = assert(destination.file(path))
+    place:write("x")
+    os.execute("mkdir " .. path)
+    local message = place:finish()
+    assert.matches(("cannot write %s: "):format(path), message, 1, true)
+    assert.matches("Is a directory$", message)
+    assert.same({ "file" }, system.list(directory))
+  end)
+
+  it("is told when the disk is full, at once or at the end", function()
+    local place = assert(destination.file("/dev/full"))
+    place:write("x")
+    assert.equal("cannot write /dev/full: No space left on device", place:finish())
+    place = assert(destination.file("/dev/full"))
+    local message = "cannot write /dev/full: No space left on device"
+    assert.same({ false, message }, { pcall(place.write, place, ("x"):rep(1000000)) })
+    assert.equal(message, place.problem)
+    place:close()
+  end)
+
+  it("is no device and no pipe: these are written as they are", function()
+    os.execute("mkfifo " .. directory .. "/pipe")
+    local reader = assert(io.popen("cat " .. directory .. "/pipe"))
+    for _, path in ipairs({ directory .. "/pipe", "/dev/null" }) do
+      local place = assert(destination.file(path))
+      place:write("x")
+      assert.is_nil(place.draft)
+      place:close()
+    end
+    assert.equal("x", reader:read("*a"))
+    reader:close()
+    assert.same({ "pipe" }, system.list(directory))
   end)
 end)
 
@@ -81,7 +137,8 @@ describe("a terminal that an answer goes to", function()
     output.is_terminal, output.text = is_terminal, text
   end)
 
-  for character, name in pairs({ ["\195\164"] = "two", ["\226\130\172"] = "three", ["\240\159\152\128"] = "four" }) do
+  for character, name in pairs({ ["\195\164"] = "two", ["\224\160\128"] = "three", ["\226\130\172"] = "three",
+    ["\240\144\128\128"] = "four", ["\240\159\152\128"] = "four" }) do
     it("shows a character of " .. name .. " bytes once it is whole, and holds back no more", function()
       local place = destination.stdout()
       for byte in ("a" .. character):gmatch(".") do
@@ -120,8 +177,10 @@ describe("a terminal that an answer goes to", function()
       finally(function()
         output.bytes = raw
       end)
-      destination.stdout(true):write(bytes)
-      assert.equal(bytes, sent)
+      place = destination.stdout(true)
+      place:write(bytes)
+      assert.is_nil(place:finish())
+      assert.same({ bytes, #bytes }, { sent, place.count })
     end)
   end
 

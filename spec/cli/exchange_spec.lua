@@ -26,6 +26,19 @@ X-Plain: seen
 ]], exchange.text(exchange.shown(request(), plain), ""))
   end)
 
+  it("hides a credential of the query, and one that the user did not call plain, in all texts", function()
+    assert.equal([[
+POST https://a.example/x?a=1&key=***&***=%20
+X-Copy: it is ***
+X-Key: ***
+X-Plain: seen
+
+s3cr and ***
+]], exchange.text(exchange.shown(request({ url = "https://a.example/x?a=1&key=s3cret&s3cret=%20",
+      headers = { ["X-Key"] = "hidden1", ["X-Plain"] = "seen", ["X-Copy"] = "it is s3cret" },
+      body = "s3cr and s3cret" }), { ["X-PLAIN"] = true }), ""))
+  end)
+
   it("tells the size of a body that is no text, or is not there", function()
     local function last(more)
       return exchange.text(exchange.shown(request(more), plain), "> "):match("\n>\n(.*)\n$")
@@ -103,6 +116,11 @@ describe("the messages of an MCP server", function()
       listen("out", '{"b":1}')
       listen("in", { b = 1, a = 2 })
       listen("in", ("x"):rep(70000))
+    ]]))
+    assert.equal("< " .. ("x"):rep(65536) .. "\n", told([[
+      local self = exchange.new({ show = true })
+      self.armed = true
+      self:listener()("in", ("x"):rep(65536))
     ]]))
     assert.is_nil(exchange.new({}):listener())
     assert.is_nil(exchange.new({ hold = true }):listener())

@@ -41,9 +41,22 @@ describe("the list of operations for programs", function()
     assert.equal("a.get  query  Gets it\n", run("GETS a").out)
     assert.equal("a.get    query         Gets it\na.watch  subscription\n", run("first").out)
     assert.equal("b.create  mutation  Creates one.\n", run("creates").out)
-    assert.equal("", run("creates gets").out)
+    local none = run("creates gets")
+    assert.same({ "", "operations: no operation has creates, gets\n", 0 }, { none.out, none.err, none.code })
     assert.equal("", run("--type query --tag other").out)
     assert.equal("a.get  query  Gets it\n", run("--type query --tag second").out)
+  end)
+end)
+
+describe("the list of operations as JSON", function()
+  local json = require("operations.base.json")
+
+  it("has the specs of those that were asked for, each with its id", function()
+    local list = json.decode(run("--json --tag first --type query").out)
+    assert.equal(1, #list)
+    assert.same({ "a.get", "a", "get", "query", { "id" } }, { list[1].id, list[1].namespace, list[1].name, list[1].type,
+      list[1].inputSchema.required })
+    assert.equal("[]\n", run("--json nothing").out)
   end)
 end)
 

@@ -3,15 +3,20 @@ local errors = require("operations.base.error")
 local output = require("operations.cli.output")
 local terminal = require("spec.support.terminal")
 
--- What a program that uses this module writes.
-local function run(code)
+-- What a program that uses this module writes, to standard output and standard error each, and its exit code.
+local function result_of(code, redirection)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
   file:write('local output = require("operations.cli.output")\nlocal operations = require("operations")\n', code)
   file:close()
-  local result = command.run("lua " .. path .. " 2>&1")
+  local result = command.run(("lua %s %s"):format(path, redirection or ""))
   os.remove(path)
-  return result.out
+  return result
+end
+
+-- The same, both together.
+local function run(code)
+  return result_of(code, "2>&1").out
 end
 
 local function run_at_terminal(code)
@@ -61,6 +66,13 @@ describe("the exit code of an error", function()
 end)
 
 describe("what is said of a failure", function()
+  it("is said by what gives its exit code", function()
+    assert.same({ out = "9\n2\n", err = "operations: GONE: m\noperations: usage of x\n", code = 0 }, result_of([[
+print(output.fail(operations.error("GONE", "m")))
+print(output.usage("usage of %s", "x"))
+]]))
+  end)
+
   it("is its code and message, and its issues", function()
     assert.equal([[
 operations: GONE: no such task
@@ -172,6 +184,50 @@ output.complain("failed")
 ]]
     assert.equal("done\noperations: failed\n", run(progress))
     assert.equal("done\noperations: failed\n", run_at_terminal(progress))
+  end)
+
+  it("wipes the progress once, whichever way it is printed", function()
+    assert.equal('a 1\nb\n"c"\n[]\n\27[1md\27[0m\n{"e":1}\nsaid\n', (run_at_terminal([[
+output.progress("loading a long list")
+output.text("a ")
+output.text("1\n")
+for _, print in ipairs({ function() output.bytes("b\n") end, function() output.json('"c"\n') end,
+  function() output.data(operations.array()) end, function() output.styled("\27[1md\27[0m\n") end,
+  function() output.record({ e = 1 }) end, function() output.tell("said\n") end }) do
+  output.progress("loading a long list")
+  print()
+end
+]]):gsub("\nd\n", "\n\27[1md\27[0m\n")))
+  end)
+
+  it("shows a person progress in one line, until there is something else", function()
+    assert.equal("part of it 2\n", run_at_terminal('output.progress("part of it\\n1")\n'
+      .. 'output.progress("part of it\\n2")'))
+    assert.equal("", run('output.progress("part of it")'))
+  end)
+
+  it("is data alone: what definitions and handlers print goes to standard error", function()
+    assert.same({ out = '{"a":1}\n', err = "a\tnil\t7\nb\n", code = 0 }, result_of([[
+output.keep_stdout()
+print("a", nil, 7)
+io.write("b\n")
+output.data({ a = 1 })
+]]))
+  end)
+
+  it("ends without a failure when its reader has ended, and says why it cannot be written", function()
+    local program = [[
+require("operations.system").survive_broken_pipes()
+local ok, raised
+repeat
+  ok, raised = pcall(output.text, "x\n")
+until not ok
+io.stderr:write(tostring(raised), "\n")
+io.stderr:write(tostring(output.fail(raised)), "\n")
+]]
+    assert.same({ out = "", err = "stdout is closed\n0\n", code = 0 }, result_of(program, "| true"))
+    local full = "stdout: No space left on device\n"
+    assert.same({ out = "", err = full .. "operations: " .. full .. "1\n", code = 0 }, result_of(program, ">/dev/full"))
   end)
 
   it("fails as JSON where it is not JSON", function()

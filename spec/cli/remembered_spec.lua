@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local remembered = require("operations.cli.remembered")
 
 describe("a remembered source", function()
@@ -58,5 +59,140 @@ describe("a remembered source", function()
     assert.same({ "openapi=https://a", "namespace=s", "bearer=env:B" }, order(entry, "work"))
     assert.same({ "openapi=https://a", "namespace=s", "bearer=env:A" }, order(entry, "home"))
     assert.is_table(entry.profiles)
+  end)
+end)
+
+-- Runs code in a process with directories of its own, $D; `try(text)` gives the user's file a text and prints what is
+-- read of it: the names of the sources, or the message.
+local function run(code)
+  local program = os.tmpname()
+  local file = assert(io.open(program, "w"))
+  file:write([[
+local remembered, directory = require("operations.cli.remembered"), os.getenv("D")
+local function write(path, text)
+  local file = assert(io.open(directory .. "/" .. path, "w"))
+  file:write(text)
+  file:close()
+end
+local function show(value, message)
+  print(((type(value) == "table" and table.concat(value.names, " ") or value or message):gsub(directory, "$D")))
+end
+local function try(text)
+  write("operations/config.json", text)
+  show(remembered.read())
+end
+]], code)
+  file:close()
+  local script = "D=%s.d; XDG_CONFIG_HOME=$D; XDG_STATE_HOME=$D/state; export D XDG_STATE_HOME; "
+    .. "mkdir -p $D/operations $D/project/deep; (cd $D/project/deep; lua %s); rm -r $D"
+  local result = command.run(script:format(program, program))
+  os.remove(program)
+  assert.equal("", result.err)
+  return result.out
+end
+
+describe("the file of remembered sources", function()
+  it("is an object whose sources are options of the command line", function()
+    assert.equal("\n\n\na\na b-1 c_\na\na\na\n", run([=[
+try("{}")
+try("[]")
+try('{ "sources": {}, "more": 1 }')
+try('{ "sources": { "a": { "openapi": "x", "profiles": { "w": { "bearer": "env:X", "insecure": true } } } } }')
+try('{ "sources": { "c_": { "lua": "x" }, "a": { "mcp": "x" }, "b-1": { "websocket": "ws://x" } } }')
+try('{ "sources": { "a": { "openapi": "x", "header": [ "A: 1", "B: 2" ] } } }')
+try('{ "sources": { "a": { "openapi": "x", "header": "A: 1" } } }')
+try('{ "sources": { "a": { "openapi": "x", "profiles": {} } } }')
+]=]))
+  end)
+
+  it("is refused as a whole, with the place of the first error", function()
+    local texts = {
+      { '7', 'expected { "sources": { NAME: { ... } } }' },
+      { '{ "sources": 7 }', 'expected { "sources": { NAME: { ... } } }' },
+      { '{', "JSON, line 1, column 2 (byte 2): expected a string or '}', got the end of the text" },
+      { '{ "sources": { "a": 7 } }', "/sources/a: expected an object" },
+      { '{ "sources": { "a": [ 7 ] } }', "/sources/a: expected an object" },
+      { '{ "sources": { "b": 7, "a": 7 } }', "/sources/a: expected an object" },
+      { '{ "sources": { "a": { "openapi": "x", "mcp": "x" } } }',
+        "/sources/a: expected one of openapi, lua, mcp, mcp-config, redis and websocket, got 2" },
+      { '{ "sources": { "a": { "openapi": null } } }', "/sources/a/openapi: expected a string, got null" },
+      { '{ "sources": { "a": { "openapi": [ "x" ] } } }', "/sources/a/openapi: expected a string, got array" },
+      { '{ "sources": { "a": { "openapi": "x", "insecure": false } } }', "/sources/a/insecure: expected true" },
+      { '{ "sources": { "a": { "openapi": "x", "header": [ "A: 1", 2 ] } } }',
+        "/sources/a/header: expected strings" },
+      { '{ "sources": { "a": { "openapi": "x", "header": [ "A: 1", "Cookie: x" ] } } }',
+        "/sources/a/header: a remembered source holds no secrets: give env:NAME, file:PATH or cmd:COMMAND behind "
+        .. "'Cookie:'" },
+      { '{ "sources": { "a": { "openapi": "x", "profile": "w" } } }',
+        "/sources/a/profile: unknown member" },
+      { '{ "sources": { "a": { "openapi": "x", "profiles": 7 } } }', "/sources/a/profiles: expected an object" },
+      { '{ "sources": { "a": { "openapi": "x", "profiles": { "w": 7 } } } }',
+        "/sources/a/profiles/w: expected an object" },
+      { '{ "sources": { "a": { "openapi": "x", "profiles": { "w": { "bearer": "x" } } } } }',
+        "/sources/a/profiles/w/bearer: a remembered source holds no secrets: give env:NAME, file:PATH or cmd:COMMAND "
+        .. "instead of the token itself" },
+      { '{ "sources": { "a": { "openapi": "x", "profiles": { "w": { "profiles": {} } } } } }',
+        "/sources/a/profiles/w/profiles: unknown member" },
+      { '{ "sources": { "": { "openapi": "x" } } }', "/sources/: expected a name of letters, digits, _ and -" },
+      { '{ "sources": { "-a": { "openapi": "x" } } }', "/sources/-a: expected a name of letters, digits, _ and -" },
+    }
+    local code, said = {}, {}
+    for i, case in ipairs(texts) do
+      code[i], said[i] = ("try(%q)\n"):format(case[1]), "$D/operations/config.json: " .. case[2] .. "\n"
+    end
+    assert.equal(table.concat(said), run(table.concat(code)))
+  end)
+
+  it("is made by the first change, and keeps what else it holds", function()
+    assert.equal('$D/operations/config.json {"sources":{"a":{"lua":"x"}}}\n'
+      .. '$D/operations/config.json {"more":1,"sources":{"a":{"lua":"x"},"b":{"mcp":"y"}}}\n'
+      .. '$D/operations/config.json: /sources/a: expected an object {"sources":{"a":7}}\n', run([[
+local function change(text)
+  if text then
+    write("operations/config.json", text)
+  end
+  local path, message = remembered.change(function(sources)
+    sources.a = { lua = "x" }
+  end)
+  show((path or message) .. " " .. io.open(directory .. "/operations/config.json"):read("*a"):gsub("%s", ""))
+end
+change()
+change('{ "more": 1, "sources": { "b": { "mcp": "y" } } }')
+change('{ "sources": { "a": 7 } }')
+]]))
+  end)
+
+  it("of a project counts in the state in which it was trusted, and goes before the user's", function()
+    assert.equal("mine\n$D/project/.operations.json nil\nboth mine near\n$D/project\n$D\nnil nil\n"
+      .. "$D/project/.operations.json: /sources/near: expected an object\n"
+      .. "mine\n$D/project/.operations.json true\nmine\n$D/project/.operations.json nil\n", run([[
+local project = directory .. "/project/.operations.json"
+local function look()
+  local all, message = remembered.read()
+  show(all, message)
+  return all
+end
+local function tell(...)
+  print((table.concat({ ... }, " "):gsub(directory, "$D")))
+end
+local both = '{ "sources": { "both": { "lua": "x" }, "near": { "lua": "x" } } }'
+write("operations/config.json", '{ "sources": { "mine": { "lua": "x" } } }')
+write("project/.operations.json", both)
+local all = look()
+tell(all.untrusted, tostring(all.has_changed or nil))
+assert(remembered.project_file() == project)
+assert(remembered.trust(project, true) == both)
+all = look()
+tell(all.by_name.near.base)
+tell((all.by_name.mine.base:gsub("/operations$", "")))
+tell(tostring(all.untrusted), tostring(all.has_changed))
+write("project/.operations.json", '{ "sources": { "near": 7 } }')
+show(remembered.trust(project, true))
+all = look()
+tell(all.untrusted, tostring(all.has_changed))
+assert(remembered.trust(project, false))
+all = look()
+tell(all.untrusted, tostring(all.has_changed or nil))
+]]))
   end)
 end)

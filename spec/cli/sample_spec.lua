@@ -22,6 +22,33 @@ describe("a sample of a call", function()
       g = { type = "integer", minimum = 5 } })))
   end)
 
+  it("has a placeholder of the right type for what is not known", function()
+    assert.equal("a=1 b=1 c=true d=D e:='{}' f:='{}' g=G", of(T.object({ a = T.integer(), b = T.number(),
+      c = T.boolean(), d = { type = "null" }, e = { type = "object" }, f = { properties = {} }, g = {} })))
+    assert.equal("a=0 b:='{\"x\":1,\"y\":2}' c=C", of(T.object({ a = { type = "integer", minimum = 0 },
+      b = { example = { y = 2, x = 1 } }, c = { const = operations.null } })))
+  end)
+
+  it("follows references within its schema, and ends where they do not", function()
+    assert.equal("a=5 b=B c=C", of({ type = "object", required = { "a", "b", "c" }, properties = {
+      a = { ["$ref"] = "#/$defs/one" }, b = { ["$ref"] = "#/$defs/self" }, c = { ["$ref"] = "https://a.test/x" } },
+      ["$defs"] = { one = { ["$ref"] = "#/$defs/two" }, two = { type = "integer", minimum = 5 },
+        self = { ["$ref"] = "#/$defs/self" } } }))
+  end)
+
+  it("has the body as a whole where none of its fields is required", function()
+    assert.equal("body=BODY", of({ type = "object", required = { "body" }, properties = { body = T.string() } }))
+    assert.equal("body:='{}'", of({ type = "object", required = { "body" }, properties = { body = { type = "object",
+      properties = { a = T.string() } } } }))
+  end)
+
+  it("is a command to call or to watch", function()
+    local spec = { namespace = "a", name = "b", type = "query", inputSchema = T.object({ c = T.integer() }) }
+    assert.equal("operations call a.b c=1", sample.command(spec))
+    spec.type, spec.inputSchema = "subscription", true
+    assert.equal("operations watch a.b", sample.command(spec))
+  end)
+
   it("goes three objects deep, however deep they lie in one another", function()
     local function nested(count)
       return T.object({ a = count == 0 and T.string() or nested(count - 1) })

@@ -24,6 +24,33 @@ describe("--select", function()
     assert.equal("[true,null]", get('items[]["a.b"]["c d"]'))
   end)
 
+  it("cannot read other texts", function()
+    for text, rest in pairs({ ["a..b"] = "..b", ["a[x]"] = "[x]", ["a[1"] = "[1", ["]"] = "]" }) do
+      local _, message = selection.parse(text)
+      assert.equal(("--select: cannot read %q at %q: expected a path such as items[0].name, or a JSON Pointer"):format(
+        text, rest), message)
+    end
+    assert.same({ nil, '--select: "a." ends with a dot' }, { selection.parse("a.") })
+  end)
+
+  it("says of a list how long it is, or how to look into its items", function()
+    assert.equal("--select: items has 2 items", get("items[2]"))
+    assert.equal("--select: items is a list: [] takes this of every item", get("items.id"))
+    assert.equal("--select: total is not a list", get("total[]"))
+    assert.equal("--select: items[0].id is not a list", get("items[0].id[]"))
+    assert.equal('--select: items[1] has no "name"; it has id', get("items[1].name"))
+  end)
+
+  it("names the first twelve parts that are there", function()
+    local names, object = {}, {}
+    for i = 1, 13 do
+      names[i] = ("part%02d"):format(i)
+      object[names[i]] = i
+    end
+    local _, message = selection.get({ "x" }, json.decode(json.encode(object)))
+    assert.equal('--select: the answer has no "x"; it has ' .. table.concat(names, ", ", 1, 12), message)
+  end)
+
   it("says what is not there, and what is", function()
     assert.equal('--select: the answer has no "totals" (did you mean total?); it has items, total', get("totals"))
     assert.equal("--select: total is an integer, which has no parts", get("total.x"))

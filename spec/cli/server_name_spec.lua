@@ -16,6 +16,27 @@ describe("the name of a server", function()
     end)
   end
 
+  for _, runner in ipairs({ "env", "npx", "bunx", "uvx", "pipx", "pnpx", "node", "bun", "deno", "tsx", "uv", "run",
+    "lua", "luajit", "python", "perl", "ruby", "sh" }) do
+    it("is not that of the program that runs it: " .. runner, function()
+      assert.equal("files", server_name.of_command({ "/usr/bin/" .. runner, "-x", "files.js" }))
+    end)
+  end
+
+  for _, place in ipairs({ "index", "main", "cli", "server", "dist", "build", "src", "bin" }) do
+    it("is not that of the place where it is stored: " .. place, function()
+      assert.equal("files", server_name.of_command({ "files/" .. place .. "/main.js" }))
+    end)
+  end
+
+  it("is that of the place where there is no other, and mcp without any word", function()
+    assert.equal("main", server_name.of_command({ "dist/main.js" }))
+    assert.equal("mcp", server_name.of_command({ "/" }))
+    assert.equal("mcp", server_name.of_command({ "?" }))
+    assert.equal("ffff_1.2.3.4", server_name.of_url("http://[::ffff:1.2.3.4]:80/"))
+    assert.equal("no_url", server_name.of_url("no url"))
+  end)
+
   for url, expected in pairs({
     ["https://mcp.example.com/mcp"] = "example", ["http://localhost:3921/mcp"] = "localhost",
     ["http://127.0.0.1:80/"] = "127.0.0.1",
@@ -30,6 +51,9 @@ describe("a command line", function()
   it("is split at blanks, but not within quotes", function()
     assert.same({ "a", "b c", "d e", "", "f g" }, server_name.words("a 'b c' \"d e\"  ''  f\\ g "))
     assert.same({ "ab c" }, server_name.words("a'b c'"))
+    assert.same({ "a", "b" }, server_name.words("a b"))
+    assert.same({}, server_name.words(""))
+    assert.same({ "ab", "\\" }, server_name.words("a\\b \\"))
     assert.is_nil(server_name.words("a 'b"))
   end)
 end)

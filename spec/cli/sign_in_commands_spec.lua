@@ -14,4 +14,14 @@ describe("operations login", function()
       result.err)
     assert.equal(8, result.code)
   end)
+
+  it("is not for sources without users, and needs a name", function()
+    local result = command.run([[mkdir -p $XDG_CONFIG_HOME/operations
+      echo '{ "sources": { "tools": { "lua": "/x" } } }' >$XDG_CONFIG_HOME/operations/config.json
+      operations login tools; echo $?; operations logout; echo $?; operations logout nobody; echo $?]])
+    assert.equal("operations: login: tools is a source of kind lua, which has no login\n"
+      .. "operations: logout: expected the NAME of a source, got 0 words\n"
+      .. 'operations: logout: no source "nobody"; operations sources lists them\n', result.err)
+    assert.equal("2\n2\n2\n", result.out)
+  end)
 end)

@@ -144,6 +144,50 @@ describe("remembered sources", function()
     assert.matches("is not trusted, so", run_in("project/deep", "operations sources").err)
   end)
 
+  it("are listed with their operations and profiles, and the file of a project", function()
+    write("one.lua", 'return { namespace = "one", name = "a", handler = function() return 1 end }')
+    write("project/.operations.json", '{ "sources": { "near": { "openapi": "../pets.json" } } }')
+    run([[operations add petstore $HOME/pets.json && operations add one $HOME/one.lua
+      operations add petstore --profile work --bearer env:X; operations add petstore --profile home --bearer env:X]])
+    local result = run_in("project", "operations trust 2>/dev/null; operations sources")
+    assert.equal((("near      openapi HOME/pets.json  (of HOME/project/.operations.json)\n"
+      .. "one       lua HOME/one.lua  (1 operation)\n"
+      .. "petstore  openapi HOME/pets.json  (2 operations; profiles home, work)\n"):gsub("HOME/pets.json", "%0", 1)
+      :gsub("HOME", home)), (result.out:gsub("/project/../pets", "/pets")))
+    local list = json.decode(run("operations sources --json").out)
+    assert.same({ { name = "one", kind = "lua", place = home .. "/one.lua", operations = 1, profiles = {},
+      file = home .. "/.config/operations/config.json" }, { name = "petstore", kind = "openapi", operations = 2,
+      place = home .. "/pets.json", profiles = { "home", "work" }, file = home .. "/.config/operations/config.json" } },
+      list)
+    assert.equal("[]\n", run("operations remove one petstore; operations sources --json").out)
+    result = run_in("project", "operations remove near")
+    assert.same({ 2, ("operations: remove: near is in %s/project/.operations.json: edit that file\n"):format(home) },
+      { result.code, result.err })
+  end)
+
+  it("are replaced with their profiles kept, and not remembered where there is no place", function()
+    run("operations add petstore $HOME/pets.json; operations add petstore --profile work --bearer env:X")
+    local result = run("operations add petstore $HOME/pets.json --replace && operations sources --json")
+    assert.equal("operations: remembered petstore: 2 operations; operations list petstore shows them\n", result.err)
+    assert.same({ "work" }, json.decode(result.out)[1].profiles)
+    result = run("place=$HOME/pets.json; unset HOME; operations add petstore $place")
+    assert.same({ "operations: neither XDG_CONFIG_HOME nor HOME says where to remember it\n", 12 },
+      { result.err, result.code })
+  end)
+
+  it("are listed and described where there is no place for the cache", function()
+    write("one.lua", 'return { namespace = "one", name = "a", handler = function() return 1 end }')
+    run("operations add petstore $HOME/pets.json; operations add one $HOME/one.lua")
+    local before = "XDG_CONFIG_HOME=$HOME/.config; export XDG_CONFIG_HOME; place=$HOME/pets.json; unset HOME; "
+    for _, command_line in ipairs({ "operations list", "operations list petstore --refresh",
+      "operations describe petstore.pets_list --json", "operations list --json",
+      "operations list --openapi $place" }) do
+      local with = run((command_line:gsub("%$place", "$HOME/pets.json")))
+      local without = run(before .. command_line)
+      assert.same({ with.out, "", 0 }, { without.out, without.err, without.code })
+    end
+  end)
+
   it("say what is wrong in their file", function()
     local cases = {
       { '{ "sources": { "a": { "openapi": "x", "barer": "env:X" } } }',

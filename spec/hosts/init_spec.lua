@@ -2,8 +2,12 @@ local hosts = require("operations.hosts")
 local task = require("operations.task")
 
 local function refusal(host)
-  local ok, raised = pcall(task.use_host, host)
+  local ok, raised = pcall(function()
+    local result = task.use_host(host)
+    return result
+  end)
   assert.is_false(ok)
+  assert.matches("hosts/init_spec.lua:%d+: ", raised)
   return raised
 end
 
@@ -29,6 +33,13 @@ describe("choosing a host", function()
   it("refuses a table that cannot wait", function()
     local function fn() end
     assert.matches("field 'timer'", refusal({ now = fn, block = fn }))
+    assert.matches("field 'now'", refusal({ timer = fn, block = fn }))
     assert.matches("field 'block' or 'park'", refusal({ now = fn, timer = fn }))
+    for _, wait in ipairs({ "block", "park" }) do
+      task.use_host({ now = fn, timer = fn, [wait] = fn })
+      assert.is_false(hosts.runs_by_itself())
+    end
+    task.use_host({ now = fn, timer = fn, block = fn, schedule = fn })
+    assert.is_true(hosts.runs_by_itself())
   end)
 end)

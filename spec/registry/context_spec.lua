@@ -65,7 +65,8 @@ describe("the context of a call", function()
       identity = { id = "u", scopes = {} },
       deadline = core.now() + 60000,
       metadata = { a = 1 },
-      traceparent = "00-x",
+      traceparent = "00-x", elicit = function() end, sample = function() end, roots = function() end,
+      ask = function() end,
     }
     local nested = inside(given, function(context, registry)
       assert(registry:register({ namespace = "a", name = "inner", handler = function(_, c)
@@ -75,7 +76,7 @@ describe("the context of a call", function()
     end)
     assert.equal("r1", nested.parent)
     assert.are_not.equal("r1", nested.id)
-    for _, key in ipairs({ "identity", "deadline", "metadata", "traceparent" }) do
+    for _, key in ipairs({ "identity", "deadline", "metadata", "traceparent", "elicit", "sample", "roots", "ask" }) do
       assert.equal(given[key], nested.context[key])
     end
   end)
@@ -156,6 +157,24 @@ describe("a context that is none", function()
       end
     end)
   end
+end)
+
+describe("a field of a context that has the wrong type", function()
+  it("is the caller's mistake: it fails the handler that reads it, and names no line of that handler", function()
+    local registry = operations.registry({ log = function() end })
+    for name, handler in pairs({
+      reads = function(_, context) return context.metadata end,
+      nests = function(_, context) return context.env.a.inherits({}) end,
+      inherits = function(_, context) return context.metadata end,
+    }) do
+      assert(registry:register({ namespace = "a", name = name, handler = handler }))
+    end
+    for _, name in ipairs({ "reads", "nests" }) do
+      local _, err = registry:execute("a." .. name, {}, { metadata = 5 })
+      assert.same({ "EXECUTION_ERROR", "bad argument 'context' (metadata: table expected, got number)" },
+        { err.code, err.message })
+    end
+  end)
 end)
 
 describe("the deadline of a call", function()

@@ -153,6 +153,35 @@ describe("the scanner", function()
   end)
 end)
 
+describe("a link to the directory itself", function()
+  it("leads nowhere: files keep the path that they have there", function()
+    write("b.lua", definition("b"))
+    assert(os.execute(("ln -s . '%s/a'"):format(root)))
+    assert.same({ root .. "/b.lua" }, (scanner.files(root)))
+  end)
+end)
+
+describe("the functions of the scanner", function()
+  local raises = require("spec.support.raises")
+
+  it("name what they cannot use, and the line that gives it", function()
+    local cases = {}
+    for _, name in ipairs({ "scan", "files", "load" }) do
+      local function call(path, options)
+        return function()
+          local result = scanner[name](path, options)
+          return result
+        end
+      end
+      cases[("bad argument #1 to '%s' (string expected, got nil)"):format(name)] = call()
+      cases[("bad argument #2 to '%s' (table expected, got string)"):format(name)] = call("x", "y")
+      cases[("bad option 'x' to '%s' (unknown)"):format(name)] = call("x", { x = 1 })
+      cases[("bad argument #1 to '%s' (path with a zero byte)"):format(name)] = call("x\0y")
+    end
+    raises(cases, "registry/scanner_spec.lua:")
+  end)
+end)
+
 describe("a file that gives no definition", function()
   it("is reported when it does not compile", function()
     write("a.lua", "return {")
@@ -162,6 +191,10 @@ describe("a file that gives no definition", function()
   it("is reported when it fails", function()
     write("a.lua", "error('out of order')")
     assert.matches("a%.lua:1: out of order", problem("a.lua"))
+    write("a.lua", "error('out of order', 0)")
+    assert.equal("out of order", problem("a.lua"))
+    write("a.lua", "error(require('operations').error('GONE', 'not here'))")
+    assert.equal("GONE: not here", problem("a.lua"))
     write("a.lua", "error({})")
     assert.matches("raised a table", problem("a.lua"))
   end)

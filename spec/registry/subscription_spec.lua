@@ -569,12 +569,35 @@ describe("a subscription whose handler waits", function()
         return stream:next().data
       end)
       operations.sleep(0)
-      local ok, raised = pcall(stream.next, stream)
+      local ok, raised = pcall(function()
+        local envelope = stream:next()
+        return envelope
+      end)
       assert.is_false(ok)
-      assert.matches("subscription:next() is already waiting", raised, 1, true)
+      assert.matches("subscription_spec.lua:%d+: subscription:next%(%) is already waiting$", raised)
       assert.equal(1, first:wait())
       stream:close()
     end)
+  end)
+
+  it("logs what the cleanup of a closed handler fails with, and not that it was closed", function()
+    for _, case in ipairs({ { { "a.watch: cleanup failed: broken" }, function() error("broken", 0) end },
+      { { "a.watch: cleanup failed: GONE: m" }, function() error(operations.error("GONE", "m")) end },
+      { {}, function() error(operations.error("ABORTED", "m")) end }, { {}, function() end } }) do
+      operations.run(function()
+        local stream = subscribe(function()
+          pcall(operations.sleep, 60)
+          case[2]()
+        end)
+        local waiting = operations.spawn(function()
+          return select(2, stream:next()).code
+        end)
+        operations.sleep(0)
+        stream:close()
+        assert.equal("ABORTED", waiting:wait())
+      end)
+      assert.same(case[1], logged)
+    end
   end)
 
   it("holds up nobody else while its consumer rests", function()

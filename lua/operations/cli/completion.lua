@@ -221,7 +221,10 @@ local function offer_all(words, offer)
   elseif words[#words]:sub(1, 1) == "-" then
     offer_options(options, offer)
   else
-    offer_words(command, plain_words(rest, options), named, offer)
+    local plain = plain_words(rest, options)
+    if #plain > 0 then -- else the word is the value of an option
+      offer_words(command, plain, named, offer)
+    end
   end
 end
 

@@ -3,12 +3,12 @@ local connection = {}
 
 ---@type operations.cli.Option[]
 connection.options = {
-  { name = "--ca-file", value = "FILE", many = true, help = "certificates to trust instead of the system's (PEM)" },
-  { name = "--cert", value = "FILE", many = true, help = "certificate to show to servers (PEM)" },
-  { name = "--key", value = "FILE", many = true, help = "its key, if it is not in the same file" },
-  { name = "--proxy", value = "URL", many = true, help = "proxy instead of the environment's, or 'none'" },
-  { name = "--insecure", many = true, help = "do not check the certificates of servers" },
-  { name = "--retry", value = "N", many = true, help = "try a request up to N times if that is safe" },
+  { name = "--ca-file", value = "FILE", help = "certificates to trust instead of the system's (PEM)" },
+  { name = "--cert", value = "FILE", help = "certificate to show to servers (PEM)" },
+  { name = "--key", value = "FILE", help = "its key, if it is not in the same file" },
+  { name = "--proxy", value = "URL", help = "proxy instead of the environment's, or 'none'" },
+  { name = "--insecure", help = "do not check the certificates of servers" },
+  { name = "--retry", value = "N", help = "try a request up to N times if that is safe" },
 }
 
 local function readable(option, field)

@@ -51,7 +51,9 @@ end
 -- One operation, or all, from the cache.
 local function of_cache(documents, source, options)
   local held, loaded = documents.open(source, options)
-  if not held then
+  if not held and loaded.definitions then -- it cannot be cached
+    return report_of(source, loaded.definitions, loaded.report, options.verbose)
+  elseif not held then
     return nil, loaded
   end
   local item

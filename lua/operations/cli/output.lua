@@ -58,7 +58,6 @@ local progress_shown = false
 function output.progress(text)
   if system.is_terminal(STDERR) then
     io.stderr:write("\r\27[K", (plain(text):gsub("%s+", " ")), " ")
-    io.stderr:flush()
     progress_shown = true
   end
 end
@@ -159,7 +158,6 @@ end
 ---@param text string
 function output.prompt(text)
   io.stderr:write("operations: ", plain(text))
-  io.stderr:flush()
 end
 
 ---@param format string

@@ -8,26 +8,27 @@ local url = require("operations.base.url")
 
 local source_options = {}
 
+-- All may be repeated: `plan` reads them in their order. Only `operations worker` needs a list.
 ---@type operations.cli.Option[]
 source_options.list = members.joined({
-  { name = "--openapi", value = "FILE|URL", many = true, help = "the operations of an OpenAPI document" },
-  { name = "--lua", value = "FILE|DIR", many = true, help = "the operations that Lua files return" },
-  { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
-  { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
+  { name = "--openapi", value = "FILE|URL", help = "the operations of an OpenAPI document" },
+  { name = "--lua", value = "FILE|DIR", help = "the operations that Lua files return" },
+  { name = "--mcp", value = "COMMAND|URL", help = "the tools of an MCP server" },
+  { name = "--mcp-config", value = "FILE", help = "the MCP servers that a file lists (mcp.json)" },
   { name = "--redis", value = "URL", many = true, help = "the operations that processes on this Redis serve" },
   { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
-  { name = "--websocket", value = "URL", many = true, help = "the operations that a hub serves (ws://, wss://)" },
-  { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
-  { name = "--base-url", value = "URL", many = true, help = "OpenAPI: URL of the API, instead of its servers" },
-  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
-  { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
-  { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
-  { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
-  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document only" },
-  { name = "--remote-refs", many = true, help = "OpenAPI: fetch $refs that are URLs" },
-  { name = "--client-id", value = "ID", many = true, help = "OpenAPI: OAuth client, also for operations login" },
-  { name = "--client-secret", value = "SECRET", many = true, help = "OpenAPI: its secret (client credentials)" },
-  { name = "--scope", value = "'A B'", many = true, help = "OpenAPI: OAuth scopes to request" },
+  { name = "--websocket", value = "URL", help = "the operations that a hub serves (ws://, wss://)" },
+  { name = "--namespace", value = "NAME", help = "OpenAPI, MCP: namespace of the operations" },
+  { name = "--base-url", value = "URL", help = "OpenAPI: URL of the API, instead of its servers" },
+  { name = "--bearer", value = "TOKEN", help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
+  { name = "--basic", value = "USER:PASSWORD", help = "OpenAPI, MCP: HTTP basic authentication" },
+  { name = "--api-key", value = "KEY", help = "OpenAPI: API key, sent where the document says" },
+  { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
+  { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
+  { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
+  { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
+  { name = "--client-secret", value = "SECRET", help = "OpenAPI: its secret (client credentials)" },
+  { name = "--scope", value = "'A B'", help = "OpenAPI: OAuth scopes to request" },
   { name = "--profile", value = "NAME", help = "profile of the sources (or OPERATIONS_PROFILE)" },
   { name = "--refresh", help = "fetch documents again, even if they are cached" },
 }, connection.options, {

@@ -226,21 +226,31 @@ function sources.registry(parsed, options)
     reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
 end
 
+-- The entries of the operations of one source.
+local function entries_in(registry, source)
+  local list = {}
+  for i, spec in ipairs((registry:specs())) do
+    list[i] = entry.of(spec, source.name)
+  end
+  return list
+end
+
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
     local held, err = loaders.refresh(source, given)
-    if not held then
+    if held then
+      return kept.entries(source)
+    elseif not err.definitions then -- else it cannot be cached
       return nil, tell(source, err)
     end
-    return kept.entries(source)
   end
   local known = source.kind ~= "lua" and not given.refresh and kept.entries(source)
-  local registry, code
-  if not known then
-    registry, code = sources.of({ source }, given)
+  if known then
+    return known
   end
-  return known or registry and kept.entries(source), code
+  local registry, code = sources.of({ source }, given)
+  return registry and entries_in(registry, source), code
 end
 
 --- The entries of all remembered sources. A source that fails does not affect the others.

@@ -177,7 +177,7 @@ function view.open(title, on_close)
   self:on_key("q", function()
     self:close()
   end)
-  vim.api.nvim_create_autocmd("BufWipeout", { buffer = buffer, once = true, callback = on_close or function() end })
+  vim.api.nvim_create_autocmd("BufWipeout", { buffer = buffer, callback = on_close or function() end })
   return self
 end
 

@@ -80,7 +80,7 @@ local kinds = {
 local function expect(value, key, level)
   if type(value) ~= kinds[key] or value ~= value then
     local got = value ~= value and "NaN" or type(value)
-    error(("bad argument 'context' (%s: %s expected, got %s)"):format(key, kinds[key], got), level + 1)
+    error(("bad argument 'context' (%s: %s expected, got %s)"):format(key, kinds[key], got), level)
   end
   return value
 end
@@ -161,7 +161,7 @@ local function find(self, key)
     value = parent[key]
   end
   if value ~= nil then
-    return expect(value, key, 4)
+    return expect(value, key, 0) -- the caller's mistake, not that of the handler's line
   end
   return made[key] and made[key](self)
 end
@@ -191,11 +191,11 @@ function context.read(given)
   end
   local deadline, timeout, now = given.deadline, given.timeout, nil
   if deadline ~= nil then
-    expect(deadline, "deadline", 3)
+    expect(deadline, "deadline", 4)
   end
   if timeout ~= nil then
     now = core.now()
-    local limit = now + expect(timeout, "timeout", 3)
+    local limit = now + expect(timeout, "timeout", 4)
     deadline = deadline and math.min(deadline, limit) or limit
   end
   return given.identity, deadline, now

@@ -145,6 +145,23 @@ return function(kit)
     kit.clock.advance(2500)
     local meta = assert(one.registry:execute("spec.call")).meta
     assert.same({ "http", 200, "7" }, { meta.source, meta.statusCode, meta.headers.age })
+    one = served(nil, { ["cache-control"] = "max-age=60", etag = '"a"' })
+    one.get()
+    kit.clock.advance(999)
+    assert.equal("0", assert(one.registry:execute("spec.call")).meta.headers.age)
+    kit.clock.advance(1)
+    assert.equal("1", assert(one.registry:execute("spec.call")).meta.headers.age)
+  end)
+
+  it("tells the age of an answer from when it was confirmed", function()
+    local one = served(nil, { ["cache-control"] = "max-age=60", etag = '"a"', age = "50" })
+    one.get()
+    kit.clock.advance(10000)
+    one.status, one.headers = 304, { etag = '"a"' }
+    assert.equal("0", assert(one.registry:execute("spec.call")).meta.headers.age)
+    kit.clock.advance(59000)
+    assert.equal("59", assert(one.registry:execute("spec.call")).meta.headers.age)
+    assert.equal(2, one.calls)
   end)
 
   it("hands out values that nobody else has changed", function()

@@ -77,6 +77,24 @@ return function(kit)
     assert.same({ false, false }, { results[2].err.mayHaveRun, results[4].err.mayHaveRun })
   end)
 
+  it("counts those who wait now, however others left the queue", function()
+    local start = kit.clock.now
+    local call = kit.operation({ concurrency({ limit = 1, queue = 1, patience = 3000 }) }, function(input)
+      operations.sleep(input.s)
+      return 1
+    end)
+    local at, ends = { 0, 0, 1.5, 3.5 }, {}
+    local results = kit.side_by_side(4, function(i)
+      operations.sleep(at[i])
+      local value, err = call({ s = i == 2 and 10 or 1 })
+      ends[i] = kit.clock.now - start
+      return value, err
+    end)
+    -- the second runs from 1 s on, the third waits from 1.5 s to 4.5 s
+    assert.equal("- - BUSY BUSY", codes(results))
+    assert.same({ 1000, 11000, 4500, 3500 }, ends)
+  end)
+
   it("counts keys apart", function()
     local one = work()
     local call = kit.operation({ concurrency({ limit = 1, queue = 0, by = { "identity", "namespace" } }) }, one.handler)

@@ -80,6 +80,11 @@ operations_calls_running{operation="spec.idle"} 0
     assert.equal("0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 +Inf", table.concat(bounds, " "))
   end)
 
+  it("are for the holders of a token, unless they are public", function()
+    assert.same({ false, false, true }, { metrics().public, metrics({ public = false }).public,
+      metrics({ public = true }).public })
+  end)
+
   it("refuses buckets that do not rise", function()
     for _, buckets in ipairs({ { 1, 1 }, { 0 }, { 2, 1 }, { "x" }, { math.huge } }) do
       assert.has_error(function() metrics({ buckets = buckets }) end,

@@ -42,7 +42,8 @@ describe("a call", function()
       text = "words" } } }, { a = 1 }))
     add("bare", mcp({ isError = false, content = {} }, { a = 1 }))
     add("deep", function()
-      return { b = { { c = { d = 1 } }, operations.array({}), "x" }, a = operations.null, e = operations.object({}) }
+      return { b = { { c = { d = 1, b = 2, a = 3 } }, operations.array({}), "x" }, a = operations.null,
+        e = operations.object({}) }
     end)
     add("text", function()
       return "one\ntwo"
@@ -100,8 +101,8 @@ describe("a call", function()
   end)
 
   it("shows data as JSON, two levels with a line for each member, then as it is written", function()
-    assert.equal('{\n  "a": null,\n  "b": [\n    {\n      "c": {\n        "d": 1\n      }\n    },\n    [],\n'
-      .. '    "x"\n  ],\n  "e": {}\n}', (shown("call own.deep", '"e"')))
+    assert.equal('{\n  "a": null,\n  "b": [\n    {\n      "c": {\n        "a": 3,\n        "b": 2,\n        "d": 1\n'
+      .. '      }\n    },\n    [],\n    "x"\n  ],\n  "e": {}\n}', (shown("call own.deep", '"e"')))
     editor.press("q")
     assert.equal('"one\\ntwo"', (shown("call own.text", "two")))
   end)

@@ -1,6 +1,7 @@
 -- Run by spec/nvim/init_spec.lua inside Neovim.
 local nvim = require("operations.nvim")
 local operations = require("operations")
+local raises = require("spec.support.raises")
 
 describe("operations.nvim.to_vim", function()
   local text = '{"a":null,"b":{},"c":[],"d":[{},null,[{}]],"e":{"f":{"g":false}}}'
@@ -77,5 +78,39 @@ describe("operations.nvim.from_vim", function()
     assert.has_error(function()
       nvim.from_vim(value)
     end, "operations.nvim.from_vim: a table contains itself")
+  end)
+end)
+
+describe("operations.nvim", function()
+  -- A call of a function in a line of this file.
+  local function call(name, value)
+    return function()
+      local result = nvim[name](value)
+      return result
+    end
+  end
+
+  it("names what it cannot use, and the line that gives it", function()
+    raises({
+      ["bad argument #1 to 'setup' (table expected, got string)"] = call("setup", "x"),
+      ["bad option 'x' to 'setup' (unknown)"] = call("setup", { x = 1 }),
+      ["bad option 'servers' to 'setup' (string or table expected, got number)"] = call("setup", { servers = 1 }),
+      ["bad option 'apis' to 'setup' (apis.a: a table with file, url or document expected)"] =
+        call("setup", { apis = { a = "x" } }),
+      ["bad option 'apis' to 'setup' (apis.b: a table with file, url or document expected)"] =
+        call("setup", { apis = { b = { file = "x", url = "y" } } }),
+      ["bad option 'apis' to 'setup' (apis.c: a table with file, url or document expected)"] =
+        call("setup", { apis = { c = { document = "x" } } }),
+      ["bad option 'apis' to 'setup' (apis.1: a table with file, url or document expected)"] =
+        call("setup", { apis = { { file = "x" } } }),
+      ["operations.nvim.registry: call setup() first"] = call("registry"),
+      ["bad argument #1 to 'serve' (table expected, got string)"] = call("serve", "x"),
+      ["bad option 'x' to 'serve' (unknown)"] = call("serve", { x = 1 }),
+      ["bad option 'allow' to 'serve' (string expected at [2], got number)"] = call("serve", { allow = { "a", 1 } }),
+      ["bad option 'confirm' to 'serve' (\"float\", \"select\" or a function expected, got \"x\")"] =
+        call("serve", { confirm = "x" }),
+      ["bad argument #1 to 'serve' (memory of approvals expected, got table)"] = call("serve", { approvals = {} }),
+      ["bad argument #1 to 'offer' (table expected, got string)"] = call("offer", "x"),
+    }, "inside/to_vim.lua:")
   end)
 end)

@@ -164,11 +164,11 @@ end
 ---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED: the socket cannot be created
 function serve.start(options)
   if vim.in_fast_event() then
-    error("serve cannot be called in a fast context such as a callback of vim.loop: use vim.schedule", 3)
+    error("serve cannot be called in a fast context such as a callback of vim.loop: use vim.schedule", 2)
   end
-  argument.optional(options, "table", 1, "serve", 4)
+  argument.optional(options, "table", 1, "serve")
   options = options or {}
-  argument.options(options, option_kinds, "serve", 4)
+  argument.options(options, option_kinds, "serve")
   if options.approvals then
     argument.object(options.approvals, "allows", "memory of approvals", 1, "serve")
   end

@@ -62,7 +62,7 @@ end
 ---@return fun()? withdraw
 ---@return operations.Error? err  VALIDATION_ERROR; nothing was offered
 function offers.add(given, reserved)
-  argument.expect(given, "table", 1, "offer", 4)
+  argument.expect(given, "table", 1, "offer")
   local definitions = given.name ~= nil and { given } or given
   local flaw = flaw_of(definitions, reserved)
   if flaw then
