@@ -71,6 +71,8 @@ static bool check_other_table(check_Machine *m, const schema_Node *n, int v);
 /* Has the text at least `n` code points? */
 static bool has_characters(const char *s, size_t len, size_t n) {
   size_t i, count = 0;
+  if (len / 4 >= n) return true; /* a code point has at most four bytes */
+  if (len < n) return false;
   for (i = 0; i < len && count < n; i++)
     count += ((unsigned char)s[i] & 0xC0) != 0x80;
   return count >= n;
