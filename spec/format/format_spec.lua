@@ -91,7 +91,7 @@ local edges = {
       "कि.ב", "a．b", "a｡ä", "xn--p1ai", "xn--99z", "xn--90a0af9c", "xn--Bcher-KVA", "xn--0-zhc", ("ä"):rep(57),
       ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(15) },
     { "ב‍ב", "ב‍", "ا‌ب", "א・א", "α͵́",
-      "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠",
+      "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב۱٠", "ב٠0", "בa", "٠",
       "1.ב", "aב",
       "a٠", "a、b", "a-.ב",
       "l·l.l·", "l·l.·l",
@@ -170,7 +170,7 @@ describe("format", function()
     end
   end
 
-  it("idn-hostname has the sample labels of RFC 3492, in both forms", function()
+  it("idn-hostname has the sample labels of RFC 3492 and others, in both forms", function()
     local compiled = assert(schema.compile({ format = "idn-hostname" }, { formats = true }))
     local hostname = assert(schema.compile({ format = "hostname" }, { formats = true }))
     for ascii, label in pairs({
@@ -191,6 +191,11 @@ describe("format", function()
       ["majikoi5-783gue6qz075azm5e"] = "majiでkoiする5秒前",
       ["de-jg4avhby1noc0d"] = "パフィーdeルンバ",
       ["d9juau41awczczp"] = "そのスピードで",
+      -- In these blocks every other code point is a capital letter, which is DISALLOWED: a wrong number gives one.
+      ["1eat8fvcsd0bz71bosak44pqialj5k46a"] = "ҝṷıŝųṙōỳӭħūẩẏ",
+      ["9ea45nmb9e3b8n3fs97ryean0ajq"] = "įҋḋẏҕѳḝһѣӓṟ",
+      ["3ea0hxa9dy8tncy51vogana9f14b3q6n2d"] = "ҫṁҝỡẑĩšḣḿṉứếřű",
+      ["lea9il845asy5bpearkjc4pszuf9e"] = "ốŕőḟẵḅṭṅėễṍү",
     }) do
       assert.is_true((compiled:check(label)), label)
       assert.is_true((compiled:check("xn--" .. ascii)), label)
