@@ -91,7 +91,7 @@ local edges = {
       "कि.ב", "a．b", "a｡ä", "xn--p1ai", "xn--99z", "xn--90a0af9c", "xn--Bcher-KVA", "xn--0-zhc", ("ä"):rep(57),
       ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(15) },
     { "ב‍ב", "ב‍", "ا‌ب", "א・א", "α͵́",
-      "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠",
+      "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב۱٠", "ב٠0", "בa", "٠",
       "1.ב", "aב",
       "a٠", "a、b", "a-.ב",
       "l·l.l·", "l·l.·l",
@@ -102,8 +102,9 @@ local edges = {
   ipv6 = { { "ABCD:ef01::", "::1.2.3.4" }, { "::g", "1.2.3.4", "::1.2.3.4:1", "1:2:3:4:5:6:7::8:9", ("1"):rep(46) } },
   uri = {
     { "http://[v1.a]/", "http://[V1F.a]/", "a+b-c.d:", "http://%41@h", "a:~_'", "http://h:/", "A0:", "a:%aF" },
-    { "a_b:", "http://[v12.]/", "http://[v.a]/", "http://[v1]/", "http://[v1.a%41]/", "http://[x1.a]/",
-      "http://[v1g]/", "http://h:8a/",
+    { "a_b:", "http://[v12.]/", "http://[v.a]/", "http://[v.ab]/", "http://[v1]/",
+      "http://[v1.a%41]/", "http://[x1.a]/",
+      "http://[v1g]/", "http://h:8a/", "http://[]/", "a:?b#c#", "a:?b c#", "a:#b c",
       "http://ü@h/", "http://a[@h/", "a:%4g", "a:%g4", "a:%41 ", "a:%41%", "a:\0", "a", "+:", "a:?[", "a://h/[" },
   },
   iri = {
@@ -116,7 +117,7 @@ local edges = {
     { "{a:1}", "{a:9999}", "{%4A}", "{|a}", "{a.b.c}", "\238\128\128", "{_}", "~!" },
     { "{a:12345}", "{a:}", "{a:1x}", "{a*b}", "{a..b}", "{%4}", "{%4g}", "\194\159", "a\127", "{a,,b}", "{ä}",
       "\"", "|",
-      "a}", "{a", "{+}" },
+      "a}", "{a", "{+}", "{..a}", "{+.a}", "{a,.b}", "{*}", "{:}", "{:1}", "%41 ", "%41<", "{%41.}" },
   },
   hostname = {
     { "Xn--ll-0ea", "xN--ll-0ea", "xn-a", "xna--b", "z9.A0", "xn--0-zhc" },
@@ -169,7 +170,7 @@ describe("format", function()
     end
   end
 
-  it("idn-hostname has the sample labels of RFC 3492, in both forms", function()
+  it("idn-hostname has the sample labels of RFC 3492 and others, in both forms", function()
     local compiled = assert(schema.compile({ format = "idn-hostname" }, { formats = true }))
     local hostname = assert(schema.compile({ format = "hostname" }, { formats = true }))
     for ascii, label in pairs({
@@ -190,6 +191,11 @@ describe("format", function()
       ["majikoi5-783gue6qz075azm5e"] = "majiでkoiする5秒前",
       ["de-jg4avhby1noc0d"] = "パフィーdeルンバ",
       ["d9juau41awczczp"] = "そのスピードで",
+      -- In these blocks every other code point is a capital letter, which is DISALLOWED: a wrong number gives one.
+      ["1eat8fvcsd0bz71bosak44pqialj5k46a"] = "ҝṷıŝųṙōỳӭħūẩẏ",
+      ["9ea45nmb9e3b8n3fs97ryean0ajq"] = "įҋḋẏҕѳḝһѣӓṟ",
+      ["3ea0hxa9dy8tncy51vogana9f14b3q6n2d"] = "ҫṁҝỡẑĩšḣḿṉứếřű",
+      ["lea9il845asy5bpearkjc4pszuf9e"] = "ốŕőḟẵḅṭṅėễṍү",
     }) do
       assert.is_true((compiled:check(label)), label)
       assert.is_true((compiled:check("xn--" .. ascii)), label)

@@ -554,6 +554,7 @@ describe("decoding a line of JSON", function()
     assert.same({ nil, { 2 } }, { following, value })
     assert.same({ 3, 1 }, { core.json_line("1\n", 1) })
     assert.same({ 5, 3 }, { core.json_line("123\n4", 3) })
+    assert.same({ 3, 1 }, { core.json_line("1\n2", 1, "more") })
   end)
 
   it("tells what is wrong with it, and goes on", function()

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local json = require("operations.base.json")
 
 --- What an operation keeps of a value, which is given out as another copy.
 local function copy(value)
@@ -25,6 +26,20 @@ describe("a copy", function()
     local new = copy({ array = setmetatable({}, core.array_mt), object = setmetatable({}, core.object_mt) })
     assert.equal(core.array_mt, getmetatable(new.array))
     assert.equal(core.object_mt, getmetatable(new.object))
+  end)
+
+  it("keeps the orders of properties", function()
+    local text = '{"properties":{"z":1,"a":{"properties":{"y":1,"b":2}},"m":{"x":1}},"list":[{"properties":{"q":1}}]}'
+    local original = assert(json.decode(text, { property_order = true }))
+    local new, order = copy(original), core.property_order
+    assert.same(original, new)
+    for _, value in ipairs({ original, new }) do
+      assert.same({ "z", "a", "m" }, order[value.properties])
+      assert.same({ "y", "b" }, order[value.properties.a.properties])
+      assert.same({ "q" }, order[value.list[1].properties])
+      assert.is_nil(order[value] or order[value.properties.m] or order[value.list])
+    end
+    assert.is_nil(order[copy(json.decode(text)).properties])
   end)
 
   it("has no finalizer", function()

@@ -186,6 +186,11 @@ describe("SHA-1", function()
       [("a"):rep(55)] = "c1c8bbdc22796e28c0e15163d20899b65621d65a",
       [("a"):rep(56)] = "c2db330f6083854c99d4b5bfb6e8f29f201be699",
       [("a"):rep(64)] = "0098ba824b5c16427bd7a1122a5a442a25ec644d",
+      [("a"):rep(57)] = "f08f24908d682555111be7ff6f004e78283d989a",
+      [("a"):rep(63)] = "03f09f5b158a7a8cdad920bddc29b81c18a551f5",
+      [("a"):rep(119)] = "ee971065aaa017e0632a8ca6c77bb3bf8b1dfc56",
+      [("a"):rep(120)] = "f34c1488385346a55709ba056ddd08280dd4c6d6",
+      [("a"):rep(128)] = "ad5b3fdbcb526778c2839d2f151ea753995e26a0",
       [("a"):rep(1000000)] = "34aa973cd4c4daa4f61eeb2bdbad27316534016f",
     }) do
       assert.equal(digest, hex(websocket.sha1(text)))

@@ -180,14 +180,6 @@ static bool joins_around(const Label *label, size_t i) {
          (label->class[after] & JOIN_RIGHT);
 }
 
-static bool has_between(const Label *label, uint32_t low, uint32_t high) {
-  size_t i;
-  for (i = 0; i < label->len; i++) {
-    if (label->c[i] >= low && label->c[i] <= high) return true;
-  }
-  return false;
-}
-
 static bool has_kana_or_han(const Label *label) {
   size_t i;
   for (i = 0; i < label->len; i++) {
@@ -210,9 +202,7 @@ static bool fits_context(const Label *label, size_t i) {
   case 0x5F3:
   case 0x5F4: return before & IDN_HEBREW;
   case 0x30FB: return has_kana_or_han(label);
-  default: /* never both kinds of Arabic digits */
-    return c < 0x6F0 ? !has_between(label, 0x6F0, 0x6F9)
-                     : !has_between(label, 0x660, 0x669);
+  default: return true; /* Arabic digits: the Bidi rule refuses both kinds */
   }
 }
 

@@ -166,7 +166,7 @@ static bool is_reference(const char *s, size_t len, bool absolute,
   s += n;
   len -= n;
   return take_tail(&s, &len, '?', "#", query) &&
-         take_tail(&s, &len, '#', "", extra) && len == 0;
+         take_tail(&s, &len, '#', "", extra);
 }
 
 bool format_uri(const char *s, size_t len) {

@@ -31,7 +31,7 @@ static inline operation_Operation *prepare_look_up(lua_State *L) {
 ** restricted and access is denied; returns false otherwise. */
 bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams);
 
-/* May the call go on?  If not, pushes nil and an error.  `checks_access` is
+/* Is the call allowed?  If not, pushes nil and an error.  `checks_access` is
 ** false when the handler is in another process, which checks access itself. */
 static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
                                   bool streams, bool checks_access) {
