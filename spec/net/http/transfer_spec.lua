@@ -31,11 +31,11 @@ describe("a transfer", function()
   local function turn(ms)
     local events = {}
     reactor:step(ms or 1000)
-    for handle, kind, a, b, c in function() return reactor:next() end do
+    for handle, kind, a, b, c, d in function() return reactor:next() end do
       if handle == server.listener then
         accept()
       else
-        events[#events + 1] = { kind, a, b, c, handle = handle }
+        events[#events + 1] = { kind, a, b, c, d, handle = handle }
       end
     end
     for i = #events, 1, -1 do
@@ -274,5 +274,61 @@ describe("a transfer", function()
     assert.same({ "error", "timeout", "idle" }, { event[1], event[2], event[4] })
     assert.equal(("x"):rep(8), handle:read())
     handle:cancel()
+  end)
+
+  it("has the fields of the last head alone, whatever their names", function()
+    listen("127.0.0.1")
+    for text, expected in pairs({
+      ["HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 1\r\n\r\nx"] = { "done", 200, "A: b\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 103 Early Hints\r\nContent-Type: a/b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Length: 1\n", "x" },
+      ["HTTP/1.1 103 Early Hints\r\nContent-Type: a/b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: c\r\n" ..
+        "Content-Length: 1\r\n\r\nx"] = { "done", 200, "Content-Type: c\nContent-Length: 1\n", "x", "c" },
+      ["HTTP/1.1 200 OK\r\nContent-Type: a;\r\n b\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Type: a;\n b\nContent-Length: 1\n", "x" },
+    }) do
+      local handle = start({ fresh = true })
+      answer(await_request(#server.connections + 1, "\r\n\r\n"), text)
+      assert.same(expected, await())
+      handle:cancel()
+    end
+  end)
+
+  it("has a head before its body also where libcurl takes a line that begins with CR for the head's end", function()
+    listen("127.0.0.1")
+    local handle = start({ stream = true, window = 1000 })
+    answer(await_request(1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\nConnection: close\r\n\rA: b\r\nbody")
+    assert.same({ "head", 200, "Connection: close\n" }, await())
+    handle:cancel()
+  end)
+
+  it("has trailers of max_headers at the most", function()
+    listen("127.0.0.1")
+    for length, kind in pairs({ [99] = "done", [100] = "done", [101] = "error" }) do
+      local handle = start({ fresh = true, max_headers = 100 })
+      answer(await_request(#server.connections + 1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" ..
+        "1\r\nx\r\n0\r\nA: " .. ("y"):rep(length - 5) .. "\r\n\r\n")
+      assert.equal(kind, await()[1], length)
+      handle:cancel()
+    end
+  end)
+
+  it("waits for its first byte once its body is not taken any more", function()
+    listen("127.0.0.1")
+    local handle = start({ method = "PUT", body = ("x"):rep(2 ^ 24), first_byte_timeout = 60, deadline = 10000 })
+    local event
+    repeat
+      local told, kind, a, b, c
+      repeat
+        reactor:step(-1)
+        told, kind, a, b, c = reactor:next()
+      until told
+      if told == server.listener then
+        server.slow = reactor:accept({ listener = server.listener, window = 2 ^ 20, queue = 1 })
+      elseif told == handle then
+        event = { kind, a, c }
+      end
+    until event
+    assert.same({ "error", "timeout", "first_byte" }, event)
   end)
 end)
