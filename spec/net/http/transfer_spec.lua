@@ -306,8 +306,8 @@ describe("a transfer", function()
     listen("127.0.0.1")
     for length, kind in pairs({ [99] = "done", [100] = "done", [101] = "error" }) do
       local handle = start({ fresh = true, max_headers = 100 })
-      answer(await_request(#server.connections + 1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" ..
-        "1\r\nx\r\n0\r\nA: " .. ("y"):rep(length - 5) .. "\r\n\r\n")
+      answer(await_request(#server.connections + 1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\n" ..
+        "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nA: " .. ("y"):rep(length - 5) .. "\r\n\r\n")
       assert.equal(kind, await()[1], length)
       handle:cancel()
     end
@@ -318,10 +318,10 @@ describe("a transfer", function()
     local handle = start({ method = "PUT", body = ("x"):rep(2 ^ 24), first_byte_timeout = 60, deadline = 10000 })
     local event
     repeat
-      local told, kind, a, b, c
+      local told, kind, a, _, c
       repeat
         reactor:step(-1)
-        told, kind, a, b, c = reactor:next()
+        told, kind, a, _, c = reactor:next()
       until told
       if told == server.listener then
         server.slow = reactor:accept({ listener = server.listener, window = 2 ^ 20, queue = 1 })
