@@ -257,12 +257,12 @@ describe("a transfer", function()
     local event = await()
     assert.same({ "error", "timeout", "first_byte" }, { event[1], event[2], event[4] })
     handle:cancel()
-    handle = start({ idle_timeout = 60, stream = true, window = 100 })
+    handle = start({ idle_timeout = 500, stream = true, window = 100 })
     local connection = await_request(2, "\r\n\r\n")
     answer(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
     assert.equal("head", await()[1])
-    for _ = 1, 8 do -- twice as long as the timeout in all
-      local timer = reactor:timer(15)
+    for _ = 1, 8 do -- longer than the timeout in all
+      local timer = reactor:timer(70)
       local seen = {}
       repeat
         for _, each in ipairs(turn()) do
