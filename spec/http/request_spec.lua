@@ -228,6 +228,94 @@ describe("the reader of requests", function()
     assert.same({ "error", 413 }, { event, status })
   end)
 
+  it("takes a body as long as its limit, whichever way it is framed", function()
+    for length, status in pairs({ [3] = false, [4] = false, [5] = 413 }) do
+      for _, framed in ipairs({ ("Content-Length: %d\r\n\r\n"), ("Transfer-Encoding: chunked\r\n\r\n%x\r\n"),
+        "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n%x\r\n" }) do
+        local size = framed:find("1\r\nx", 1, true) and length - 1 or length
+        local reader = parser(4)
+        local bytes = "POST / HTTP/1.1\r\nHost: a\r\n" .. framed:format(size)
+        local event, next_byte, first = reader:read(bytes, 1)
+        if event == "head" then
+          event, _, first = reader:read(bytes, next_byte)
+        end
+        assert.same(status and { "error", status } or { "more" }, { event, status and first or nil })
+      end
+    end
+  end)
+
+  it("takes as many fields as its limit, the host of an absolute target not among them", function()
+    for count = 0, 3 do
+      local fields = ("A: 1\r\nB: 2\r\nC: 3\r\n"):sub(1, count * 6)
+      local event, _, a, b, headers = http_server.parser(1000, 2, 100, 100):read(
+        "GET http://host/ HTTP/1.0\r\n" .. fields .. "\r\n", 1)
+      if count > 2 then
+        assert.same({ "error", 431 }, { event, a })
+      else
+        assert.same({ "head", "GET", "/", { host = "host", a = fields:match("A: (.)"), b = fields:match("B: (.)") } },
+          { event, a, b, headers })
+      end
+    end
+  end)
+
+  it("knows the fields about a message by each letter of their names and values", function()
+    local function outcome(lines)
+      local event, _, a, _, headers, _, ended, keep_alive, _, expects = parser():read(
+        ("POST / HTTP/1.1\r\n%s\r\n"):format(lines), 1)
+      if event == "error" then
+        return a
+      end
+      local list = {}
+      for name in pairs(headers) do
+        list[#list + 1] = name
+      end
+      table.sort(list)
+      return ("%s %s %s %s"):format(tostring(ended), tostring(keep_alive), tostring(expects), table.concat(list, " "))
+    end
+    -- Each field, and what the request is with it and without it.
+    for _, case in ipairs({
+      { "Host", "a", "true true false host", 400 },
+      { "Content-Length", "1", "false true false content-length host", "true true false %s host", "Host: a\r\n" },
+      { "Transfer-Encoding", "chunked", "false true false host transfer-encoding", "true true false host %s",
+        "Host: a\r\n" },
+      { "Connection", "close", "true false false connection host", "true true false %s host", "Host: a\r\n" },
+      { "Expect", "100-continue", "false true true content-length expect host",
+        "false true false content-length %s host", "Host: a\r\nContent-Length: 1\r\n" },
+    }) do
+      local name, value, with, without, others = case[1], case[2], case[3], case[4], case[5] or ""
+      assert.equal(with, outcome(("%s: %s\r\n%s"):format(name, value, others)))
+      assert.equal(with, outcome(("%s: %s\r\n%s"):format(name:upper(), value:upper(), others)))
+      for at = 1, #name do
+        local other = name:sub(1, at - 1) .. "~" .. name:sub(at + 1)
+        local got = outcome(("%s: %s\r\n%s"):format(other, value, others))
+        local expected = type(without) == "number" and without
+        if not expected then
+          local known, fields = got:match("^(%S+ %S+ %S+) (.*)$")
+          assert.equal(without:match("^%S+ %S+ %S+"), known, other)
+          assert.truthy(fields:find(other:lower(), 1, true))
+        else
+          assert.equal(expected, got, other)
+        end
+      end
+    end
+    for at = 1, 5 do
+      local value = ("close"):sub(1, at - 1) .. "~" .. ("close"):sub(at + 1)
+      assert.matches("^true true", outcome(("Host: a\r\nConnection: %s\r\n"):format(value)))
+    end
+    for at = 1, 7 do
+      local value = ("chunked"):sub(1, at - 1) .. "~" .. ("chunked"):sub(at + 1)
+      assert.equal(400, outcome(("Host: a\r\nTransfer-Encoding: %s\r\n"):format(value)))
+    end
+    for at = 1, 12 do
+      local value = ("100-continue"):sub(1, at - 1) .. "~" .. ("100-continue"):sub(at + 1)
+      assert.equal(417, outcome(("Host: a\r\nContent-Length: 1\r\nExpect: %s\r\n"):format(value)))
+    end
+    for value, status in pairs({ ["gzip, chunked"] = 501, ["g zip, chunked"] = 400, [", chunked"] = 400,
+      ["gzip,, chunked"] = 400, ['"gzip", chunked'] = 400, ["gzip\t,\tchunked"] = 501, ["chunked, gzip"] = 400 }) do
+      assert.equal(status, outcome(("Host: a\r\nTransfer-Encoding: %s\r\n"):format(value)), value)
+    end
+  end)
+
   it("reads endless chunks in the memory of one", function()
     local reader = parser(2 ^ 40)
     reader:read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 1)

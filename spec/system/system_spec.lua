@@ -1,5 +1,6 @@
 local command = require("spec.support.command")
 local system = require("operations.system")
+local terminal = require("spec.support.terminal")
 
 describe("operations.system", function()
   local root
@@ -49,6 +50,17 @@ describe("operations.system", function()
   it("knows that a closed descriptor is no terminal", function()
     assert.is_false(system.is_terminal(-1))
     assert.is_nil(system.terminal_width(-1))
+  end)
+
+  it("knows the width of a terminal that has one", function()
+    local file = assert(io.open(root .. "/width.lua", "w"))
+    file:write('local system = require("operations.system") ',
+      'print(system.is_terminal(0), (tostring(system.terminal_width(0))))')
+    file:close()
+    assert.same("true\tnil\ntrue\t1\ntrue\t2\ntrue\t93\nfalse\tnil\n", (terminal.run(([[
+      width() { LD_PRELOAD="$SANITIZER" %s %s/width.lua; }
+      for columns in 0 1 2 93; do stty cols $columns; width; done
+      width </dev/null]]):format(command.interpreter(), root)):gsub("[ \t]+", "\t")))
   end)
 
   local function output_of(line)

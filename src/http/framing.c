@@ -61,7 +61,7 @@ static bool join_all(request_Parser *p, size_t i) {
   size_t k, count = request_field_count(p);
   for (k = i + 1; k < count; k++) {
     request_Field *other = request_field_at(p, k);
-    if (other->name_length == 0 || !same_name(p, field, other)) continue;
+    if (!same_name(p, field, other)) continue;
     if (!join(p, field, other)) return false;
     other->name_length = 0;
   }
@@ -245,7 +245,6 @@ static bool set_host(request_Parser *p, request_Field *host, size_t from,
     host->value_length = length;
     return true;
   }
-  field.count = 1;
   field.name = p->text.len;
   field.name_length = 4;
   field.value = from;

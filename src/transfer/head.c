@@ -170,7 +170,7 @@ bool http_head_line(http_Transfer *t, const char *line, size_t length) {
   if (t->head_complete) return take_trailer(t, length);
   if (length > 5 && strncasecmp(line, "HTTP/", 5) == 0)
     return begin_block(t, line, length);
-  if (length <= 2 && (line[0] == '\r' || line[0] == '\n')) {
+  if (line[0] == '\r' || line[0] == '\n') { /* as libcurl has it */
     end_block(t);
     return true;
   }

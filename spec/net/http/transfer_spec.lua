@@ -27,15 +27,19 @@ describe("a transfer", function()
     end
   end
 
-  -- One step. Returns the events of transfers, each a list.
+  -- Waits for events, or for `ms` at the most. Returns those of transfers, each a list.
   local function turn(ms)
-    local events = {}
-    reactor:step(ms or 1000)
-    for handle, kind, a, b, c in function() return reactor:next() end do
+    local events, steps = {}, 0
+    repeat
+      reactor:step(ms or 100)
+      steps = steps + 1
+    until ms or reactor:pending()
+      or steps == 100 and error("nothing happens any more")
+    for handle, kind, a, b, c, d in function() return reactor:next() end do
       if handle == server.listener then
         accept()
       else
-        events[#events + 1] = { kind, a, b, c, handle = handle }
+        events[#events + 1] = { kind, a, b, c, d, handle = handle }
       end
     end
     for i = #events, 1, -1 do
@@ -72,7 +76,8 @@ describe("a transfer", function()
 
   local function start(options)
     options.url, options.method = options.url or server.url, options.method or "GET"
-    options.keep_alive, options.idle_connections = 60000, 100
+    options.keep_alive, options.idle_connections, options.decode = 60000, 100, true
+    options.headers = { "Expect:" }
     return assert(reactor:http(options))
   end
 
@@ -198,8 +203,7 @@ describe("a transfer", function()
     listen("127.0.0.1")
     for _, case in ipairs({ { 5, "Content%-Length: 5\r\n", "abcde" },
       { nil, "Transfer%-Encoding: chunked\r\n", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n" } }) do
-      local handle = start({ method = "PUT", upload = true, upload_size = case[1], fresh = true,
-        headers = { "Expect:" } })
+      local handle = start({ method = "PUT", upload = true, upload_size = case[1], fresh = true })
       local wants = 0
       local function until_wanted()
         local seen
@@ -253,12 +257,12 @@ describe("a transfer", function()
     local event = await()
     assert.same({ "error", "timeout", "first_byte" }, { event[1], event[2], event[4] })
     handle:cancel()
-    handle = start({ idle_timeout = 60, stream = true, window = 100 })
+    handle = start({ idle_timeout = 500, stream = true, window = 100 })
     local connection = await_request(2, "\r\n\r\n")
     answer(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
     assert.equal("head", await()[1])
-    for _ = 1, 8 do -- twice as long as the timeout in all
-      local timer = reactor:timer(15)
+    for _ = 1, 8 do -- longer than the timeout in all
+      local timer = reactor:timer(70)
       local seen = {}
       repeat
         for _, each in ipairs(turn()) do
@@ -274,5 +278,63 @@ describe("a transfer", function()
     assert.same({ "error", "timeout", "idle" }, { event[1], event[2], event[4] })
     assert.equal(("x"):rep(8), handle:read())
     handle:cancel()
+  end)
+
+  it("has the fields of the last head alone, whatever their names", function()
+    listen("127.0.0.1")
+    for text, expected in pairs({
+      ["HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 1\r\n\r\nx"] = { "done", 200, "A: b\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 200 OK\r\n: none\r\nA: b\r\n: none\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "A: b\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 103 Early Hints\r\nContent-Type: a/b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Length: 1\n", "x" },
+      ["HTTP/1.1 103 Early Hints\r\nContent-Type: a/b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: c\r\n" ..
+        "Content-Length: 1\r\n\r\nx"] = { "done", 200, "Content-Type: c\nContent-Length: 1\n", "x", "c" },
+      ["HTTP/1.1 200 OK\r\nContent-Type: a;\r\n b\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Type: a;\n b\nContent-Length: 1\n", "x" },
+    }) do
+      local handle = start({ fresh = true })
+      answer(await_request(#server.connections + 1, "\r\n\r\n"), text)
+      assert.same(expected, await())
+      handle:cancel()
+    end
+  end)
+
+  it("has a head before its body also where libcurl takes a line that begins with CR for the head's end", function()
+    listen("127.0.0.1")
+    local handle = start({ stream = true, window = 1000 })
+    answer(await_request(1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\nConnection: close\r\n\rA: b\r\nbody")
+    assert.same({ "head", 200, "Connection: close\n" }, await())
+    handle:cancel()
+  end)
+
+  it("has trailers of max_headers at the most", function()
+    listen("127.0.0.1")
+    for length, kind in pairs({ [99] = "done", [100] = "done", [101] = "error" }) do
+      local handle = start({ fresh = true, max_headers = 100 })
+      answer(await_request(#server.connections + 1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\n" ..
+        "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nA: " .. ("y"):rep(length - 5) .. "\r\n\r\n")
+      assert.equal(kind, await()[1], length)
+      handle:cancel()
+    end
+  end)
+
+  it("waits for its first byte once its body is not taken any more", function()
+    listen("127.0.0.1")
+    local handle = start({ method = "PUT", body = ("x"):rep(2 ^ 24), first_byte_timeout = 60, deadline = 10000 })
+    local event
+    repeat
+      local told, kind, a, _, c
+      repeat
+        reactor:step(-1)
+        told, kind, a, _, c = reactor:next()
+      until told
+      if told == server.listener then
+        server.slow = reactor:accept({ listener = server.listener, window = 2 ^ 20, queue = 1 })
+      elseif told == handle then
+        event = { kind, a, c }
+      end
+    until event
+    assert.same({ "error", "timeout", "first_byte" }, event)
   end)
 end)

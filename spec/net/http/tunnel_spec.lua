@@ -44,9 +44,9 @@ describe("a tunnel through a proxy", function()
     end)
   end
 
-  local function get(proxy, headers)
+  local function get(proxy, headers, method, body)
     return http.request({ url = server.tls .. "/echo?x=1", ca_file = server.ca_file, proxy = proxy, headers = headers,
-      timeout = 20000 })
+      timeout = 20000, method = method, body = body })
   end
 
   it("shows the proxy where it leads, and nothing of the request; the answer has nothing of the proxy's", function()
@@ -61,6 +61,16 @@ describe("a tunnel through a proxy", function()
       assert.equal(1, #asked) -- the tunnel is kept
       assert.matches("^CONNECT localhost:%d+ HTTP/1.1\r\n", asked[1])
       assert.is_nil(asked[1]:find("secret", 1, true) or asked[1]:find("echo", 1, true))
+    end)
+  end)
+
+  it("carries requests that must not be sent twice", function()
+    with_proxy("HTTP/1.1 200 Connected\r\n\r\n", function(proxy, asked)
+      for i = 1, 3 do
+        local seen = cjson.decode(assert(get(proxy, nil, "POST", "body " .. i)).body)
+        assert.same({ "POST", "body " .. i }, { seen.method, seen.body })
+      end
+      assert.equal(1, #asked)
     end)
   end)
 
