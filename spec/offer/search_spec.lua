@@ -80,7 +80,8 @@ describe("a search for operations", function()
 
   it("gives each field some weight, and none to what no word is in", function()
     for _, spec in ipairs({ { name = "ticket" }, { name = "a", title = "ticket" },
-      { name = "a", description = "ticket" }, { name = "a", inputSchema = { type = "object", properties = { ticket = true } } } }) do
+      { name = "a", description = "ticket" },
+      { name = "a", inputSchema = { type = "object", properties = { ticket = true } } } }) do
       assert.is_true(search.new(registry_of(spec, { name = "b" })):find("ticket")[1].score > 0)
     end
     assert.equal(0, search.new(registry_of({ name = "a" })):find("")[1].score)
