@@ -36,7 +36,8 @@ describe("the changes of an MCP server", function()
 
   -- Runs a method for a client; its result as text, or the failure's message.
   local function run(method, params, of)
-    local result, failure = changes.methods[method].run({ server = server, peer = of, params = params, method = method })
+    local call = { server = server, peer = of, params = params, method = method }
+    local result, failure = changes.methods[method].run(call)
     return result and json.encode(result) or failure.message, failure
   end
 
