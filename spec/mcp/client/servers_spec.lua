@@ -5,6 +5,7 @@ local json = require("operations.base.json")
 local load_servers = require("operations.mcp.client.servers").load
 local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
+local raises = require("spec.support.raises")
 local support = require("spec.support.mcp")
 
 local function entry(...)
@@ -366,6 +367,36 @@ describe("servers that are connected", function()
       assert.is_nil(none)
       assert.equal("VALIDATION_ERROR", taken.code)
       all:close()
+    end)
+  end)
+
+  it("are registered together, and added when they are enabled, unless their names are taken", function()
+    operations.run(function()
+      local options = { workspace = "/w", wait = true, start = function(name) return name ~= "c" end }
+      local all = assert(load({ mcpServers = { a = { command = "up" }, b = { command = "new" },
+        c = { command = "slow" } } }, options))
+      assert.same({ "/w", true }, { options.workspace, options.wait })
+      assert.is_function(options.start)
+      local given = assert(all:register(registry))
+      assert.same({ "a.t", "b.t" }, { given[1], given[#given] })
+      assert(registry:register({ namespace = "c", name = "t", handler = function() end }))
+      local enabling = operations.spawn(function()
+        return all:enable("c")
+      end)
+      operations.sleep(0.1)
+      assert.same({ "connecting" }, { all:state("c") })
+      local ok, err = enabling:wait()
+      assert.is_nil(ok)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.same({ "connected" }, { all:state("c") })
+      raises({
+        ["bad argument #1 to 'register' (table expected, got nil)"] = function() all:register() end,
+        ["bad argument #1 to 'on_state' (function expected, got nil)"] = function() all:on_state() end,
+        ["bad argument #1 to 'enable' (string expected, got nil)"] = function() all:enable() end,
+        ["bad argument #1 to 'disable' (string expected, got nil)"] = function() all:disable() end,
+      }, "servers_spec")
+      all:close()
+      assert.same({ "c.t" }, ids())
     end)
   end)
 
