@@ -62,6 +62,31 @@ describe("a search for operations", function()
     assert.same({}, found(registry, "issued"))
   end)
 
+  it("finds each form of a word by each", function()
+    for _, forms in ipairs({ { "issue", "issues" }, { "query", "queries" }, { "box", "boxes" },
+      { "branch", "branches" }, { "release", "releases" }, { "push", "pushes" }, { "case", "cases" } }) do
+      for _, name in ipairs(forms) do
+        for _, query in ipairs(forms) do
+          assert.same({ "desk." .. name }, found(registry_of({ name = name }, { name = "other" }), query))
+        end
+      end
+    end
+  end)
+
+  it("counts a word once, however often a query has it", function()
+    local index = search.new(registry_of({ name = "a", description = "ticket" }, { name = "b" }))
+    assert.equal(index:find("ticket")[1].score, index:find("ticket tickets Ticket")[1].score)
+  end)
+
+  it("gives each field some weight, and none to what no word is in", function()
+    for _, spec in ipairs({ { name = "ticket" }, { name = "a", title = "ticket" },
+      { name = "a", description = "ticket" },
+      { name = "a", inputSchema = { type = "object", properties = { ticket = true } } } }) do
+      assert.is_true(search.new(registry_of(spec, { name = "b" })):find("ticket")[1].score > 0)
+    end
+    assert.equal(0, search.new(registry_of({ name = "a" })):find("")[1].score)
+  end)
+
   it("ranks rare words above frequent ones, and short texts above long ones", function()
     local registry = registry_of({ name = "a", description = "ticket" }, { name = "b", description = "ticket" },
       { name = "c", description = "ticket" }, { name = "d", description = "archive" })
@@ -178,7 +203,12 @@ describe("a search for operations", function()
 
   it("refuses anything but a registry, a query and options", function()
     assert.error_matches(function() search.new({}) end, "bad argument #1 to 'search' %(registry expected, got table")
+    assert.error_matches(function() search.new(registry_of(), 7) end,
+      "bad argument #2 to 'search' %(table expected, got number%)")
+    assert.error_matches(function() search.new(registry_of(), { top = 1 }) end,
+      "bad option 'top' to 'search' %(unknown%)")
     local index = search.new(registry_of({ name = "a" }))
+    assert.error_matches(function() index:find("", 7) end, "bad argument #2 to 'find' %(table expected, got number%)")
     assert.error_matches(function() index:find(1) end, "bad argument #1 to 'find' %(string expected, got number")
     assert.error_matches(function() index:find("", { top = 1 }) end, "bad option 'top' to 'find' %(unknown%)")
     assert.error_matches(function() index.find({}, "") end, "calling 'find' on bad self %(search expected")

@@ -24,6 +24,9 @@ local function hear(self, text)
   local server, value = self.server, assert(json.decode(text))
   table.insert(server.heard, value)
   local handler = server.methods[value.method]
+  if value.method == nil and server.answered then
+    server.answered(value, self)
+  end
   if value.id == nil or value.method == nil or handler == false then
     return true
   end
@@ -72,6 +75,7 @@ end
 ---@field links table[]  its connections
 ---@field spoken string[]  the eras and revisions that the connections were told
 ---@field kinds (string|false)[]  of the connections
+---@field answered? fun(answer: table, link: table)  called with the client's answers
 ---@field refusal? operations.Error  of messages without an answer
 ---@field opens? fun(): operations.Error?  why there is no connection
 

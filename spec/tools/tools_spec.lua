@@ -544,6 +544,57 @@ describe("tools", function()
     assert.equal("image/png", messages[2].content[1].content[2].source.media_type)
   end)
 
+  it("are described by their operation's description, else its title", function()
+    local registry = registry_of({
+      { namespace = "a", name = "both", title = "T", description = "D", handler = function() end },
+      { namespace = "a", name = "title", title = "T", handler = function() end },
+      { namespace = "a", name = "empty", title = "T", description = "", handler = function() end },
+      { namespace = "a", name = "none", handler = function() end },
+    })
+    local descriptions = {}
+    for _, tool in ipairs(to_tools(registry, "openai").definitions) do
+      descriptions[tool["function"].name] = tool["function"].description or false
+    end
+    assert.same({ a_both = "D", a_title = "T", a_empty = "T", a_none = false }, descriptions)
+  end)
+
+  it("tell of names that collide later, and make a tool again only when the registry has changed", function()
+    local logged = {}
+    local registry = registry_of({ { namespace = "a", name = "b", _meta = { tool = { name = "find" } },
+      handler = function() end } })
+    local tools = to_tools(registry, "openai", { log = function(level, text)
+      logged[#logged + 1] = level .. " " .. text
+    end })
+    assert.equal(tools:_tool("a.b"), tools:_tool("a.b"))
+    assert.is_nil(tools:_tool("a.none"))
+    assert.same({}, logged)
+    assert(registry:register({ namespace = "a", name = "c", _meta = { tool = { name = "find" } },
+      handler = function() end }))
+    assert.equal(2, #tools.definitions)
+    assert.matches("^warn name of a tool: .*find", logged[1])
+  end)
+
+  it("give of a subscription what came before it ended or failed", function()
+    local function result(handler, count)
+      local registry = registry_of({ { namespace = "a", name = "s", type = "subscription", handler = handler } })
+      local tools = to_tools(registry, "openai", { subscriptions = count })
+      return select(2, tools:run(answers.calling("openai", { { id = "1", name = "a_s", arguments = "{}" } })))[1]
+    end
+    assert.equal("[1,null]", result(function(_, context)
+      context.emit(1)
+      context.emit(nil)
+    end, 5).content.text)
+    assert.equal("[1]", result(function(_, context)
+      context.emit(1)
+      error(operations.error("GONE", "no more"))
+    end, 5).content.text)
+    assert.equal("[]", result(function() end, 1).content.text)
+    local failed = result(function()
+      error(operations.error("GONE", "no more"))
+    end, 1)
+    assert.same({ false, "GONE" }, { failed.ok, failed.error.code })
+  end)
+
   it("say what they were misused with", function()
     local registry = sample()
     assert.error_matches(function()

@@ -68,7 +68,7 @@ local function cut(text, max)
     return text
   end
   local last = max
-  while last > 0 and (text:byte(last + 1) or 0) % 256 >= 128 and (text:byte(last + 1) or 0) < 192 do
+  while last > 0 and text:byte(last + 1) >= 128 and text:byte(last + 1) < 192 do
     last = last - 1
   end
   return ("%s\n[cut: %d of %d bytes]"):format(text:sub(1, last), last, #text), true

@@ -297,8 +297,12 @@ function node(self, schema, depth)
     end
     if alone then
       local offered, plan = reference(self, schema, name, depth)
-      if offered["$ref"] and type(schema.description) == "string" then
-        offered = { anyOf = offered_schema.array({ offered }), description = schema.description }
+      local description = type(schema.description) == "string" and schema.description
+      if description and offered["$ref"] then
+        offered = { anyOf = offered_schema.array({ offered }), description = description }
+      elseif description then
+        offered = members.merged(offered, { description = offered.description and description .. " "
+          .. offered.description or description })
       end
       return offered, plan
     end

@@ -88,7 +88,9 @@ local function finish_union(self, schema, list, nullable)
   if #list == 1 then
     local only = list[1]
     local description = phrase.of(schema, { anyOf = true, oneOf = true })
-    if description and not only["$ref"] then
+    if description and only["$ref"] then
+      only = { anyOf = offered_schema.array({ only }), description = description }
+    elseif description then
       only = members.merged(only, { description = only.description and description .. " " .. only.description
         or description })
     end

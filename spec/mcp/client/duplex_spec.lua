@@ -1,4 +1,5 @@
 local duplex = require("operations.mcp.client.duplex")
+local errors = require("operations.base.error")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
 local json = require("operations.base.json")
@@ -70,6 +71,71 @@ describe("a connection on which messages go both ways", function()
       local _, err = link:exchange(1, "x", nil, 500, 9000, {})
       assert.equal("TIMEOUT", err.code)
       assert.equal(300, host.now() - began)
+    end)
+  end)
+
+  it("takes nothing once it is closed, and nothing that is not JSON", function()
+    local written = {}
+    function link._post(_, text)
+      written[#written + 1] = "post " .. text
+      return true
+    end
+    function link._write(_, text)
+      written[#written + 1] = "write " .. text
+      return true
+    end
+    task.run(function()
+      assert.is_true(link:send({ method = "a" }))
+      assert.is_true(link:deliver({ method = "b" }))
+      for _, method in ipairs({ "send", "deliver" }) do
+        local sent, err = link[method](link, { f = print })
+        assert.same({ nil, "VALIDATION_ERROR" }, { sent, err.code })
+      end
+      local answer, err = link:exchange(1, "x", { f = print }, 500, 9000, {})
+      assert.same({ nil, "VALIDATION_ERROR" }, { answer, err.code })
+      assert.equal(0, link.pending:count())
+      local over = errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" })
+      over.mayHaveRun = true
+      local asking = task.spawn(function()
+        return link:exchange(7, "x", nil, 500, 9000, {})
+      end)
+      task.sleep(0.001)
+      link:lost(over)
+      assert.equal(0, host.timers)
+      assert.equal(over, select(2, asking:wait()))
+      link:lost(errors.new("EXECUTION_ERROR", "again"))
+      assert.equal(over, link.closed)
+      for _, method in ipairs({ "send", "deliver" }) do
+        assert.same({ nil, over }, { link[method](link, { method = "c" }) })
+      end
+      answer, err = link:exchange(1, "x", nil, 500, 9000, {})
+      assert.same({ nil, "it ended", false }, { answer, err.message, err.mayHaveRun })
+      assert.same({ 'post {"method":"a"}', 'write {"method":"b"}' }, written)
+    end)
+  end)
+
+  it("waits where a request cannot be sent at once", function()
+    link._offer = duplex.methods._offer
+    local failure
+    function link._write()
+      task.sleep(0.1)
+      return not failure or nil, failure
+    end
+    task.run(function()
+      local began = host.now()
+      task.spawn(function()
+        task.sleep(0.2)
+        assert.is_false(link:progress("none", {}))
+        assert.is_true(link:progress(1, { progress = 1 }))
+        link:take({ jsonrpc = "2.0", id = 1, result = {} })
+      end)
+      assert.is_table((link:exchange(1, "x", nil, 500, 9000, {})))
+      assert.equal(200, host.now() - began)
+      failure = errors.new("EXECUTION_ERROR", "broken pipe")
+      assert.same({ nil, failure }, { link:exchange(2, "x", nil, 500, 9000, {}) })
+      failure = nil
+      local _, err = link:exchange(3, "x", nil, 50, 9000, {})
+      assert.equal("TIMEOUT", err.code)
     end)
   end)
 

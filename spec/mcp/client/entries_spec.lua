@@ -32,6 +32,7 @@ describe("a file of MCP servers", function()
       }, // the end
     }]]
     assert.same({ mcpServers = { a = { url = "http://x/*no*/ //no", args = { "\\", '"//', ",]", 1 } } } }, read(text))
+    assert.same({ a = { "\\", "b" } }, read('{"a": ["\\\\", "b",] } // "'))
     assert.same({ a = {} }, read('\239\187\191{"a": [/**/]}'))
   end)
 
@@ -45,6 +46,13 @@ describe("a file of MCP servers", function()
       assert.equal("VALIDATION_ERROR", err.code)
       assert.matches(message, err.message, 1, true)
     end
+  end)
+
+  it("may be missing, which is told with its path", function()
+    local value, err = entries.read("/no/such/file")
+    assert.is_nil(value)
+    assert.same({ "EXECUTION_ERROR", { kind = "file", location = "/no/such/file" } }, { err.code, err.details })
+    assert.matches("/no/such/file", err.message, 1, true)
   end)
 
   it("is read in a time that grows with its length", function()
@@ -85,6 +93,19 @@ describe("a list of MCP servers", function()
         told[#told + 1] = entry.name .. ": " .. message
       end))
     assert.same({ 'a_b: the name "a_b" is taken; its operations are called a_b_2.*' }, told)
+    told = {}
+    assert.same({ "a /servers/0 a", "a_2 /servers/1 a_2", "a_3 /servers/2 a_3" },
+      names({ servers = { { name = "a" }, { name = "a" }, { name = "a" } } }, function(entry, message)
+        told[#told + 1] = entry.path .. ": " .. message
+      end))
+    assert.equal('/servers/2: the name "a" is taken; its operations are called a_3.*', told[2])
+  end)
+
+  it("has each value of such a member, of which one may be wrong", function()
+    assert.same({ "a /mcpServers/a a", "b /mcpServers/b b" }, names({ mcpServers = { a = 7, b = false } }))
+    local list, problem = entries.list({ mcpServers = 7 }, nothing)
+    assert.is_nil(list)
+    assert.equal("an object of servers expected", problem)
   end)
 end)
 
@@ -139,6 +160,16 @@ describe("an entry of an MCP server", function()
       "/mcpServers/a~1b/arg: unknown key", "/mcpServers/a~1b/kommand: unknown key",
       "/mcpServers/a~1b/type: expected stdio, http or sse, got carrier pigeon",
     }, told)
+  end)
+
+  it("has a type by any of its names", function()
+    for _, kind in ipairs({ "stdio", "local", "custom", "http", "streamable-http", "streamableHttp", "streamable_http",
+      "remote", "sse" }) do
+      for _, key in ipairs({ "type", "transport" }) do
+        local made, told = config({ url = "http://x", [key] = kind })
+        assert.same({ {}, kind == "sse" and "events" or nil }, { told, made.verdict })
+      end
+    end
   end)
 
   it("is disabled in either way", function()

@@ -136,12 +136,13 @@ describe("the list of an MCP server", function()
 
   it("tells of tools that cannot be used", function()
     with(function()
-      return { tools = { { name = "a", inputSchema = 7 }, 7 } }
+      return { tools = { { name = "a", inputSchema = 7 }, 7, { name = "" }, { name = 7 } } }
     end, nil, function(client)
       assert.same({ { name = "a", message = "inputSchema is not a JSON Schema object" },
-        { name = "tools/list[2]", message = "a tool is an object" } }, client.problems)
-      assert.same({ "warn s: tool a: inputSchema is not a JSON Schema object",
-        "warn s: tool tools/list[2]: a tool is an object" }, logged)
+        { name = "tools/list[2]", message = "a tool is an object" }, { name = "", message = "a tool has a name" },
+        { name = "tools/list[4]", message = "a tool has a name" } }, client.problems)
+      assert.equal("warn s: tool a: inputSchema is not a JSON Schema object", logged[1])
+      assert.equal(4, #logged)
     end)
   end)
 
@@ -327,6 +328,72 @@ describe("the list of an MCP server", function()
       listed = tools("a", "b")
       client:refresh()
       assert.equal(1, count)
+    end)
+  end)
+
+  it("has tools that get what the context of a call says", function()
+    local server = mcp_link.server("modern", nil, { ["tools/list"] = function() return tools("t") end,
+      ["tools/call"] = function(params, link, value)
+        local token = params._meta.progressToken
+        if token then
+          link:say({ method = "notifications/progress", params = { progressToken = token, progress = 1, total = 2,
+            message = "m" } })
+        end
+        operations.spawn(function()
+          operations.sleep(0.001)
+          link:say({ id = value.id, result = { resultType = "complete", content = operations.array(),
+            structuredContent = { trace = params._meta.traceparent or "none", wanted = token ~= nil } } })
+        end)
+      end })
+    operations.run(function()
+      local client = assert(mcp_link.connect(server))
+      local handler, reports = client.operations[1].handler, {}
+      local function told(report, total, message)
+        reports[#reports + 1] = type(report) == "table" and report.progress or { report, total, message }
+      end
+      for _, case in ipairs({
+        { nil, { trace = "none", wanted = false } }, { {}, { trace = "none", wanted = false } },
+        { { traceparent = "00-a" }, { trace = "00-a", wanted = false } },
+        { { metadata = { on_progress = told } }, { trace = "none", wanted = true } },
+        { { metadata = {}, progress_wanted = true, progress = told }, { trace = "none", wanted = true } },
+        { { progress_wanted = false, progress = told }, { trace = "none", wanted = false } },
+        { { metadata = { on_progress = told }, progress_wanted = true }, { trace = "none", wanted = true } },
+      }) do
+        assert.same(case[2], handler({}, case[1]).data)
+      end
+      assert.same({ 1, { 1, 2, "m" }, 1 }, reports)
+      client:close()
+    end)
+  end)
+
+  it("has the lists and resources of the server as operations", function()
+    local failing
+    local server = mcp_link.server("modern", { resources = operations.object() }, {
+      ["resources/list"] = function(params)
+        if failing then
+          return nil, { code = -32000, message = "no" }
+        end
+        return { resources = { { uri = params.cursor and "b" or "a" } }, nextCursor = not params.cursor and "2" or nil }
+      end,
+      ["resources/read"] = function(params)
+        if failing then
+          return nil, { code = -32002, message = "none" }
+        end
+        return { contents = { { uri = params.uri, text = "x" } }, ttlMs = 0 }
+      end,
+    })
+    operations.run(function()
+      local client = assert(mcp_link.connect(server))
+      local registry = operations.registry()
+      assert(client:register(registry))
+      assert.same({ resources = { { uri = "a" }, { uri = "b" } } }, assert(registry:execute("s.resources.list")).data)
+      assert.same({ contents = { { uri = "c", text = "x" } } },
+        assert(registry:execute("s.resources.read", { uri = "c" })).data)
+      assert.equal("VALIDATION_ERROR", select(2, registry:execute("s.resources.list", { a = 1 })).code)
+      failing = true
+      assert.equal("MCP_-32000", select(2, registry:execute("s.resources.list")).code)
+      assert.equal("MCP_-32002", select(2, registry:execute("s.resources.read", { uri = "c" })).code)
+      client:close()
     end)
   end)
 

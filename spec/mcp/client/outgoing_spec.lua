@@ -77,6 +77,23 @@ describe("the headers of a request", function()
   end
 end)
 
+describe("the headers of a tool", function()
+  it("are found sixteen objects deep, and what is wrong there is told with its path", function()
+    local function nested(depth, property)
+      local schema, path = property, {}
+      for i = depth, 1, -1 do
+        schema, path[depth - i + 1] = { type = "object", properties = { ["p" .. i] = schema } }, "p" .. depth - i + 1
+      end
+      return schema, path
+    end
+    local schema, path = nested(16, { type = "string", ["x-mcp-header"] = "A" })
+    assert.same({ { header = "A", path = path } }, outgoing.mirrored(schema))
+    assert.is_nil(outgoing.mirrored((nested(17, { type = "string", ["x-mcp-header"] = "A" }))))
+    assert.same({ nil, "/p1/p2: x-mcp-header is not a valid name of a header" },
+      { outgoing.mirrored((nested(2, { type = "string", ["x-mcp-header"] = 7 }))) })
+  end)
+end)
+
 describe("the HTTP request that carries an MCP message", function()
   local link, list
 

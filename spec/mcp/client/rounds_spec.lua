@@ -1,7 +1,11 @@
 -- Calls that take rounds of input, of a server of 2026-07-28 that answers by a script.
+local errors = require("operations.base.error")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
+local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
 
 local VERSION = "2026-07-28"
@@ -174,5 +178,148 @@ describe("a call in rounds", function()
     answers = { { result = { resultType = "complete", content = 7 } } }
     local _, err = call()
     assert.matches("^tools/call: malformed result: /content: ", err.message)
+  end)
+end)
+
+-- A server in this process; time passes in jumps.
+describe("a tool that asks", function()
+  local host
+
+  before_each(function()
+    host = fake_host.new(1000)
+    hosts.use(host)
+  end)
+
+  after_each(function()
+    hosts.use("plain")
+  end)
+
+  local function listed()
+    return { tools = { { name = "t", inputSchema = operations.object() } } }
+  end
+
+  -- Calls the tool for a caller who answers by `ask`; the envelope's data, or nil and the error.
+  local function call(era, tool, ask, more, answered)
+    local server = mcp_link.server(era, nil, { ["tools/list"] = listed, ["tools/call"] = tool })
+    server.answered = answered
+    return operations.run(function()
+      local client = assert(mcp_link.connect(server, more))
+      local envelope, err = client.operations[1].handler({}, { ask = ask })
+      client:close()
+      return envelope and envelope.data, err
+    end)
+  end
+
+  -- A tool of the modern era: asks, and gives back the answers.
+  local function asking(requests)
+    return function(params)
+      if not params.inputResponses then
+        return { resultType = "input_required", inputRequests = requests }
+      end
+      return { resultType = "complete", content = operations.array(), structuredContent = params.inputResponses }
+    end
+  end
+
+  local form = { method = "elicitation/create", params = { message = "?" } }
+  local sample = { method = "sampling/createMessage", params = 7 }
+  local caller = { questions = "caller" }
+
+  it("is answered by its caller, in the modern era", function()
+    local seen
+    local data = call("modern", asking({ a = form, b = sample }), function(requests)
+      seen = requests
+      return { ["1.a"] = { action = "accept" }, ["1.b"] = { role = "user" } }, {}
+    end, caller)
+    assert.same({ a = { action = "accept" }, b = { role = "user" } }, data)
+    assert.same({ ["1.a"] = form, ["1.b"] = { method = sample.method } }, seen)
+  end)
+
+  it("is declined by a caller who does not answer, and fails where there is no answer to give", function()
+    local function none()
+      return {}, {}
+    end
+    assert.same({ a = { action = "decline" } }, (call("modern", asking({ a = form }), none, caller)))
+    local _, err = call("modern", asking({ b = sample }), none, caller)
+    assert.same({ "tools/call: the server's sampling/createMessage: there was no answer", "input", -32603 },
+      { err.message, err.details.kind, err.details.rpcCode })
+    _, err = call("modern", asking({ b = sample }), function()
+      return {}, { ["1.b"] = errors.new("BUSY", "not now") }
+    end, caller)
+    assert.equal("tools/call: the server's sampling/createMessage: not now", err.message)
+  end)
+
+  it("is answered by the program where that has a function, and not by a caller who is not to be asked", function()
+    local function never()
+      error("not to be asked")
+    end
+    local function own()
+      return { own = true }
+    end
+    assert.same({ b = { own = true } }, (call("modern", asking({ b = sample }), never,
+      { questions = "caller", sampling = own })))
+    assert.same({ b = { own = true } }, (call("modern", asking({ b = sample }), never, { sampling = own })))
+    local _, err = call("modern", asking({ a = form }), never)
+    assert.equal("tools/call: the server's elicitation/create: the client has no elicitation/create", err.message)
+    _, err = call("modern", asking({ a = { method = "roots/list" } }), never, caller)
+    assert.equal("tools/call: the server's roots/list: the client has no roots/list", err.message)
+    _, err = call("modern", asking({ a = 7 }), never, caller)
+    assert.equal("tools/call: malformed result: /inputRequests/a: a request expected", err.message)
+  end)
+
+  it("is answered by its caller in the legacy era, too, whose questions are counted", function()
+    local names, call_id = {}, nil
+    local function ask(requests)
+      local name = next(requests)
+      names[#names + 1] = name
+      return { [name] = { action = "accept", content = { n = #names } } }, {}
+    end
+    local data = call("legacy", function(_, link, value)
+      call_id = value.id
+      link:say({ id = "q", method = "elicitation/create", params = form.params })
+    end, ask, caller, function(answer, link)
+      if #names < 2 then
+        link:say({ id = "r", method = "elicitation/create", params = form.params })
+      else
+        link:say({ id = call_id, result = { content = operations.array(), structuredContent = answer.result } })
+      end
+    end)
+    assert.same({ action = "accept", content = { n = 2 } }, data)
+    assert.same({ "1.asked", "2.asked" }, names)
+  end)
+
+  it("ends the call where the answer comes with another one", function()
+    local _, err = call("legacy", function(_, link)
+      link:say({ id = "q", method = "elicitation/create", params = form.params })
+    end, function()
+      error(errors.new("INPUT_REQUIRED", "ask first"), 0)
+    end, caller)
+    assert.same({ "ABORTED", "the caller is asked first, and calls again" }, { err.code, err.message })
+  end)
+
+  it("is asked again after a pause that doubles, up to five seconds", function()
+    local times = {}
+    local _, err = call("modern", function()
+      times[#times + 1] = host.now()
+      return { resultType = "input_required", requestState = "s" }
+    end)
+    assert.equal("rounds", err.details.kind)
+    local pauses = {}
+    for i = 2, #times do
+      pauses[i - 1] = times[i] - times[i - 1]
+    end
+    assert.same({ 50, 100, 200, 400, 800, 1600, 3200, 5000, 5000 }, { pauses[1], pauses[2], pauses[3], pauses[4],
+      pauses[5], pauses[6], pauses[7], pauses[8], pauses[9] })
+    assert.equal(limits.mcp_rounds, #times)
+  end)
+
+  it("is over where the result says so, or nothing, and always in the legacy era", function()
+    for _, result in ipairs({ { resultType = "complete" }, { resultType = operations.null }, operations.object() }) do
+      result.content, result.structuredContent = operations.array(), { n = 1 }
+      assert.same({ n = 1 }, (call("modern", function() return result end)))
+    end
+    local data = call("legacy", function()
+      return { resultType = "input_required", content = operations.array(), structuredContent = { n = 1 } }
+    end)
+    assert.same({ n = 1 }, data) -- the word means nothing there
   end)
 end)

@@ -1,5 +1,11 @@
+local errors = require("operations.base.error")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
 local json = require("operations.base.json")
+local load_servers = require("operations.mcp.client.servers").load
+local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
+local raises = require("spec.support.raises")
 local support = require("spec.support.mcp")
 
 local function entry(...)
@@ -241,5 +247,186 @@ describe("servers that are loaded", function()
     assert(servers.clients.late:restart())
     assert.equal("2", servers.clients.late._config.env.TOKEN)
     os.remove(path)
+  end)
+end)
+
+-- Servers in this process; time passes in jumps.
+describe("servers that are connected", function()
+  local registry, failing
+
+  before_each(function()
+    failing = {}
+    hosts.use(fake_host.new(1000))
+    registry = operations.registry()
+  end)
+
+  after_each(function()
+    hosts.use("plain")
+  end)
+
+  -- Loads entries; each server has the tool `t`, and one that is none where its command is "flawed".
+  local function load(source, options)
+    options = options or {}
+    options.log = function() end
+    return load_servers(source, options, function(config, events)
+      if config.command == "slow" then
+        operations.sleep(1)
+      end
+      if failing[config.command] then
+        return nil, errors.new("EXECUTION_ERROR", config.command .. " fails")
+      end
+      local tools = operations.array({ { name = "t", inputSchema = operations.object() } })
+      tools[2] = config.command == "flawed" and 7 or nil
+      return mcp_link.open(mcp_link.server("modern", nil, { ["tools/list"] = function()
+        return { tools = tools }
+      end }))(config, events)
+    end)
+  end
+
+  -- The operations of the tool, sorted.
+  local function ids()
+    local list = {}
+    for _, spec in ipairs(registry:specs({ schemas = false })) do
+      list[#list + 1] = spec.name == "t" and spec.namespace .. "." .. spec.name or nil
+    end
+    table.sort(list)
+    return list
+  end
+
+  it("have their problems told in order: of the file, the connection, the tools", function()
+    failing.down = true
+    operations.run(function()
+      local all = assert(load({ mcpServers = { c = { command = "flawed", kommand = 1 }, a = { command = "down" }, b = 7,
+        d = { command = "up", timeout = -1 } } }))
+      local told = {}
+      for i, problem in ipairs(all.problems) do
+        told[i] = ("%s %s %s %s"):format(problem.name, problem.namespace, problem.path or "-", problem.message)
+      end
+      assert.same({ "a a - down fails", "b b - its entry is not an object",
+        "c c /mcpServers/c/kommand /mcpServers/c/kommand: unknown key",
+        "c c - tool tools/list[2]: a tool is an object",
+        "d d - config.timeout: a number above 0 expected, got -1" }, told)
+      assert.equal("down fails", all.problems[1].err.message)
+      assert.same({ "a", "b", "c", "d" }, all.names)
+      local state, err = all:state("a")
+      assert.same({ "closed", "down fails" }, { state, err.message })
+      assert.same({ "connected" }, { all:state("c") })
+      assert.same({}, { all:state("none") })
+      all:close()
+      assert.same({ "closed" }, { all:state("c") })
+      assert.same({}, all.operations)
+    end)
+  end)
+
+  it("may be connected behind the program, which hears of each", function()
+    failing.down = true
+    operations.run(function()
+      local heard = {}
+      local all = assert(load({ mcpServers = { a = { command = "slow" }, b = { command = "down" },
+        c = { command = "up", disabled = true }, d = { command = "other", kommand = 1 } } },
+        { wait = false, start = function(name) return name ~= "d" end }))
+      all:on_state(function(name, state, err)
+        heard[#heard + 1] = name .. " " .. state .. (err and ": " .. err.message or "")
+      end)
+      assert.same({}, all:register(registry))
+      assert.same({ "connecting", "connecting", "closed", "closed" }, { all:state("a"), (all:state("b")),
+        all:state("c"), all:state("d") })
+      assert.equal("/mcpServers/d/kommand: unknown key", all.problems[1].message)
+      operations.sleep(2)
+      assert.same({ "b closed: down fails", "a connected" }, heard)
+      assert.same({ "a.t" }, ids())
+      assert.is_true(all:enable("c"))
+      assert.same({ "a.t", "c.t" }, ids())
+      assert.is_true(all:disable("a"))
+      assert.same({ "c.t" }, ids())
+      assert.is_true(all:enable("a"))
+      assert.is_true(all:enable("a"))
+      assert.same({ "a.t", "c.t" }, ids())
+      assert.same({ "a closed", "a connecting", "a connected" }, { heard[4], heard[5], heard[6] })
+      all:close()
+    end)
+  end)
+
+  it("are enabled again after they have failed, once for all who ask", function()
+    failing.down = true
+    operations.run(function()
+      local all = assert(load({ mcpServers = { a = { command = "down" } } }))
+      local ok, err = all:enable("a")
+      assert.same({ nil, "down fails" }, { ok, err.message })
+      failing.down = false
+      assert.same({ true, true }, operations.map({ 1, 2 }, function()
+        return all:enable("a")
+      end))
+      assert.same({ "connected" }, { all:state("a") })
+      for _, method in ipairs({ "enable", "disable" }) do
+        local none, unknown = all[method](all, "x")
+        assert.same({ nil, 'there is no server "x"' }, { none, unknown.message })
+      end
+      assert(registry:register({ namespace = "a", name = "t", handler = function() end }))
+      local none, taken = all:register(registry)
+      assert.is_nil(none)
+      assert.equal("VALIDATION_ERROR", taken.code)
+      all:close()
+    end)
+  end)
+
+  it("are registered together, and added when they are enabled, unless their names are taken", function()
+    operations.run(function()
+      local options = { workspace = "/w", wait = true, start = function(name) return name ~= "c" end }
+      local all = assert(load({ mcpServers = { a = { command = "up" }, b = { command = "new" },
+        c = { command = "slow" } } }, options))
+      assert.same({ "/w", true }, { options.workspace, options.wait })
+      assert.is_function(options.start)
+      local given = assert(all:register(registry))
+      assert.same({ "a.t", "b.t" }, { given[1], given[#given] })
+      assert(registry:register({ namespace = "c", name = "t", handler = function() end }))
+      local enabling = operations.spawn(function()
+        return all:enable("c")
+      end)
+      operations.sleep(0.1)
+      assert.same({ "connecting" }, { all:state("c") })
+      local ok, err = enabling:wait()
+      assert.is_nil(ok)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.same({ "connected" }, { all:state("c") })
+      raises({
+        ["bad argument #1 to 'register' (table expected, got nil)"] = function() all:register() end,
+        ["bad argument #1 to 'on_state' (function expected, got nil)"] = function() all:on_state() end,
+        ["bad argument #1 to 'enable' (string expected, got nil)"] = function() all:enable() end,
+        ["bad argument #1 to 'disable' (string expected, got nil)"] = function() all:disable() end,
+      }, "servers_spec")
+      all:close()
+      assert.same({ "c.t" }, ids())
+    end)
+  end)
+
+  it("have listeners whose errors hurt nobody", function()
+    local raised
+    local before = operations.on_error(function(value)
+      raised = tostring(value)
+    end)
+    operations.run(function()
+      local all = assert(load({ mcpServers = { a = { command = "up" } } }))
+      local states = {}
+      all:on_state(function()
+        error("boom", 0)
+      end)
+      all:on_state(function(_, state)
+        states[#states + 1] = state
+      end)
+      all:disable("a")
+      assert.same({ "closed" }, states)
+    end)
+    operations.on_error(before)
+    assert.matches("boom", raised)
+  end)
+
+  it("are in a list of a file or table that can be read", function()
+    local none, err = load("/no/such/file.json")
+    assert.is_nil(none)
+    assert.equal("file", err.details.kind)
+    none, err = load({ mcpServers = 7 })
+    assert.is_nil(none)
+    assert.same({ "VALIDATION_ERROR", "an object of servers expected" }, { err.code, err.message })
   end)
 end)

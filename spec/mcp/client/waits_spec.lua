@@ -71,6 +71,12 @@ describe("the time of an MCP request", function()
     end))
     waits.aside(function() end)
     assert.is_nil(deadline())
+    assert.same({ false, "boom" }, { pcall(waits.at_most, 10, error, "boom", 0) })
+    assert.same({ 1, 2 }, { waits.at_most(10, function(...)
+      return waits.aside(function(...)
+        return ...
+      end, ...)
+    end, 1, 2) })
   end)
 end)
 

@@ -2,6 +2,7 @@ local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
 local json = require("operations.base.json")
 local operations = require("operations")
+local raises = require("spec.support.raises")
 
 local PREFIX = "io.modelcontextprotocol/"
 local ALL = { elicitation = operations.object(), sampling = operations.object(), roots = operations.object() }
@@ -155,5 +156,108 @@ describe("what a handler asks the client of its MCP server", function()
     assert.same({ "EXECUTION_ERROR", "sampling/createMessage: no" }, { told.code, told.message })
     assert.same({ roots = { "r" } }, json.decode(text:match('data: ({[^\n]*"structuredContent"[^\n]*)')).result
       .structuredContent)
+  end)
+end)
+
+describe("an answer to a question of a handler", function()
+  local question = require("operations.mcp.server.question")
+
+  it("is accepted where it has what the method gives", function()
+    local form = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } }
+    for _, case in ipairs({
+      { "elicitation/create", form, { action = "accept", content = { n = 1 } }, true },
+      { "elicitation/create", form, { action = "accept", content = { n = "x" } }, false },
+      { "elicitation/create", form, { action = "accept" }, false },
+      { "elicitation/create", nil, { action = "accept" }, true },
+      { "elicitation/create", { type = 7 }, { action = "accept", content = { n = "x" } }, true },
+      { "elicitation/create", { type = 7 }, { action = "accept", content = "x" }, false },
+      { "elicitation/create", form, { action = "decline" }, true },
+      { "elicitation/create", form, { action = "cancel" }, true },
+      { "elicitation/create", form, { action = "maybe" }, false },
+      { "elicitation/create", form, "accept", false },
+      { "sampling/createMessage", nil, { role = "user", content = { type = "text" } }, true },
+      { "sampling/createMessage", nil, { role = "user" }, false },
+      { "sampling/createMessage", nil, { role = 7, content = {} }, false },
+      { "roots/list", nil, { roots = operations.array() }, true },
+      { "roots/list", nil, { roots = 7 }, false }, { "roots/list", nil, 7, false },
+    }) do
+      local asked = { method = case[1], params = { requestedSchema = case[2] } }
+      assert.equal(case[4], (question.accepts(asked, case[3]) and true or false))
+    end
+  end)
+
+  -- The functions of a context; what is asked, and what is answered by key.
+  local function context_of(capabilities, answers)
+    local asked = {}
+    return question.add({}, capabilities, function(given)
+      asked[#asked + 1] = given
+      local answer = answers and answers[given.key]
+      if answer == false then
+        return nil, operations.error("UNAVAILABLE", "not now")
+      end
+      return answer
+    end), asked
+  end
+
+  it("is given for each key, and none for what the client cannot do", function()
+    local context, asked = context_of({ elicitation = operations.object() }, { a = { action = "accept" }, b = false })
+    local answers, failures = context.ask({ a = { method = "elicitation/create", params = { message = "?" } },
+      b = { method = "elicitation/create" }, c = { method = "roots/list" } })
+    assert.same({ a = { action = "accept" } }, answers)
+    assert.equal("UNAVAILABLE: not now", tostring(failures.b))
+    assert.equal("CAPABILITY_MISSING: the client did not declare the capability 'roots'", tostring(failures.c))
+    assert.same({ { roots = {} }, false }, { failures.c.details.requiredCapabilities, failures.c.retryable })
+    assert.same({ { key = "a", method = "elicitation/create", params = { message = "?" } },
+      { key = "b", method = "elicitation/create", params = {} } }, asked)
+  end)
+
+  it("is waited for by running again, after all was asked", function()
+    local context, asked = context_of(ALL, { a = { roots = {} } })
+    local ok, raised = pcall(context.ask, { a = { method = "roots/list" }, b = { method = "roots/list" },
+      c = { method = "roots/list" } })
+    assert.is_false(ok)
+    assert.equal("INPUT_REQUIRED: the client is asked for input; the operation runs again with the answer",
+      tostring(raised))
+    assert.equal(3, #asked)
+    for _, ask in ipairs({ function() context.elicit("?") end, function() context.sample({}) end, context.roots }) do
+      ok, raised = pcall(ask)
+      assert.same({ false, "INPUT_REQUIRED" }, { ok, raised.code })
+    end
+  end)
+
+  it("belongs to a key, which counts where none is given", function()
+    local context, asked = context_of(ALL, { elicit_1 = { action = "accept", content = { n = 1 } },
+      elicit_2 = { action = "decline", content = { n = 1 } }, mine = { action = "maybe" }, elicit_3 = false,
+      sample_1 = { role = "user" }, roots_1 = { roots = { 1 } }, roots_2 = false })
+    assert.same({ "accept", { n = 1 } }, { context.elicit("?") })
+    assert.same({ "decline" }, { context.elicit("?", { type = "object" }) })
+    assert.same({ "decline" }, { context.elicit("?", nil, "mine") })
+    assert.same({ "decline" }, { context.elicit("?") })
+    assert.same({ { role = "user" } }, { context.sample({ maxTokens = 1 }) })
+    assert.same({ { 1 } }, { context.roots() })
+    local roots, err = context.roots()
+    assert.same({ nil, "UNAVAILABLE" }, { roots, err.code })
+    local keys = {}
+    for i, given in ipairs(asked) do
+      keys[i] = given.key
+    end
+    assert.same({ "elicit_1", "elicit_2", "mine", "elicit_3", "sample_1", "roots_1", "roots_2" }, keys)
+    assert.same({ message = "?", requestedSchema = { type = "object", properties = {} } }, asked[1].params)
+    assert.same({ message = "?", requestedSchema = { type = "object" } }, asked[2].params)
+    assert.same({ maxTokens = 1 }, asked[5].params)
+  end)
+
+  it("is asked for in a form that is understood", function()
+    local context = context_of(ALL)
+    local wrong = "bad argument #1 to 'ask' (%s: { method = \"elicitation/create\", \"sampling/createMessage\" or "
+      .. "\"roots/list\", params } expected)"
+    raises({
+      [wrong:format("a")] = function() context.ask({ a = 7 }) end,
+      [wrong:format("b")] = function() context.ask({ b = { method = "other" } }) end,
+      ["bad argument #1 to 'ask' (table expected, got nil)"] = function() context.ask() end,
+      ["bad argument #1 to 'elicit' (string expected, got nil)"] = function() context.elicit() end,
+      ["bad argument #2 to 'elicit' (table expected, got number)"] = function() context.elicit("?", 7) end,
+      ["bad argument #1 to 'sample' (table expected, got nil)"] = function() context.sample() end,
+    }, "question_spec")
   end)
 end)

@@ -105,7 +105,7 @@ local function of_object(object, path, is_place)
   local found = {}
   for _, name in ipairs(members.names(object)) do
     local value = object[name]
-    if type(value) == "table" or is_place and value ~= nil then
+    if type(value) == "table" or is_place then
       found[#found + 1] = { name = name, path = path .. "/" .. json_pointer.escape(name), value = value }
     end
   end
