@@ -1,5 +1,8 @@
+local core = require("operations.core")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
+local operations = require("operations")
+local scheduler = require("operations.task.scheduler")
 
 -- The example of RFC 6455, 1.3.
 local KEY, ACCEPT = "dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
@@ -13,6 +16,28 @@ local function with(fields, more)
   end
   return all
 end
+
+describe("a handshake", function()
+  it("has a deadline of its own, or the earlier one of its task, which goes on afterwards", function()
+    operations.run(function()
+      local now = core.now()
+      local function deadline()
+        return scheduler.deadline_of(scheduler.here())
+      end
+      for _, case in ipairs({ { nil, 60000 }, { 30000, 30000 }, { 90000, 60000 } }) do
+        local outer = case[1] and now + case[1]
+        scheduler.deadline(outer)
+        local given = { handshake.within(60000, function(first, second)
+          assert.is_true(math.abs(deadline() - now - case[2]) < 5000)
+          return first, second, "detail"
+        end, false, "err") }
+        assert.same({ false, "err", "detail" }, given)
+        assert.equal(outer, deadline())
+      end
+      scheduler.deadline(nil)
+    end)
+  end)
+end)
 
 describe("the request of a WebSocket client", function()
   local opening = { host = "a.test:8080", path = "/hub?x=1", key = KEY, protocol = "ops" }
@@ -90,6 +115,8 @@ describe("the answer to a WebSocket client", function()
       assert.same({ code, "the server answered " .. status, false }, { err.code, err.message, err.mayHaveRun })
     end
     assert.equal(401, select(2, read({ "HTTP/1.1 401 x" })).details.statusCode)
+    local busy = select(2, read({ "HTTP/1.1 503 x", [5] = "Retry-After: 7" }))
+    assert.same({ true, 7000 }, { busy.retryable, busy.retryAfter })
   end)
 
   it("has a head of limited length", function()
@@ -137,6 +164,20 @@ describe("a request to a hub", function()
       assert.same({ 400, "Sec-WebSocket-Key: 16 bytes in base64 expected" }, flaw({ ["sec-websocket-key"] = key }))
     end
     assert.same({ 400, "Sec-WebSocket-Protocol: ops expected" }, flaw({ ["sec-websocket-protocol"] = "other" }))
+  end)
+
+  it("is read once its head is whole, or refused where that is none", function()
+    local read, text = handshake.reader(), "GET /x?y HTTP/1.1\r\nHost: a\r\n\r\n"
+    for i = 0, #text - 1 do
+      assert.same({}, { read(text:sub(1, i)) })
+    end
+    local request, refusal, rest = read(text .. "rest")
+    assert.same({ "GET", "/x?y", "a", "", "rest" },
+      { request.method, request.target, request.headers.host, request.body, rest })
+    assert.is_nil(refusal)
+    request, refusal = read("GET\r\n\r\n")
+    assert.is_nil(request)
+    assert.equal(400, refusal.status)
   end)
 
   it("has the token of its Authorization", function()
