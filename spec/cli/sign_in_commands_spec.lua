@@ -13,6 +13,10 @@ describe("operations login", function()
     assert.equal("operations: EXECUTION_ERROR: api: its document has no OAuth flow for users (authorizationCode)\n",
       result.err)
     assert.equal(8, result.code)
+    result = command.run([[operations add api examples/tasks.openapi.json --client-id me 2>/dev/null
+      unset HOME XDG_CACHE_HOME; operations login api]])
+    assert.equal("operations: EXECUTION_ERROR: api: a login needs a place for the cache of its document\n", result.err)
+    assert.equal(8, result.code)
   end)
 
   it("is not for sources without users, and needs a name", function()

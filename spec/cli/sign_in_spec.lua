@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local oauth = require("spec.support.oauth")
 
 -- Runs code in a process with a place for tokens of its own; `show` prints the credentials that a source gets.
 local function run(code)
@@ -9,9 +10,9 @@ local sign_in = require("operations.cli.sign_in")
 local function source(oauth, name)
   return { name = name or "api", place = "https://a.test/x", config = { oauth = oauth or {}, connection = {} } }
 end
-local function keep(token, expires)
+local function keep(token, expires, endpoint)
   sign_in.keep(source(), { token = { access_token = "t", refresh_token = token, expires_at = expires },
-    token_endpoint = "http://127.0.0.1:1/token", client_id = "me" })
+    token_endpoint = endpoint or "http://127.0.0.1:1/token", client_id = "me" })
 end
 local function show(it, is_rehearsal)
   sign_in.prepare(it, is_rehearsal)
@@ -78,6 +79,23 @@ show(source(), true)
     assert.equal("ACCESS_DENIED: the token of api has expired: operations login api\nt\n"
       .. "ACCESS_DENIED: the token of api has expired and was not renewed (WHY): operations login api\nt\n",
       (out:gsub("%(.*127%.0%.0%.1.*%)", "(WHY)")))
+  end)
+
+  it("are renewed when the token has expired, and kept for the next call", function()
+    local server = oauth.start()
+    finally(function()
+      server:stop()
+    end)
+    server:setup({ answers = { ["/token"] = {
+      body = '{"access_token":"fresh","token_type":"bearer","expires_in":60}' } } })
+    assert.equal("fresh\nfresh\n", run(([[
+keep("first", PAST, "%s/oauth/token")
+show(source({ client_secret = "s3cret" }))
+show(source())
+]]):format(server.server.url)))
+    local requests = server:requests("/token")
+    assert.equal(1, #requests)
+    assert.same({ "refresh_token", "first" }, { requests[1].fields.grant_type, requests[1].fields.refresh_token })
   end)
 
   it("are as absent where what was kept is no token", function()

@@ -14,8 +14,4 @@ describe(":Operations", function()
   it("is not hurt by servers and files that are broken", function()
     inside.passes("spec/nvim/inside/broken.lua", 5)
   end)
-
-  it("asks the user what is missing, and for servers", function()
-    inside.passes("spec/nvim/inside/form.lua", 4)
-  end)
 end)

@@ -59,6 +59,52 @@ describe(":checkhealth operations", function()
     has(text, "OK", plugin.directory .. ": for this user only")
   end)
 
+  it("says who may change or read a file of servers", function()
+    local path = plugin.path .. "/modes.json"
+    plugin:shell("printf '{ \"mcpServers\": { \"c\": { \"command\": \"$%s/x\" }, "
+      .. "\"d\": { \"url\": \"http://a.test\" } } }' HOME > modes.json")
+    local setup = ('require("operations.nvim").setup({ servers = %q })\n'):format(path)
+    for mode, said in pairs({ ["600"] = { "OK", path .. "\n" }, ["640"] = { "OK", path .. "\n" },
+      ["644"] = { "OK", path .. ": all users of this machine may read it" },
+      ["620"] = { "WARNING", path .. ": others may change it" },
+      ["602"] = { "WARNING", path .. ": others may change it" },
+      ["755"] = { "OK", path .. ": all users of this machine may read it" } }) do
+      plugin:shell("chmod " .. mode .. " modes.json")
+      local text = health(setup)
+      has(text, said[1], said[2])
+      has(text, "OK", "server c: $HOME/x")
+      assert.is_nil(text:find("server d", 1, true))
+    end
+    plugin:shell("rm modes.json")
+    has(health(setup), "ERROR", path .. ": there is no such file")
+  end)
+
+  it("says whether servers from npm can start", function()
+    plugin:shell("mkdir -p bin none; "
+      .. "printf '#!/bin/sh\\necho $VERSION\\n' > bin/node; cp bin/node bin/npx; chmod +x bin/*")
+    local function with(path, version)
+      return health(("vim.env.PATH = %q .. %q; vim.env.VERSION = %q\n"):format(plugin.path .. "/" .. path, path == "bin"
+        and ":/bin:/usr/bin" or "", version or ""))
+    end
+    has(with("bin", "v18.0.0"), "OK", "node v18.0.0, npx")
+    has(with("bin", "v17.9.1"), "WARNING", "node v17.9.1: servers from npm need 18 or newer")
+    has(with("none"), "WARNING", "npx is not in PATH")
+    plugin:shell("mv bin/npx bin/other")
+    has(health(("vim.env.PATH = %q\n"):format(plugin.path .. "/bin")), "WARNING", "npx is not in PATH")
+  end)
+
+  it("says where sockets go", function()
+    for mode, said in pairs({ ["700"] = { "OK", ": for this user only" },
+      ["710"] = { "WARNING", ": belongs to another" }, ["701"] = { "WARNING", ": belongs to another" } }) do
+      plugin:shell("mkdir -p runtime; chmod " .. mode .. " runtime")
+      local directory = plugin.path .. "/runtime"
+      has(health(("vim.env.XDG_RUNTIME_DIR = %q\n"):format(directory)), said[1], directory .. said[2])
+    end
+    for _, value in ipairs({ "nil", "'/no/such'" }) do
+      has(health("vim.env.XDG_RUNTIME_DIR = " .. value .. "\n"), "WARNING", "XDG_RUNTIME_DIR is not set or not there")
+    end
+  end)
+
   it("says what was not built, and what is older than its sources", function()
     plugin:shell("touch -d 2038-01-01 src/core/open.c; rm lua/operations/redis.so lua/operations/transfer.so "
       .. "lua/operations/tls.so lua/operations/crypto.so")

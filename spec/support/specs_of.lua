@@ -17,6 +17,7 @@ specs_of.covered = {
   ["lua/operations/calls/redis/refusal.lua"] = "spec/calls/redis_refusal_spec.lua",
   ["lua/operations/calls/redis/signature.lua"] = "spec/calls/redis_signature_spec.lua",
   ["lua/operations/calls/websocket"] = "spec/calls/websocket_spec.lua",
+  ["lua/operations/calls/websocket/handshake.lua"] = "spec/calls/websocket_handshake_spec.lua",
   ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
   ["lua/operations/health.lua"] = "spec/nvim/health_spec.lua",
   ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",

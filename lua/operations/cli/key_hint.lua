@@ -57,7 +57,7 @@ function key_hint.near(value, schema, issues)
       known[tokens[1]] = true
     end
   end
-  for _, key in ipairs(core.kind(value) == "object" and #names > 0 and members.names(value) or {}) do
+  for _, key in ipairs(core.kind(value) == "object" and members.names(value) or {}) do
     local near = not known[key] and suggestion.behind(key, names) or ""
     if near ~= "" then
       list[#list + 1] = ("the input has no %q by its schema%s"):format(key, near)

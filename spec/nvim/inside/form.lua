@@ -1,4 +1,4 @@
--- Run by spec/nvim/command_spec.lua inside Neovim: questions to the user.
+-- Run by spec/nvim/form_spec.lua inside Neovim: questions to the user.
 local editor = require("spec.support.editor")
 local nvim = require("operations.nvim")
 local operations = require("operations")
@@ -75,6 +75,49 @@ describe("questions", function()
     assert.equal("decline", ask(request)().action)
     answers = { vim.NIL }
     assert.equal("cancel", ask(request)().action)
+  end)
+
+  -- What a function that asks returns, with these answers.
+  local function asking(fn, params, context, ...)
+    local result
+    answers = { ... }
+    operations.spawn(function()
+      result = fn(params, context)
+    end)
+    return editor.wait(function() return result end)
+  end
+
+  it("of servers ask for what is optional too, which may be left out", function()
+    local elicit = require("operations.nvim.form").elicit
+    local params = { message = "Which?", requestedSchema = { type = "object", required = { "c" }, properties = {
+      a = { type = "string" }, b = { type = "boolean", title = "B", description = "One.\nTwo." },
+      c = { type = "integer" } } } }
+    assert.same({ action = "accept", content = { c = 7 } }, asking(elicit, params, {}, "answer", "", vim.NIL, "7"))
+    assert.same({ "a server: Which?", "a, optional: ", "B (One.), optional: ", "c: " }, asked)
+    assert.same({ action = "accept", content = { a = "x", b = true, c = 7 } },
+      asking(elicit, params, {}, "answer", "x", true, "7"))
+    assert.same({ action = "cancel" }, asking(elicit, params, {}, "answer", "x", true, vim.NIL))
+    assert.same({ action = "accept", content = {} }, asking(elicit, { message = "Go?" }, {}, "answer"))
+  end)
+
+  it("of servers that name a page open it, or say where it is", function()
+    local visit, open, opened = require("operations.nvim.form").visit, vim.ui.open, {}
+    local function action(url, answered, name)
+      return asking(visit, { message = "Sign in:", url = url }, { client = name and { name = name } }, answered).action
+    end
+    vim.ui.open = nil -- luacheck: ignore 122
+    assert.equal("accept", action("https://a.test/x", "open", "spec"))
+    assert.equal("operations: spec: open in a browser: https://a.test/x", (editor.notice("open in a browser")))
+    vim.ui.open = function(url) -- luacheck: ignore 122
+      opened[#opened + 1] = url
+    end
+    assert.equal("accept", action("http://a.test/y", "open"))
+    assert.equal("accept", action("file:///a", "open"))
+    assert.equal("operations: a server: open in a browser: file:///a", (editor.notice("open in a browser")))
+    assert.same({ "decline", "cancel" }, { action("https://a.test", "decline"), action("https://a.test", vim.NIL) })
+    vim.ui.open = open -- luacheck: ignore 122
+    assert.same({ "http://a.test/y" }, opened)
+    assert.same({ "spec: Sign in: https://a.test/x", "a server: Sign in: http://a.test/y" }, { asked[1], asked[2] })
   end)
 
   it("wait for each other", function()

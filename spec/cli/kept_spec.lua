@@ -1,0 +1,40 @@
+local command = require("spec.support.command")
+local kept = require("operations.cli.kept")
+
+describe("the cached operations of a source", function()
+  it("are those of its kind, place and namespace", function()
+    assert.equal("lua\n/a\n", kept.key({ kind = "lua", place = "/a" }))
+    assert.equal("openapi\n/a\nn", kept.key({ kind = "openapi", place = "/a", config = { namespace = "n" } }))
+    assert.equal("mcp\nx\n", kept.key({ kind = "mcp", place = "x", config = {} }))
+  end)
+
+  it("are listed without their keys, which are read by the place of the operation", function()
+    local program = os.tmpname()
+    local file = assert(io.open(program, "w"))
+    file:write([[
+local json, kept = require("operations.base.json"), require("operations.cli.kept")
+local source = { kind = "openapi", place = "/a", config = {} }
+local function show(value)
+  print(value == nil and "nil" or json.encode(value, { sort_keys = true }))
+end
+show(kept.entries(source))
+show(#kept.keys(source, 1))
+kept.write(source, { { id = "a.b", keys = { { name = "x", required = true } } }, { id = "a.c", keys = {} } },
+  { etag = "e" }, { { name = "more", bytes = "text" } })
+show(kept.entries(source))
+show(kept.keys(source, 1))
+show(#kept.keys(source, 2))
+show(#kept.keys(source, 3))
+local held = require("operations.cli.cache").open(kept.key(source))
+show(held.meta)
+show(held:read("more"))
+kept.write(source, {})
+show(#kept.entries(source))
+]])
+    file:close()
+    local result = command.run("lua " .. program)
+    os.remove(program)
+    assert.same({ err = "", code = 0, out = 'nil\n0\n[{"id":"a.b"},{"id":"a.c"}]\n[{"name":"x","required":true}]\n'
+      .. '0\n0\n{"count":2,"etag":"e"}\n"text"\n0\n' }, result)
+  end)
+end)

@@ -1,0 +1,44 @@
+local command = require("spec.support.command")
+local loaders = require("operations.cli.loaders")
+
+-- What the log writes of the four levels, the last with a traceback.
+local function logged(arguments)
+  local program = os.tmpname()
+  local file = assert(io.open(program, "w"))
+  file:write(([[
+local log = require("operations.cli.loaders").logger(%s)
+for _, level in ipairs({ "debug", "info", "warn", "error" }) do
+  log(level, level == "error" and "it failed\nstack traceback:\n\there" or "words of " .. level)
+end
+]]):format(arguments))
+  file:close()
+  local result = command.run("lua " .. program)
+  os.remove(program)
+  return result.err
+end
+
+describe("the log of the command line", function()
+  it("has warnings and errors, without the failures of handlers, which are reported anyway", function()
+    assert.equal("operations: warn: words of warn\n", logged(""))
+    assert.equal("operations: warn: words of warn\n", logged("false, true"))
+  end)
+
+  it("has the first line of each failure where the caller is elsewhere", function()
+    assert.equal("operations: warn: words of warn\noperations: error: it failed\n", logged("false, false"))
+  end)
+
+  it("has everything with --verbose", function()
+    assert.equal("operations: debug: words of debug\noperations: info: words of info\n"
+      .. "operations: warn: words of warn\noperations: error: it failed\nstack traceback:\n\there\n", logged("true"))
+  end)
+end)
+
+describe("the sources that may have an operation", function()
+  it("are all, where there is no more than one MCP server", function()
+    for _, list in ipairs({ {}, { { kind = "lua" }, { kind = "mcp" }, { kind = "openapi" } } }) do
+      assert.equal(list, loaders.narrow(list, "a.b"))
+    end
+    local many = { { kind = "mcp" }, { kind = "mcp" } }
+    assert.equal(many, loaders.narrow(many, nil))
+  end)
+end)
