@@ -170,6 +170,70 @@ describe("the pages of an answer", function()
       assert.equal("http://api.test/op?at=9007199254740993", sent[2])
     end)
 
+    -- The second request that a link leads to from the first answer; nil without one.
+    local function second(link, answer, more)
+      local operation = { operationId = "op", requestBody = { content = { ["application/json"] = {} } },
+        parameters = { { name = "at", ["in"] = "query" }, { name = "id", ["in"] = "query" },
+          { name = "id", ["in"] = "header" } },
+        responses = { [more and more.status or "200"] = { links = { nextOne = link } } } }
+      local api = support.api(support.one(operation, { method = more and more.method or "query",
+        doc = { openapi = "3.2.0" } }), nil, function()
+        return answer
+      end)
+      local count = 0
+      api.definitions[1].handler({ body = { n = 5 }, ["query.id"] = "q", ["header.id"] = "h" },
+        { emit = function()
+          count = count + 1
+          if count == 1 then
+            answer = { status = 200, headers = {}, body = "" }
+          end
+        end })
+      return api.requests[2]
+    end
+
+    local function first(status)
+      return { status = status or 200, url = "http://api.test/op?id=q",
+        body = '{"next":7,"none":null,"empty":"","no":false}',
+        headers = { ["content-type"] = "application/json", ["x-next"] = "up" } }
+    end
+
+    for value, expected in pairs({
+      ["$statusCode"] = "200", ["$method"] = "QUERY", ["$url"] = "http%3A%2F%2Fapi.test%2Fop%3Fid%3Dq",
+      ["$response.header.X-Next"] = "up", ["$response.body#/next"] = "7", ["$response.body#/no"] = "false",
+      ["$request.body#/n"] = "5", ["$request.query.id"] = "q",
+      ["$request.header.id"] = "h", ["a{$response.body#/next}-{$request.query.id}"] = "a7-q", plain = "plain",
+      ["$response.body#/none"] = false, ["$response.body#/empty"] = false, ["$response.body#/gone"] = false,
+      ["$response.header.X-None"] = false, ["$request.cookie.c"] = false, ["$response.query.id"] = false,
+      ["{$response.body#/gone}"] = false, ["{$response.body#/none}"] = false, ["$other.body"] = false, ["$"] = false,
+    }) do
+      it("have as value " .. value, function()
+        local sent = second({ operationId = "op", parameters = { at = value } }, first())
+        assert.equal(expected, sent and sent.url:match("[?&]at=([^&]*)") or false)
+      end)
+    end
+
+    it("have a body where they say so, else that of the request", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      assert.equal('{"n":5}', second(link, first()).body)
+      link.requestBody = "$response.body#/next"
+      assert.equal("7", second(link, first()).body)
+    end)
+
+    it("are those of the status, its range or the default", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      for status, found in pairs({ ["201"] = true, ["2XX"] = true, default = true, ["200"] = false,
+        ["3XX"] = false }) do
+        assert.equal(found, second(link, first(201), { status = status }) ~= nil, status)
+      end
+    end)
+
+    it("are followed for methods that are safe", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      for method, found in pairs({ get = true, query = true, post = false, put = false }) do
+        assert.equal(found, second(link, first(), { method = method }) ~= nil, method)
+      end
+    end)
+
     it("are none when they lead to another operation", function()
       local registry = linked({ operationId = "other", parameters = { page = "$response.body#/next" } })
       assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
