@@ -101,6 +101,7 @@ describe("the pages of an answer", function()
     local limit = limits.pages
     limits.pages = 3
     local err = failure_of(registry_of(), { of = 9 })
+    assert.same({ 1, 2, 3 }, pages_of(registry_of(), { of = 3 }))
     limits.pages = limit
     assert.matches("more than 3 pages", err.message)
   end)
@@ -248,6 +249,53 @@ describe("the pages of an answer", function()
       local err = failure_of(linked({ operationId = "op", parameters = { of = 3 } }), { of = 3, body = "only" })
       assert.matches("cycle", err.message)
     end)
+  end)
+end)
+
+describe("the next page of an API", function()
+  -- Follows one link; the second request, or the error.
+  local function follow(target, base, config)
+    config = config or {}
+    config.base_url = base or "https://api.test/v1/"
+    local sent = 0
+    local api = support.api(support.one({}), config, function(request)
+      sent = sent + 1
+      local link = sent == 1 and "<" .. target .. '>; rel="next"' or nil
+      return { status = 200, url = request.url, headers = { link = link } }
+    end)
+    local _, err = api.definitions[1].handler({}, { emit = function() end })
+    return api.requests[2], err
+  end
+
+  it("has a URL of http or https, without a user, and of https where the API has it", function()
+    for _, case in ipairs({
+      { "/next", "https://api.test/next" }, { "https://api.test/next", "https://api.test/next" },
+      { "https://other.test/x?y", "https://other.test/x?y" }, { "?page=2", "https://api.test/v1/op?page=2" },
+      { "http://api.test/", nil, "the next page has an http URL, but the API uses https" },
+      { "ftp://api.test/", nil, "the next page has no valid http or https URL" },
+      { "https://me@api.test/", nil, "the next page has no valid http or https URL" },
+      { "https://api.test/a b", nil, "the next page has no valid http or https URL" },
+      { "mailto:a@b", nil, "the next page has no valid http or https URL" },
+    }) do
+      local request, err = follow(case[1])
+      assert.same({ case[2], case[3] }, { request and request.url, err and err.message })
+    end
+    assert.equal("http://api.test/x", follow("http://api.test/x", "http://api.test").url)
+    assert.equal("https://api.test/x", follow("https://api.test/x", "http://api.test").url)
+  end)
+
+  it("has the cookies of the API at its origin only", function()
+    local jar = operations.http.jar()
+    assert.equal(jar, follow("/next", nil, { jar = jar }).jar)
+    assert.is_nil(follow("https://other.test/", nil, { jar = jar }).jar)
+  end)
+
+  it("is not asked for by a caller that takes one answer", function()
+    local api = support.api(support.one({}), nil, { status = 200, body = "x", headers = {
+      link = '</next>; rel="next"' } })
+    assert.equal("x", api.definitions[1].handler({}, {}).data)
+    assert.equal("x", api.definitions[1].handler().data)
+    assert.equal(2, #api.requests)
   end)
 end)
 
