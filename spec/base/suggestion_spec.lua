@@ -59,3 +59,52 @@ describe("the word that somebody may have meant", function()
     assert.equal("", suggestion.behind("--war", { "--raw", "--max" }))
   end)
 end)
+
+describe("a word and another one", function()
+  -- Are they similar, by so many letters of the first that a change is allowed for each three?
+  local function near(text, word)
+    return suggestion.behind(text, { word }) ~= ""
+  end
+
+  it("differ by one letter for three of the first, and by two for six", function()
+    for _, case in ipairs({
+      { "ab", "ac", false }, { "abc", "abd", true }, { "abc", "axd", false }, { "abcde", "abcxx", false },
+      { "abcdef", "abcdxx", true }, { "abcdef", "abcxxx", false }, { "abcdefghi", "abcdefxxx", false },
+    }) do
+      assert.equal(case[3], near(case[1], case[2]), case[1] .. " " .. case[2])
+    end
+  end)
+
+  it("differ by letters that are inserted, dropped, replaced or swapped, anywhere", function()
+    for word, is_near in pairs({
+      xabcdef = true, abcxdef = true, abcdefx = true, bcdef = true, abdef = true, abcde = true, xbcdef = true,
+      abcxef = true, abcdex = true, bacdef = true, abdcef = true, abcdfe = true, badcef = true, xabcdefx = true,
+      bcde = true, cabdef = true, cbadef = true, xabcxdefx = false, def = false, badcfe = false,
+    }) do
+      assert.equal(is_near, near("abcdef", word), word)
+    end
+  end)
+
+  it("are compared without case and separators", function()
+    assert.equal(" (did you mean Get-Task_2?)", suggestion.behind("gettask2", { "other", "Get-Task_2" }))
+  end)
+
+  it("are nearest first, in the order of the list where they are equally near", function()
+    assert.equal(" (did you mean abcdeg?)", suggestion.behind("abcdef", { "abcdxx", "abcdeg", "abcdeh" }))
+    assert.equal(" (did you mean abcdef?)", suggestion.behind("abcdef", { "abcdeg", "abcdef" }))
+    local function of(...)
+      local list = {}
+      for i, name in ipairs({ ... }) do
+        list[i] = { namespace = "n", name = name }
+      end
+      return table.concat(suggestion.of("m.abcdef", list), " ")
+    end
+    assert.equal("n.abcdef n.abcdeg n.abcdeh", of("abcdeg", "abcdeh", "abcdef"))
+    assert.equal("n.abcdef n.abcdef n.abcdef", of("abcdef", "abcdeg", "abcdef", "abcdef"))
+    assert.equal("", of("abcdxx"))
+  end)
+
+  it("are read by a key of the list's items", function()
+    assert.equal(" (did you mean task?)", suggestion.behind("tsak", { { id = "other" }, { id = "task" } }, "id"))
+  end)
+end)

@@ -127,6 +127,8 @@ describe("process.spawn", function()
     assert.is_nil(text:find("HOME=", 1, true))
     local none = read_all(spawn({ "/usr/bin/env", env_allow = {} }))
     assert.equal("", none)
+    local home = read_all(spawn({ "/usr/bin/env", env_allow = { "HOME", "no-such-*" }, env = { LAST = "1" } }))
+    assert.equal("HOME=" .. os.getenv("HOME") .. "\nLAST=1\n", home)
   end)
 
   it("hands down no descriptor but the standard ones", function()
@@ -178,7 +180,13 @@ describe("process.spawn", function()
       ["env: 'A=B' is not a valid name"] = { "cat", env = { ["A=B"] = "1" } },
       ["env.A: string expected, got table"] = { "cat", env = { A = {} } },
       ["env_allow[1]: string expected, got number"] = { "cat", env_allow = { 1 } },
-      ["max_line: 0 is too small"] = { "cat", max_line = 0 },
+      ["max_line: 0 is too small"] = { "cat", max_line = 0 }, ["window: "] = { "cat", window = 0 / 0 },
+      ["stderr_lines: -1 is too small"] = { "cat", stderr_lines = -1 },
+      ["max_line: number expected, got string"] = { "cat", max_line = "1" },
+      ["cwd: contains a NUL"] = { "cat", cwd = "/\0" },
+      ["env: '' is not a valid name"] = { "cat", env = { [""] = "1" } },
+      ["env: '1' is not a valid name"] = { "cat", env = { "1" } },
+      ["env.A: contains a NUL"] = { "cat", env = { A = "\0" } },
     }) do
       local ok, raised = pcall(process.spawn, options or nil)
       assert.is_false(ok)
@@ -192,8 +200,9 @@ describe("process.spawn", function()
     local child, err = process.spawn({ "cat" })
     process.allow(true)
     assert.is_nil(child)
-    assert.equal("ACCESS_DENIED", err.code)
+    assert.same({ "ACCESS_DENIED", false, false }, { err.code, err.retryable, err.mayHaveRun })
     assert.matches("process.allow", err.message, 1, true)
+    assert.has_error(process.allow)
   end)
 end)
 
@@ -451,6 +460,33 @@ describe("a process", function()
     child:wait()
     assert.equal("line 3\nline 4\nrest", child:stderr())
     assert.same({ "line 1", "line 2", "line 3", "line 4" }, lines)
+  end)
+
+  it("has as many lines of its stderr as are asked for, none too", function()
+    for limit, expected in pairs({ [0] = "rest", [1] = "c\nrest", [2] = "b\nc\nrest", [3] = "a\nb\nc\nrest",
+      [4] = "a\nb\nc\nrest" }) do
+      local child = shell("printf 'a\\nb\\nc\\nrest' >&2", { stderr_lines = limit })
+      child:wait()
+      assert.equal(expected, child:stderr())
+    end
+    local silent = shell("printf 'a\\n\\n' >&2")
+    silent:wait()
+    assert.equal("a\n", silent:stderr())
+  end)
+
+  it("has long lines of its stderr cut into pieces of 8 KiB", function()
+    for length, expected in pairs({ [8192] = { 8192 }, [8193] = { 8192, 1 }, [16384] = { 8192, 8192 },
+      [20000] = { 8192, 8192, 3616 } }) do
+      local sizes = {}
+      local child = shell(("head -c %d /dev/zero | tr '\\0' e >&2; echo >&2; printf end >&2"):format(length), {
+        on_stderr = function(line)
+          sizes[#sizes + 1] = #line
+        end,
+      })
+      child:wait()
+      assert.same(expected, sizes)
+      assert.matches("end$", child:stderr())
+    end
   end)
 
   it("never waits for us to take its stderr, however much that is", function()

@@ -408,3 +408,89 @@ describe("a reference", function()
     assert.same({ type = "integer" }, schema)
   end)
 end)
+
+describe("the store of a document", function()
+  local store = require("operations.openapi.document")
+
+  -- What a reference from the document leads to: its node and pointer, or nil and why it leads to none.
+  local function lookup(root, ref, files)
+    local source = store.new(root, "api.json", files and function(where)
+      return files[where], "is not there"
+    end)
+    local place, message = source:lookup(ref, source.file)
+    place, message = place and source:follow(place), message
+    if place then
+      return { place.node, place.pointer }
+    end
+    return { message }
+  end
+
+  local root = { openapi = "3.1.0", ["$id"] = "https://a.test/root", a = { b = { "x", "y" } }, ["c/d~"] = 1,
+    s = { ["$anchor"] = "here", t = { ["$dynamicAnchor"] = "there" } } }
+  local files = { ["b.json"] = '{"x":{"$ref":"c.json#/y"},"n":{"$anchor":"n"}}', ["c.json"] = '{"y":7}',
+    ["d.json"] = "{" }
+
+  for _, case in ipairs({
+    { "#", { root, "#" } }, { "#/a/b", { { "x", "y" }, "#/a/b" } }, { "#/a/b/1", { "y", "#/a/b/1" } },
+    { "#/c~1d~0", { 1, "#/c~1d~0" } }, { "#/c%7E1d%7E0", { 1, "#/c~1d~0" } },
+    { "#here", { root.s, "#/s" } }, { "#there", { root.s.t, "#/s/t" } },
+    { "https://a.test/root#/a/b/0", { "x", "#/a/b/0" } },
+    { "b.json#/x", { 7, "c.json#/y" } }, { "b.json#n", { { ["$anchor"] = "n" }, "b.json#/n" } },
+    { "#/a/z", { '$ref "#/a/z" points to nothing' } }, { "#/a/b/2", { '$ref "#/a/b/2" points to nothing' } },
+    { "#nowhere", { '$ref "#nowhere" names an unknown anchor' } },
+    { "e.json", { '$ref "e.json" is not there' } },
+  }) do
+    it("leads from " .. case[1], function()
+      assert.same(case[2], lookup(root, case[1], files))
+    end)
+  end
+
+  it("says why another file is not read", function()
+    assert.same({ '$ref "b.json" refers to b.json; only files may refer to other files' }, lookup(root, "b.json"))
+    assert.matches('^%$ref "d.json" cannot be read: d.json: JSON, line 1', lookup(root, "d.json", files)[1])
+  end)
+
+  it("reads each file once, whether it is there or not", function()
+    local reads = {}
+    local source = store.new({ openapi = "3.0.0" }, "api.json", function(where)
+      reads[#reads + 1] = where
+      return where == "b.json" and "{}" or nil, "is not there"
+    end)
+    for _ = 1, 2 do
+      assert.is_not_nil(source:lookup("b.json", source.file))
+      assert.is_nil(source:lookup("b.json#/x", source.file))
+      assert.is_nil(source:lookup("c.json", source.file))
+      assert.is_nil(source:lookup("c.json#/x", source.file))
+    end
+    assert.same({ "b.json", "c.json" }, reads)
+  end)
+
+  it("follows 63 references one behind the other", function()
+    local function chain(length)
+      local doc = { openapi = "3.1.0", ["n" .. length] = { found = true } }
+      for i = 0, length - 1 do
+        doc["n" .. i] = { ["$ref"] = "#/n" .. i + 1 }
+      end
+      local source = store.new(doc)
+      local place, message = source:follow({ node = doc.n0, file = source.file, pointer = "#/n0" })
+      return place and place.pointer or message
+    end
+    assert.equal("#/n63", chain(63))
+    assert.equal("$ref is circular", chain(64))
+  end)
+
+  it("gives the members of a place, with references followed or as they are", function()
+    local doc = { openapi = "3.1.0", list = { { ["$ref"] = "#/target" } }, target = { a = 1 }, text = "t",
+      bad = { ["$ref"] = "#/text" }, ["a/b"] = {} }
+    local source = store.new(doc)
+    local place = { node = doc, file = source.file, pointer = "#" }
+    assert.equal("#/list/0", source:member(source:member(place, "list"), 1).pointer)
+    assert.equal("#/a~1b", source:member(place, "a/b").pointer)
+    assert.is_nil(source:member(place, "none"))
+    assert.equal("#/target", source:child(source:member(place, "list"), 1).pointer)
+    assert.same({}, { source:child(place, "none") })
+    assert.same({}, { source:child(place, "text") })
+    assert.same({ nil, "$ref leads to a string, expected an object" }, { source:child(place, "bad") })
+    assert.is_nil((source:child({ node = 7, file = source.file, pointer = "#" }, "a")))
+  end)
+end)

@@ -101,6 +101,7 @@ describe("the pages of an answer", function()
     local limit = limits.pages
     limits.pages = 3
     local err = failure_of(registry_of(), { of = 9 })
+    assert.same({ 1, 2, 3 }, pages_of(registry_of(), { of = 3 }))
     limits.pages = limit
     assert.matches("more than 3 pages", err.message)
   end)
@@ -170,6 +171,70 @@ describe("the pages of an answer", function()
       assert.equal("http://api.test/op?at=9007199254740993", sent[2])
     end)
 
+    -- The second request that a link leads to from the first answer; nil without one.
+    local function second(link, answer, more)
+      local operation = { operationId = "op", requestBody = { content = { ["application/json"] = {} } },
+        parameters = { { name = "at", ["in"] = "query" }, { name = "id", ["in"] = "query" },
+          { name = "id", ["in"] = "header" } },
+        responses = { [more and more.status or "200"] = { links = { nextOne = link } } } }
+      local api = support.api(support.one(operation, { method = more and more.method or "query",
+        doc = { openapi = "3.2.0" } }), nil, function()
+        return answer
+      end)
+      local count = 0
+      api.definitions[1].handler({ body = { n = 5 }, ["query.id"] = "q", ["header.id"] = "h" },
+        { emit = function()
+          count = count + 1
+          if count == 1 then
+            answer = { status = 200, headers = {}, body = "" }
+          end
+        end })
+      return api.requests[2]
+    end
+
+    local function first(status)
+      return { status = status or 200, url = "http://api.test/op?id=q",
+        body = '{"next":7,"none":null,"empty":"","no":false}',
+        headers = { ["content-type"] = "application/json", ["x-next"] = "up" } }
+    end
+
+    for value, expected in pairs({
+      ["$statusCode"] = "200", ["$method"] = "QUERY", ["$url"] = "http%3A%2F%2Fapi.test%2Fop%3Fid%3Dq",
+      ["$response.header.X-Next"] = "up", ["$response.body#/next"] = "7", ["$response.body#/no"] = "false",
+      ["$request.body#/n"] = "5", ["$request.query.id"] = "q",
+      ["$request.header.id"] = "h", ["a{$response.body#/next}-{$request.query.id}"] = "a7-q", plain = "plain",
+      ["$response.body#/none"] = false, ["$response.body#/empty"] = false, ["$response.body#/gone"] = false,
+      ["$response.header.X-None"] = false, ["$request.cookie.c"] = false, ["$response.query.id"] = false,
+      ["{$response.body#/gone}"] = false, ["{$response.body#/none}"] = false, ["$other.body"] = false, ["$"] = false,
+    }) do
+      it("have as value " .. value, function()
+        local sent = second({ operationId = "op", parameters = { at = value } }, first())
+        assert.equal(expected, sent and sent.url:match("[?&]at=([^&]*)") or false)
+      end)
+    end
+
+    it("have a body where they say so, else that of the request", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      assert.equal('{"n":5}', second(link, first()).body)
+      link.requestBody = "$response.body#/next"
+      assert.equal("7", second(link, first()).body)
+    end)
+
+    it("are those of the status, its range or the default", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      for status, found in pairs({ ["201"] = true, ["2XX"] = true, default = true, ["200"] = false,
+        ["3XX"] = false }) do
+        assert.equal(found, second(link, first(201), { status = status }) ~= nil, status)
+      end
+    end)
+
+    it("are followed for methods that are safe", function()
+      local link = { operationId = "op", parameters = { at = 1 } }
+      for method, found in pairs({ get = true, query = true, post = false, put = false }) do
+        assert.equal(found, second(link, first(), { method = method }) ~= nil, method)
+      end
+    end)
+
     it("are none when they lead to another operation", function()
       local registry = linked({ operationId = "other", parameters = { page = "$response.body#/next" } })
       assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
@@ -184,6 +249,53 @@ describe("the pages of an answer", function()
       local err = failure_of(linked({ operationId = "op", parameters = { of = 3 } }), { of = 3, body = "only" })
       assert.matches("cycle", err.message)
     end)
+  end)
+end)
+
+describe("the next page of an API", function()
+  -- Follows one link; the second request, or the error.
+  local function follow(target, base, config)
+    config = config or {}
+    config.base_url = base or "https://api.test/v1/"
+    local sent = 0
+    local api = support.api(support.one({}), config, function(request)
+      sent = sent + 1
+      local link = sent == 1 and "<" .. target .. '>; rel="next"' or nil
+      return { status = 200, url = request.url, headers = { link = link } }
+    end)
+    local _, err = api.definitions[1].handler({}, { emit = function() end })
+    return api.requests[2], err
+  end
+
+  it("has a URL of http or https, without a user, and of https where the API has it", function()
+    for _, case in ipairs({
+      { "/next", "https://api.test/next" }, { "https://api.test/next", "https://api.test/next" },
+      { "https://other.test/x?y", "https://other.test/x?y" }, { "?page=2", "https://api.test/v1/op?page=2" },
+      { "http://api.test/", nil, "the next page has an http URL, but the API uses https" },
+      { "ftp://api.test/", nil, "the next page has no valid http or https URL" },
+      { "https://me@api.test/", nil, "the next page has no valid http or https URL" },
+      { "https://api.test/a b", nil, "the next page has no valid http or https URL" },
+      { "mailto:a@b", nil, "the next page has no valid http or https URL" },
+    }) do
+      local request, err = follow(case[1])
+      assert.same({ case[2], case[3] }, { request and request.url, err and err.message })
+    end
+    assert.equal("http://api.test/x", follow("http://api.test/x", "http://api.test").url)
+    assert.equal("https://api.test/x", follow("https://api.test/x", "http://api.test").url)
+  end)
+
+  it("has the cookies of the API at its origin only", function()
+    local jar = operations.http.jar()
+    assert.equal(jar, follow("/next", nil, { jar = jar }).jar)
+    assert.is_nil(follow("https://other.test/", nil, { jar = jar }).jar)
+  end)
+
+  it("is not asked for by a caller that takes one answer", function()
+    local api = support.api(support.one({}), nil, { status = 200, body = "x", headers = {
+      link = '</next>; rel="next"' } })
+    assert.equal("x", api.definitions[1].handler({}, {}).data)
+    assert.equal("x", api.definitions[1].handler().data)
+    assert.equal(2, #api.requests)
   end)
 end)
 

@@ -132,6 +132,39 @@ describe("the schema of an operation", function()
     assert.same({ ["$ref"] = "#/$defs/A", maxLength = 3 }, body)
   end)
 
+  it("has no identifiers of its parts, no definitions beside $defs, and nothing about XML", function()
+    local schema, _, report = input({}, { type = "object", ["$id"] = "https://a.test/x", ["$schema"] = "https://b.test",
+      ["$anchor"] = "a", ["$dynamicAnchor"] = "b", ["$defs"] = { A = {} }, definitions = { B = {} }, xml = {},
+      externalDocs = { url = "u" }, title = "kept", ["x-own"] = "kept" })
+    assert.same({ type = "object", title = "kept", ["x-own"] = "kept" }, schema)
+    assert.same({}, report)
+  end)
+
+  it("refers from a part with an identifier as that says", function()
+    local schema = input({}, { type = "object", properties = { a = { ["$id"] = "https://a.test/part", type = "object",
+      properties = { b = { ["$ref"] = "#/$defs/B" } }, ["$defs"] = { B = { type = "integer" } } },
+      c = { ["$ref"] = "#/components/schemas/C" } } })
+    assert.same({ ["$ref"] = "#/$defs/B" }, schema.properties.a.properties.b)
+  end)
+
+  it("refers to schemas that are booleans, but to nothing else", function()
+    for value, expected in pairs({ [true] = defs("A"), [false] = defs("A"), text = {}, [7] = {} }) do
+      local schema, _, report = input({ A = value }, { properties = { a = ref("A") } })
+      assert.same(expected, schema.properties.a)
+      assert.equal(type(value) == "boolean" and 0 or 1, #report)
+    end
+  end)
+
+  it("has the targets of a discriminator rewritten, where it names a property", function()
+    local schemas = { A = { type = "object", properties = { kind = { type = "string" } } }, B = { type = "object" } }
+    local schema = input(schemas, { type = "object", oneOf = { ref("A"), ref("B") },
+      discriminator = { propertyName = "kind", mapping = { a = "#/components/schemas/A" } } })
+    assert.same("#/$defs/A", schema.discriminator.mapping.a)
+    assert.is_nil(input(schemas, { type = "object", discriminator = { mapping = {} } }).discriminator)
+    assert.same({ propertyName = "kind" },
+      input(schemas, { type = "object", discriminator = { propertyName = "kind" } }).discriminator)
+  end)
+
   it("does not touch examples, defaults and enums", function()
     local value = { ["$ref"] = "#/x", nullable = true, readOnly = true }
     local schema = { default = value, enum = { value }, const = value, examples = { value } }

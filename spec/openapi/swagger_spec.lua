@@ -153,4 +153,126 @@ describe("an operation of Swagger 2.0", function()
     assert.equal("#/paths/~1pets~1{id}/post/parameters/0", imported.report[1].pointer)
     assert.equal("op", imported.by_name.op.name)
   end)
+
+  it("has its body as a form, in parts where only these are consumed or a file is among them", function()
+    local function field(name, more)
+      return members.merged({ name = name, ["in"] = "formData", type = "string" }, more)
+    end
+    local form, parts = "application/x-www-form-urlencoded", "multipart/form-data"
+    for _, case in ipairs({
+      { form, {} }, { form, { form } }, { parts, { parts } }, { form, { parts, form } },
+      { parts, { "Multipart/Form-Data; a=b" } },
+      { form, { "application/json" } }, { parts, {}, "file" }, { parts, { form }, "file" },
+    }) do
+      local imported = api({ parameters = { field("a", { type = case[3] }) }, consumes = case[2] })
+      local type_sent = send(imported, { id = 1, body = { a = "x" } }).headers["Content-Type"]
+      assert.equal(case[1], type_sent:match("^[^;]*"))
+    end
+    local schema = api({ parameters = { field("a", { description = "the a", minLength = 1 }), field("b", {
+      required = true }), field("c", { type = "array", items = { type = "string" }, description = "the c" }) } })
+      .by_name.op.inputSchema
+    assert.same({ type = "object", required = { "b" }, properties = { b = { type = "string" },
+      a = { type = "string", description = "the a", minLength = 1 },
+      c = { type = "array", items = { type = "string" }, description = "the c" } } }, schema.properties.body)
+    assert.same({ "id", "body" }, schema.required)
+    assert.same({ "id" }, api({ parameters = { field("a") } }).by_name.op.inputSchema.required)
+  end)
+
+  it("has the body that is a value where there is one as a form, too", function()
+    local imported = api({ parameters = { { name = "a", ["in"] = "formData", type = "string" },
+      { name = "b", ["in"] = "body", schema = { type = "integer" } } } })
+    assert.equal("7", send(imported, { id = 1, body = 7 }).body)
+  end)
+
+  it("has arrays separated by commas in headers and paths, whatever their format", function()
+    local imported = api({ parameters = { { name = "h", ["in"] = "header", type = "array", collectionFormat = "multi",
+      items = { type = "string" } }, { name = "id", ["in"] = "path", required = true, type = "array", items = {
+      type = "string" }, collectionFormat = "pipes" } } })
+    local request = send(imported, { id = { "a", "b" }, h = { "c", "d" } })
+    assert.same({ "http://api.test/v1/pets/a,b", "c,d" }, { request.url, request.headers.h })
+  end)
+
+  it("has schemas of other files, which may refer to others", function()
+    local files = {
+      ["https://docs.test/a/swagger.json"] = { swagger = "2.0", host = "api.test", paths = { ["/x"] = { post = {
+        operationId = "op", parameters = { { ["$ref"] = "b/parts.json#/body" } },
+        responses = { ["200"] = { ["$ref"] = "b/parts.json#/answer" } } } } } },
+      ["https://docs.test/a/b/parts.json"] = {
+        body = { name = "b", ["in"] = "body", schema = { properties = { x = { ["$ref"] = "#/X" },
+          y = { ["$ref"] = "more.json#/Y" } } } },
+        answer = { description = "", schema = { type = "array", items = { ["$ref"] = "#/X" } } },
+        X = { type = "integer" },
+      },
+      ["https://docs.test/a/b/more.json"] = { Y = { type = "boolean" } },
+    }
+    local function answer(request)
+      return { status = 200, headers = {}, body = operations.json.encode(files[request.url]) }
+    end
+    local list, report = operations.from_openapi.url("https://docs.test/a/swagger.json",
+      { remote_refs = true, http = { request = answer } })
+    assert.same({}, report)
+    local input, output = assert(operations.schema.compile(list[1].inputSchema())),
+      assert(operations.schema.compile(list[1].outputSchema()))
+    assert.is_true(input:check({ body = { x = 1, y = true } }))
+    assert.is_false((input:check({ body = { x = "1" } })))
+    assert.is_false((input:check({ body = { y = 1 } })))
+    assert.is_true(output:check({ 1 }))
+    assert.is_false((output:check({ "1" })))
+  end)
+
+  it("has no schema where a response is none", function()
+    for _, responses in ipairs({ 7, { ["200"] = 7 }, { ["200"] = { ["$ref"] = "#/responses/none" } },
+      { ["200"] = { description = "" } } }) do
+      assert.is_true(api({ responses = responses }).by_name.op.outputSchema)
+    end
+  end)
+end)
+
+describe("a document", function()
+  local swagger = require("operations.openapi.swagger")
+
+  it("is of Swagger where it says so, as text or as a number, and is not of OpenAPI", function()
+    for _, root in ipairs({ { swagger = "2.0" }, { swagger = 2 } }) do
+      assert.is_true(swagger.is_document(root))
+    end
+    for _, root in ipairs({ {}, { swagger = "1.2" }, { swagger = 3 }, { swagger = "2.0", openapi = "3.0.0" },
+      { openapi = "3.0.0" } }) do
+      assert.is_false(swagger.is_document(root))
+    end
+  end)
+
+  it("of Swagger names the flow of each OAuth scheme, and keeps its other members", function()
+    local schemes, flows = { odd = 7, key = { type = "apiKey" }, basic = { type = "basic", description = "b" } }, {
+      implicit = "implicit", password = "password", application = "clientCredentials", accessCode = "authorizationCode",
+      other = "implicit" }
+    local expected = { key = schemes.key, basic = { type = "http", scheme = "basic", description = "b" } }
+    for flow, name in pairs(flows) do
+      schemes[flow] = { type = "oauth2", flow = flow, authorizationUrl = "a", tokenUrl = "t", scopes = { r = "read" },
+        description = "d" }
+      expected[flow] = { type = "oauth2", description = "d", flows = {
+        [name] = { authorizationUrl = "a", tokenUrl = "t", scopes = { r = "read" } } } }
+    end
+    local made = swagger.document({ swagger = "2.0", securityDefinitions = schemes, info = { title = "T" } })
+    assert.same({ openapi = "3.0.4", info = { title = "T" }, securityDefinitions = schemes,
+      components = { securitySchemes = expected } }, made)
+  end)
+
+  it("of Swagger has its servers by host, path and schemes", function()
+    local function servers(host, path, schemes, from)
+      local list = {}
+      for i, server in ipairs(swagger.document({ host = host, basePath = path, schemes = schemes }, from).servers
+        or { { url = "none" } }) do
+        list[i] = server.url
+      end
+      return table.concat(list, " ")
+    end
+    assert.equal("https://a.test/", servers("a.test"))
+    assert.equal("https://a.test/v", servers("a.test", "v", {}))
+    assert.equal("https://a.test/ http://a.test/", servers("a.test", "/", { "http", "wss", "https", 7 }))
+    assert.equal("https://a.test/ http://a.test/", servers("a.test", nil, { "https", "http" }))
+    assert.equal("https://a.test/v", servers("http+x://a.test//", "//v"))
+    assert.equal("/v", servers(nil, "/v", nil, "https://docs.test/x.json"))
+    assert.equal("none", servers(nil, "/v", nil, "/home/x.json"))
+    assert.equal("none", servers(7, "/v"))
+  end)
 end)

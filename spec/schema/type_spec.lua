@@ -1,5 +1,6 @@
 local core = require("operations.core")
 local operations = require("operations")
+local property_order = require("operations.base.property_order")
 local T = require("operations.schema.type")
 
 --- The message of the error that `fn` raises, without its position.
@@ -30,6 +31,15 @@ describe("the type builder", function()
     assert.same({ "anything", "id", "title" }, schema.required)
     assert.same({ type = "string" }, schema.properties.note)
     assert.same({ type = "string", enum = { "low", "high" }, default = "low" }, schema.properties.priority)
+  end)
+
+  it("keeps the order of properties that are listed", function()
+    local schema = T.object({ { "z", T.string() }, { "a", true }, { "m", T.optional(T.integer()) } }, { title = "t" })
+    assert.same({ type = "object", title = "t", required = { "a", "z" },
+      properties = { z = { type = "string" }, a = true, m = { type = "integer" } } }, schema)
+    assert.same({ "z", "a", "m" }, property_order.names(schema.properties))
+    assert.same({ x = false }, T.object({ { "x", false } }).properties)
+    assert.is_nil(T.object({ { "x", T.default(true, 1) } }).required)
   end)
 
   it("marks arrays and objects, so that empty ones stay what they are", function()
@@ -68,6 +78,8 @@ describe("the type builder", function()
   it("makes a schema nullable by its type, or by a union where that would not do", function()
     assert.same({ type = { "string", "null" }, minLength = 1 }, T.nullable(T.string({ minLength = 1 })))
     assert.same({ anyOf = { { const = 1 }, { type = "null" } } }, T.nullable(T.const(1)))
+    assert.same({ anyOf = { { type = "string", const = "a" }, { type = "null" } } },
+      T.nullable({ type = "string", const = "a" }))
     local enum = T.nullable(T.enum({ "a" }, { default = "a" }))
     assert.equal("a", enum.default)
     assert.same({ type = "null" }, enum.anyOf[2])
@@ -102,6 +114,22 @@ describe("misuse of the type builder", function()
     local ok, message = pcall(function() T.object({ title = "string" }) end)
     assert.is_false(ok)
     assert.matches("type_spec%.lua:%d+: T%.object", message)
+  end)
+
+  it("names the place of a property in a list that is none, or is there already", function()
+    local text = T.string()
+    for _, case in ipairs({
+      { { { "a", text }, 7 }, "property 2: expected { name, schema }, got number" },
+      { { { "a", text }, { "b" } }, "property 2: expected { name, schema }, got table" },
+      { { { 7, text } }, "property 1: expected { name, schema }, got table" },
+      { { { "a", text }, { "b", text }, { "a", false } }, 'property 3: "a" is listed already' },
+      { { { "a", false }, { "a", text } }, 'property 2: "a" is listed already' },
+      { { text }, "property names: expected strings, got number" },
+      { { T.optional(text) }, "property names: expected strings, got number" },
+      { { { "a", 7 } }, 'property "a": expected a schema, got number' },
+    }) do
+      assert.equal("T.object: " .. case[2], complaint(T.object, case[1]))
+    end
   end)
 
   it("names the property that is no schema", function()

@@ -121,18 +121,18 @@ end
 -- The separators of array items; by location where that matters.
 local styles = { ssv = "spaceDelimited", pipes = "pipeDelimited" }
 
---- style, explode
+--- style, explode (nil: the style's own)
 local function style_of(node, pointer, report)
   local how = node.collectionFormat or "csv"
   if node.type ~= "array" then
-    return nil, nil
+    return nil
   elseif how == "tsv" then
     report(pointer .. "/collectionFormat", "tsv is not supported; the items are separated by commas")
   end
   if node["in"] == "query" or node["in"] == "formData" then
     return styles[how] or "form", how == "multi"
   end
-  return "simple", false
+  return "simple"
 end
 
 local function plain(node, pointer, report)

@@ -106,3 +106,46 @@ describe("Retry-After", function()
     assert.is_nil(http.retry_after({}))
   end)
 end)
+
+describe("a date", function()
+  local read = header_field.date
+
+  it("is of each month, in leap years too", function()
+    local names = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
+    local lengths = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
+    -- Days from 1970-01-01 to the first of January.
+    for year, first in pairs({ [1900] = -25567, [1970] = 0, [2000] = 10957, [2023] = 19358, [2024] = 19723,
+      [2100] = 47482 }) do
+      local past = first
+      for month, name in ipairs(names) do
+        local length = lengths[month] + (month == 2 and (year == 2000 or year == 2024) and 1 or 0)
+        for _, day in ipairs({ 1, length }) do
+          assert.equal((past + day - 1) * 86400000, read(("Mon, %02d %s %d 00:00:00 GMT"):format(day, name, year)))
+        end
+        past = past + length
+      end
+    end
+  end)
+
+  it("of two digits is of the century that is nearer", function()
+    assert.equal(0, read("Thursday, 01-Jan-70 00:00:00 GMT"))
+    assert.equal(read("Tue, 01 Jan 2069 00:00:00 GMT"), read("Tuesday, 01-Jan-69 00:00:00 GMT"))
+    assert.equal(read("Fri, 01 Jan 1999 00:00:00 GMT"), read("Friday, 01-Jan-99 00:00:00 GMT"))
+    assert.equal(read("Sat, 01 Jan 2000 00:00:00 GMT"), read("Saturday, 01-Jan-00 00:00:00 GMT"))
+  end)
+
+  it("has days, hours, minutes and seconds that there are", function()
+    local function at(day, time)
+      return read(("Thu, %s Jan 1970 %s GMT"):format(day, time))
+    end
+    assert.same({ 0, 30 * 86400000, 86399000, 86400000 }, { at("01", "00:00:00"), at("31", "00:00:00"),
+      at("1", "23:59:59"), at("01", "23:59:60") })
+    for _, case in ipairs({ { "00", "00:00:00" }, { "32", "00:00:00" }, { "01", "24:00:00" }, { "01", "00:60:00" },
+      { "01", "00:00:61" } }) do
+      assert.is_nil(at(case[1], case[2]))
+    end
+    assert.is_nil(read("Thu, 01 Foo 1970 00:00:00 GMT"))
+    assert.is_nil(read("Thu, 01 Jan 1970 00:00:00"))
+    assert.equal(5 * 86400000, read("Tue Jan  6 00:00:00 1970"))
+  end)
+end)

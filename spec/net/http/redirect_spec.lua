@@ -166,17 +166,3 @@ describe("where an answer redirects to", function()
     assert.same({ "https://g/a", true }, { redirect.destination("https://h/a", "https://g/a") })
   end)
 end)
-
-describe("a redirect", function()
-  it("changes only the URL by its status and the method", function()
-    local kept = {}
-    for _, method in ipairs({ "GET", "HEAD", "POST", "PUT" }) do
-      kept[method] = {}
-      for status = 300, 309 do
-        kept[method][#kept[method] + 1] = redirect.keeps_request(status, method) and status or nil
-      end
-    end
-    local all = { 301, 302, 303, 307, 308 }
-    assert.same({ GET = all, HEAD = all, POST = { 307, 308 }, PUT = { 301, 302, 307, 308 } }, kept)
-  end)
-end)
