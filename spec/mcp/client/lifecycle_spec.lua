@@ -1,15 +1,8 @@
 local eventually = require("spec.support.eventually")
+local ids = require("spec.support.ids")
 local is_running = require("spec.support.running")
 local operations = require("operations")
 local support = require("spec.support.mcp")
-
-local function ids(registry)
-  local list = {}
-  for _, spec in ipairs(registry:specs({ schemas = false })) do
-    list[#list + 1] = spec.namespace .. "." .. spec.name
-  end
-  return list
-end
 
 local function say(client, text)
   return assert(client:call("echo", { message = text })).data[1].text

@@ -2,6 +2,7 @@
 local errors = require("operations.base.error")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
+local ids = require("spec.support.ids")
 local limits = require("operations.base.limits")
 local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
@@ -25,14 +26,6 @@ describe("the list of an MCP server", function()
       list[i] = { name = name, inputSchema = operations.object() }
     end
     return { tools = list }
-  end
-
-  local function ids(registry)
-    local list = {}
-    for _, spec in ipairs(registry:specs({ schemas = false })) do
-      list[#list + 1] = spec.namespace .. "." .. spec.name
-    end
-    return list
   end
 
   -- Calls fn(client, link, server) with a client of a server whose tools are those of `listed()`.
