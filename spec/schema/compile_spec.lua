@@ -249,6 +249,18 @@ describe("compiling a schema", function()
       end
     end
     assert.is_false((assert(schema.compile({ prefixItems = none, items = false })):check({ 1 })))
+    for draft, tuple in pairs({ ["7"] = { type = "array", items = none },
+      ["2020-12"] = { type = "array", prefixItems = none } }) do
+      local compiled = assert(schema.compile(tuple, { draft = draft }))
+      assert.is_true((compiled:check({ 1, "x" })))
+      assert.is_false((compiled:check({ 1, nil, 3 })))
+      assert.is_false((compiled:check("x")))
+      assert.same({ 1, { "2" } }, (compiled:cast({ 1, { "2" } })))
+      tuple.unevaluatedItems = false
+      if draft == "2020-12" then
+        assert.is_false((assert(schema.compile(tuple)):check({ 1 })))
+      end
+    end
   end)
 
   it("takes one table used in many places", function()
