@@ -236,6 +236,20 @@ describe("compiling a schema", function()
       problems(document("a:two", "a:one#y"), { uri = "a:one" }))
   end)
 
+  it("takes URIs and pointers of up to a mebibyte, and raises where one is longer", function()
+    local most = 2 ^ 20
+    for _, make in ipairs({
+      function(length) return { ["$id"] = ("x"):rep(length) } end,
+      function(length) return { ["$ref"] = ("x"):rep(length) } end,
+      function(length) return { ["$ref"] = "#/" .. ("x"):rep(length - 2) } end,
+      function(length) return { ["$id"] = "a:/" .. ("x"):rep(10), ["$ref"] = ("y"):rep(length - 3) } end,
+    }) do
+      local compiled, err = schema.compile(make(most))
+      assert.is_true(compiled ~= nil or err.code == "VALIDATION_ERROR")
+      assert.error_matches(function() schema.compile(make(most + 1)) end, "not enough memory")
+    end
+  end)
+
   it("takes a tuple of no schemas, and what follows it", function()
     local none = json.decode("[]")
     for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do
