@@ -371,6 +371,19 @@ describe("checking a value", function()
     end
   end)
 
+  it("picks one of many branches by its tag, without a step for the others", function()
+    for _, additional in ipairs({ false, true }) do
+      for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+        local definition = { [keyword] = many.items(47, function(i)
+          return { type = "object", required = { "tag" }, properties = { tag = { const = "t" .. i } },
+            additionalProperties = additional }
+        end) }
+        assert.is_true(valid(definition, { tag = "t30" }, { max_steps = 2 }))
+        assert.is_false(valid(definition, { tag = "t48" }, { max_steps = 1000 }))
+      end
+    end
+  end)
+
   it("picks the only branch that takes a type", function()
     local definition = { oneOf = { { type = "null" }, { type = "string", maxLength = 2 },
       { type = { "integer", "boolean" } }, { type = "object", required = { "a" } },
