@@ -305,6 +305,12 @@ describe("casting", function()
     assert.equal('{"a":1}', text((cast({ minProperties = 1, properties = { b = true } }, { a = 1 }))))
     assert.equal('{"b":1}', text((cast({ properties = { a = { type = "integer", default = "x" }, b = true } },
       { b = 1 }))))
+    for _, definition in ipairs({ { ["if"] = { type = "array" }, minItems = 2 },
+      { anyOf = { { type = "array" }, {} }, minItems = 1 } }) do
+      local result, changes, fits = cast(definition, {})
+      assert.same({ {}, {}, true }, { result, changes, fits })
+      assert.is_nil(getmetatable(result))
+    end
     local spoiling = { properties = { a = { type = "integer", default = "x" }, b = true } }
     for _, definition in ipairs({ spoiling, { allOf = { spoiling } }, { items = spoiling } }) do
       local value = { b = 1, other = 2 }

@@ -330,6 +330,60 @@ describe("checking a value", function()
     assert.is_true(valid(definition, json.null))
   end)
 
+  it("checks closed objects with whatever else needs a name or a constant", function()
+    local integer = { type = "integer" }
+    local function closed(properties, more)
+      local made = { type = "object", properties = properties, additionalProperties = false }
+      for name, value in pairs(more or {}) do
+        made[name] = value
+      end
+      return made
+    end
+    local function branch(tag)
+      return closed({ t = { const = tag }, n = integer }, { required = { "t" } })
+    end
+    local both = { a = integer, b = integer }
+    -- A definition; values that conform; values that do not.
+    for _, case in ipairs({
+      { { oneOf = { branch("x"), branch("y") } }, { { t = "x" }, { t = "y", n = 1 } },
+        { { t = "z" }, {}, { t = "x", n = "1" }, { t = "y", m = 1 } } },
+      { { anyOf = { branch("x"), branch("y"), closed({ u = integer }, { required = { "u" } }) } },
+        { { t = "x" }, { u = 1 } }, { { t = "z" }, { t = "x", u = 1 }, {} } },
+      { closed(both, { dependentRequired = { a = { "b" } } }), { { a = 1, b = 2 }, { b = 2 }, {} }, { { a = 1 } } },
+      { closed(both, { dependentSchemas = { a = { minProperties = 2 } } }), { { a = 1, b = 2 }, { b = 2 } },
+        { { a = 1 }, { a = 1, c = 2 } } },
+      { closed({ a = { enum = { 1, "x" } } }), { { a = 1 }, { a = "x" } }, { { a = 2 }, { a = "y" } } },
+      { closed({ a = { const = json.null } }), { { a = json.null } }, { { a = 0 }, { a = false } } },
+      { closed({ a = { const = { 1 } } }), { { a = { 1 } } }, { { a = { 2 } }, { a = 1 } } },
+      { closed({ a = { enum = { "x", "y" } } }), { { a = "x" } }, { { a = "z" }, { a = 1 } } },
+      { closed({ a = { properties = { b = integer } } }), { { a = { b = 1 } }, { a = 1 } }, { { a = { b = "1" } } } },
+      { closed({ a = { required = { "b" } } }), { { a = { b = 1 } } }, { { a = { c = 1 } } } },
+    }) do
+      local compiled = assert(schema.compile(case[1]))
+      for i = 2, 3 do
+        for _, value in ipairs(case[i]) do
+          local ok, issues = compiled:check(value)
+          assert.equal(i == 2, ok)
+          assert.equal(i == 2, issues == nil or #issues == 0)
+          assert.equal(i == 2, valid({ items = case[1], minItems = 1 }, { value }))
+        end
+      end
+    end
+  end)
+
+  it("picks one of many branches by its tag, without a step for the others", function()
+    for _, additional in ipairs({ false, true }) do
+      for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+        local definition = { [keyword] = many.items(47, function(i)
+          return { type = "object", required = { "tag" }, properties = { tag = { const = "t" .. i } },
+            additionalProperties = additional }
+        end) }
+        assert.is_true(valid(definition, { tag = "t30" }, { max_steps = 2 }))
+        assert.is_false(valid(definition, { tag = "t48" }, { max_steps = 1000 }))
+      end
+    end
+  end)
+
   it("picks the only branch that takes a type", function()
     local definition = { oneOf = { { type = "null" }, { type = "string", maxLength = 2 },
       { type = { "integer", "boolean" } }, { type = "object", required = { "a" } },

@@ -236,6 +236,20 @@ describe("compiling a schema", function()
       problems(document("a:two", "a:one#y"), { uri = "a:one" }))
   end)
 
+  it("takes URIs and pointers of up to a mebibyte, and raises where one is longer", function()
+    local most = 2 ^ 20
+    for _, make in ipairs({
+      function(length) return { ["$id"] = ("x"):rep(length) } end,
+      function(length) return { ["$ref"] = ("x"):rep(length) } end,
+      function(length) return { ["$ref"] = "#/" .. ("x"):rep(length - 2) } end,
+      function(length) return { ["$id"] = "a:/" .. ("x"):rep(10), ["$ref"] = ("y"):rep(length - 3) } end,
+    }) do
+      local compiled, err = schema.compile(make(most))
+      assert.is_true(compiled ~= nil or err.code == "VALIDATION_ERROR")
+      assert.error_matches(function() schema.compile(make(most + 1)) end, "not enough memory")
+    end
+  end)
+
   it("takes a tuple of no schemas, and what follows it", function()
     local none = json.decode("[]")
     for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do
@@ -249,6 +263,18 @@ describe("compiling a schema", function()
       end
     end
     assert.is_false((assert(schema.compile({ prefixItems = none, items = false })):check({ 1 })))
+    for draft, tuple in pairs({ ["7"] = { type = "array", items = none },
+      ["2020-12"] = { type = "array", prefixItems = none } }) do
+      local compiled = assert(schema.compile(tuple, { draft = draft }))
+      assert.is_true((compiled:check({ 1, "x" })))
+      assert.is_false((compiled:check({ 1, nil, 3 })))
+      assert.is_false((compiled:check("x")))
+      assert.same({ 1, { "2" } }, (compiled:cast({ 1, { "2" } })))
+      tuple.unevaluatedItems = false
+      if draft == "2020-12" then
+        assert.is_false((assert(schema.compile(tuple)):check({ 1 })))
+      end
+    end
   end)
 
   it("takes one table used in many places", function()

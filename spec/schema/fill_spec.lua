@@ -53,6 +53,28 @@ describe("filling in defaults", function()
     }, {})))
   end)
 
+  it("follows $dynamicRef to the outermost schema, and $recursiveRef", function()
+    local definition = {
+      ["$id"] = "a:outer", ["$dynamicAnchor"] = "node", properties = {
+        d = { default = 1 },
+        x = { ["$id"] = "a:inner", ["$dynamicAnchor"] = "node", properties = { e = { default = 2 },
+          y = { ["$dynamicRef"] = "#node" } } },
+      },
+    }
+    assert.equal('{"d":1,"x":{"e":2,"y":{"d":1}}}', text(fill(definition, { x = { y = {} } })))
+    assert.equal('{"d":1,"x":{"e":2,"y":{"d":1}}}', text((assert(schema.compile(definition)):cast({ x = { y = {} } }))))
+    local alone = { ["$ref"] = "a:inner", ["$defs"] = { outer = definition } }
+    assert.equal('{"e":2,"y":{"e":2}}', text(fill(alone, { y = {} })))
+    assert.equal('{"e":2,"y":{"e":2}}', text((assert(schema.compile(alone)):cast({ y = {} }))))
+    for _, value in ipairs({ definition, definition.properties.x }) do
+      value["$dynamicAnchor"], value["$recursiveAnchor"] = nil, true
+    end
+    definition.properties.x.properties.y = { ["$recursiveRef"] = "#" }
+    local compiled = assert(schema.compile(definition, { draft = "2019-09" }))
+    assert.equal('{"d":1,"x":{"e":2,"y":{"d":1}}}', text(compiled:fill({ x = { y = {} } })))
+    assert.equal('{"d":1,"x":{"e":2,"y":{"d":1}}}', text((compiled:cast({ x = { y = {} } }))))
+  end)
+
   it("converts nothing and strips nothing", function()
     assert.equal('{"a":"1","n":5,"z":1}', text(fill({
       type = "object", properties = { a = { type = "integer" }, n = { default = 5 } }, additionalProperties = false,

@@ -186,6 +186,18 @@ local cases = {
   end) }, members(2, one), { 6, 45, 45, 3 } },
   ["a union by many long tags"] = { { oneOf = many_tags }, { tag = ("t"):rep(60) .. 30, n = "1" },
     { 1072, 28, 28, 3 } },
+  ["a union of many closed objects by a tag"] = { { oneOf = list(47, function(i)
+    return { type = "object", required = { "tag" }, additionalProperties = false, properties = {
+      tag = { const = "t" .. i } } }
+  end) }, { tag = "t30" }, { 2, 24, 24, 3 } },
+  ["an object of fifteen integers"] = { { type = "object", properties = members(15, function() return integer end) },
+    members(15, one), { 2, 18, 18, 3 } },
+  ["an object of sixteen integers"] = { { type = "object", properties = members(16, function() return integer end) },
+    members(16, one), { 3, 19, 19, 3 } },
+  ["fifteen branches"] = { { anyOf = list(15, function(i) return { required = { "p" .. i } } end) }, { p1 = 1 },
+    { 3, 40, 40, 3 } },
+  ["sixteen branches"] = { { anyOf = list(16, function(i) return { required = { "p" .. i } } end) }, { p1 = 1 },
+    { 4, 46, 46, 3 } },
   ["a union with a hint"] = { hinted, { kind = "dog", n = 1 }, { 3, 56, 56, 3 } },
   ["a union with a wrong hint"] = { hinted, { kind = "cow", n = "1" }, { 3, 56, 56, 3 } },
   ["a const that is a table"] = { { const = { a = list(47, one), b = members(47, one) } },

@@ -231,7 +231,8 @@ static int schema_check(lua_State *L) {
 
 static int cast_mode(lua_State *L, int i) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
-  return luaL_checkoption(L, i, "cast", modes);
+  if (lua_isnil(L, i)) return SCHEMA_CAST; /* LuaJIT's takes tables for nil */
+  return luaL_checkoption(L, i, NULL, modes);
 }
 
 /* schema:cast(value, mode = "cast", changes = true)

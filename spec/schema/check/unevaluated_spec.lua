@@ -103,3 +103,43 @@ describe("an unevaluated item", function()
     assert.equal("/1", issues[1].path)
   end)
 end)
+
+describe("a member that is unevaluated within", function()
+  local function within(inner)
+    return {
+      allOf = { allOf = { inner } }, anyOf = { anyOf = { inner, false } }, oneOf = { oneOf = { false, inner } },
+      ["if"] = { ["if"] = inner }, ["then"] = { ["if"] = true, ["then"] = inner },
+      ["else"] = { ["if"] = false, ["else"] = inner }, reference = { ["$ref"] = "#/$defs/inner" },
+      dependentSchemas = { dependentSchemas = { x = inner } },
+      ["dynamic reference"] = { ["$dynamicRef"] = "#inner" },
+    }
+  end
+
+  local function compiled_of(definition, inner)
+    definition["$defs"] = { inner = { ["$dynamicAnchor"] = "inner", allOf = { inner } } }
+    return assert(schema.compile(definition))
+  end
+
+  it("counts as evaluated, also beside another misfit", function()
+    local inner = { unevaluatedProperties = { type = "integer" } }
+    for name, definition in pairs(within(inner)) do
+      definition.unevaluatedProperties = false
+      local compiled = compiled_of(definition, inner)
+      assert.is_true((compiled:check({ x = 1 })), name)
+      assert.is_false((compiled:check({ x = "text" })), name)
+      definition.properties = { b = { type = "null" } }
+      local _, issues = compiled_of(definition, inner):check({ x = 1, b = 2 })
+      assert.same({ "/b" }, { issues[1].path, issues[2] and issues[2].path }, name)
+    end
+  end)
+
+  it("counts as evaluated in an array", function()
+    local inner = { unevaluatedItems = { type = "integer" } }
+    for name, definition in pairs(within(inner)) do
+      definition.unevaluatedItems, definition.dependentSchemas = false, nil
+      local compiled = compiled_of(definition, inner)
+      assert.equal(name ~= "dependentSchemas", (compiled:check(array({ 1 }))), name)
+      assert.is_false((compiled:check(array({ "text" }))), name)
+    end
+  end)
+end)

@@ -61,5 +61,8 @@ describe("a reference", function()
       local compiled = assert(schema.compile({ ["$defs"] = definitions, ["$ref"] = "#/$defs/" .. pointer }))
       assert.is_false((compiled:check(5)))
     end
+    for _, pointer in ipairs({ "%2F$defs/jJ", "%2f%24defs%2FjJ", "/%24defs/jJ" }) do
+      assert.is_false((assert(schema.compile({ ["$defs"] = definitions, ["$ref"] = "#" .. pointer })):check(5)))
+    end
   end)
 end)

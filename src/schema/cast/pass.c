@@ -55,9 +55,9 @@ static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
   return cast_until_stable(c, c->m.s->root, slot);
 }
 
-/* Casts without making a conforming value wrong: a default may not fit, and
-** stripping may violate minProperties.  Defaults may also continue without
-** end. */
+/* Casts without making a conforming value wrong: a default may not fit,
+** stripping may violate minProperties, and the mark of an empty table may
+** violate minItems.  Defaults may also continue without end. */
 static bool cast_gently(cast_Machine *c, int slot, int v) {
   bool fits = cast_until_stable(c, c->m.s->root, slot);
   if (c->m.too_deep) {
@@ -67,7 +67,8 @@ static bool cast_gently(cast_Machine *c, int slot, int v) {
   if (fits || c->m.too_deep || !check_value(&c->m, c->m.s->root, v))
     return fits;
   while (!fits && c->keep < 2) fits = cast_less(c, slot, v, c->keep + 1);
-  return fits;
+  if (!fits) start_again(c, slot, v);
+  return true;
 }
 
 /* Replaces misfits in the cast value; at a limit the cast value stays. */

@@ -151,6 +151,7 @@ static void emit_items(compile_State *c) {
   } else {
     rest = compile_only_child(c, KEYWORD_ITEMS);
   }
+  if (tuple != NULL && tuple->count == 0) tuple = NULL;
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
   program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
