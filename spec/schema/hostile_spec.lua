@@ -408,3 +408,61 @@ describe("a schema that asks the same again and again takes steps:", function()
     assert.is_true(compile(levels_of(1000, { type = "integer" }, function(below) return below end), 3000):check(1))
   end)
 end)
+
+describe("schemas with an $id that share a table", function()
+  -- Every schema has the shared table, which has all of them.
+  local function sharing(ids)
+    local shared, all = { properties = {} }, {}
+    for i, id in ipairs(ids) do
+      all[i] = { ["$id"] = id, type = "object", properties = { shared = shared } }
+    end
+    for i = 1, #ids do
+      shared.properties["p" .. i] = all[i]
+      for j = 1, #ids do
+        all[i].properties["q" .. j] = all[j]
+      end
+    end
+    return all[1]
+  end
+
+  it("are read once below each base URI", function()
+    local compiled = compile(sharing(list(8, function(i) return "http://h/" .. i end)))
+    assert.is_true(compiled:check({ shared = { p3 = { q4 = {} } } }))
+    assert.is_false(compiled:check({ shared = { p3 = { q4 = { q2 = 1 } } } }))
+  end)
+
+  it("resolve the references in it, each against its own $id", function()
+    local shared = { properties = { v = { ["$ref"] = "#/$defs/v" } } }
+    local compiled = compile({ properties = {
+      a = { ["$id"] = "http://h/a", ["$defs"] = { v = { type = "string" } }, allOf = { shared } },
+      b = { ["$id"] = "http://h/b", ["$defs"] = { v = { type = "number" } }, allOf = { shared } },
+      c = { ["$id"] = "http://h/a2", ["$defs"] = { v = { type = "string" } }, allOf = { shared } },
+    } })
+    assert.is_true(compiled:check({ a = { v = "s" }, b = { v = 1 }, c = { v = "s" } }))
+    local _, issues = compiled:check({ a = { v = 1 }, b = { v = "s" }, c = { v = 1 } })
+    assert.same({ "/a/v", "/b/v", "/c/v" }, list(#issues, function(i) return issues[i].path end))
+  end)
+
+  it("are refused where their URIs grow with each level", function()
+    local _, err = schema.compile(sharing({ "1/", "2/", "3/" }))
+    assert.equal(100, #err.details)
+    assert.equal("schemas within schemas deeper than 256 levels", err.details[1].message)
+  end)
+
+  it("are refused where there are too many", function()
+    local subschemas, definitions = { properties = {} }, {}
+    for i = 1, 1000 do
+      subschemas.properties["p" .. i] = { type = "string" }
+    end
+    for i = 1, 290 do
+      definitions["d" .. i] = { ["$id"] = "d" .. i, allOf = { subschemas } }
+    end
+    assert.is_truthy(schema.compile({ ["$defs"] = definitions }))
+    for i = 291, 310 do
+      definitions["d" .. i] = { ["$id"] = "d" .. i, allOf = { subschemas } }
+    end
+    local _, err = schema.compile({ ["$defs"] = definitions })
+    assert.equal(1, #err.details)
+    assert.equal("a table that too many schemas with an $id share", err.details[1].message)
+  end)
+end)

@@ -42,6 +42,7 @@ tree_Tree *tree_new(lua_State *L, const core_State *core, int constants,
   tree_constant(L, t); /* PROGRAM_ARRAY_MT */
   t->interned = new_table(L);
   t->memo = new_table(L);
+  t->shared = new_table(L);
   t->by_uri = new_table(L);
   t->by_anchor = new_table(L);
   t->roots = new_table(L);
@@ -88,6 +89,7 @@ static const schema_Location *location_of(const void *tree, int32_t node) {
 void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
                 schema_KeywordId keyword, const char *message, ...) {
   va_list arguments;
+  if (ops_rawlen(L, t->issues) == TREE_MAX_ISSUES) return;
   luaL_checkstack(L, 64, "schema");
   lua_createtable(L, 0, 4);
   schema_push_location(L, t->constants, location_of, t, node, keyword);
@@ -406,17 +408,49 @@ static int32_t add_node(lua_State *L, tree_Tree *t, const schema_Location *at,
   return i;
 }
 
-/* The node that was already read from the table at `schema`, or -1. */
-static int32_t read_before(lua_State *L, const tree_Tree *t, int schema,
-                           int32_t resource) {
+/* The last node that was read from the table at `schema`, or -1. */
+static int32_t last_read(lua_State *L, const tree_Tree *t, int schema) {
   int32_t node = -1;
   lua_pushvalue(L, schema);
-  if (ops_rawget(L, t->memo) == LUA_TNUMBER) {
+  if (ops_rawget(L, t->memo) == LUA_TNUMBER)
     node = (int32_t)lua_tointeger(L, -1);
-    if (tree_node(t, node)->outer != resource &&
-        tree_node(t, node)->resource != resource)
-      node = -1;
-  }
+  lua_pop(L, 1);
+  return node;
+}
+
+static void push_place(lua_State *L, int schema, int32_t resource) {
+  lua_pushfstring(L, "%p %d", lua_topointer(L, schema), (int)resource);
+}
+
+static void keep_place(lua_State *L, const tree_Tree *t, int schema,
+                       int32_t resource, int32_t node) {
+  push_place(L, schema, resource);
+  lua_pushinteger(L, node);
+  lua_rawset(L, t->shared);
+}
+
+/* Keeps a node of a table that is read again. */
+static void keep_shared(lua_State *L, const tree_Tree *t, int schema,
+                        int32_t node) {
+  keep_place(L, t, schema, tree_node(t, node)->outer, node);
+  keep_place(L, t, schema, tree_node(t, node)->resource, node);
+}
+
+/* The node that was read from the table at `schema` for a resource, or -1;
+** `last` is the last one that was read from it. */
+static int32_t read_for(lua_State *L, tree_Tree *t, int schema, int32_t last,
+                        int32_t resource) {
+  int32_t node = -1;
+  if (last < 0 || tree_node(t, last)->outer == resource ||
+      tree_node(t, last)->resource == resource)
+    return last;
+  if (t->looked == TREE_MAX_SHARED) return last; /* an issue says so */
+  if (++t->looked == TREE_MAX_SHARED)
+    tree_issue(L, t, last, KEYWORD_NONE,
+               "a table that too many schemas with an $id share");
+  push_place(L, schema, resource);
+  if (ops_rawget(L, t->shared) == LUA_TNUMBER)
+    node = (int32_t)lua_tointeger(L, -1);
   lua_pop(L, 1);
   return node;
 }
@@ -425,7 +459,8 @@ static int32_t parse_table(lua_State *L, tree_Tree *t,
                            const schema_Location *at, int32_t outer,
                            int depth) {
   int schema = lua_gettop(L);
-  int32_t node = read_before(L, t, schema, outer), resource;
+  int32_t last = last_read(L, t, schema), resource;
+  int32_t node = read_for(L, t, schema, last, outer);
   if (node >= 0) return node;
   node = add_node(L, t, at, outer);
   lua_pushvalue(L, schema);
@@ -434,6 +469,10 @@ static int32_t parse_table(lua_State *L, tree_Tree *t,
   resource = tree_enter(L, t, outer, schema);
   tree_node(t, node)->resource = resource;
   if (resource != outer) tree_resource(t, resource)->node = node;
+  if (last >= 0) {
+    keep_shared(L, t, schema, last);
+    keep_shared(L, t, schema, node);
+  }
   read_anchors(L, t, node, schema);
   read_keywords(L, t, node, schema, depth);
   return node;
@@ -449,6 +488,8 @@ int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
     tree_node(t, node)->is_false = !lua_toboolean(L, -1);
     return node;
   }
+  if (ops_rawlen(L, t->issues) == TREE_MAX_ISSUES)
+    return add_node(L, t, at, resource);
   if ((kind == VALUE_OBJECT || kind == VALUE_EMPTY) &&
       depth <= SCHEMA_MAX_DEPTH)
     return parse_table(L, t, at, resource, depth);

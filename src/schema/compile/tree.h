@@ -16,6 +16,11 @@
 #include "schema/program/vector.h"
 
 #define SCHEMA_MAX_DEPTH 256 /* subschemas within subschemas */
+#define TREE_MAX_ISSUES 100  /* reported of a schema */
+
+/* Tables that are shared below several base URIs are subschemas of each, whose
+** number may grow without bound: how often such a table is looked for. */
+#define TREE_MAX_SHARED 300000
 
 typedef struct tree_Node {
   int32_t first;    /* index of the first keyword; -1: none */
@@ -71,10 +76,12 @@ typedef struct tree_Tree {
   schema_Dialect dialect; /* for documents that declare none */
   bool has_dynamic_ref;
   int32_t constants_count;
+  int32_t looked; /* how often a shared table was looked for */
   /* stack indices of Lua tables */
   int constants;  /* index -> value */
   int interned;   /* string -> index in constants */
-  int memo;       /* schema table -> node */
+  int memo;       /* schema table -> the last node read from it */
+  int shared;     /* the address of one read again, resource -> node */
   int by_uri;     /* URI -> resource */
   int by_anchor;  /* URI#name -> node */
   int roots;      /* resource + 1 -> schema table */
