@@ -314,24 +314,21 @@ describe("the queue of a parser", function()
   end)
 
   it("is not filled by a finalizer while it is filled", function()
-    local json, refused, feeding = core.sse_parser(1e6, "", true), 0, false
+    local json, feeding = core.sse_parser(1e6, "", true), false
     local stream = "data: [" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n\n"
     at_collections(function()
       if feeding then
         local ok, err = pcall(json.feed, json, "data: x\n\n", {}, 0)
         assert(not ok and err:find("the parser is feeding", 1, true), err)
-        refused = refused + 1
       end
+      return feeding
     end, function()
-      for _ = 1, 20 do
-        local list = {}
-        feeding = true
-        local last = json:feed(stream, list, 0)
-        feeding = false
-        assert.equal(2001, #list[last])
-      end
+      local list = {}
+      feeding = true
+      local last = json:feed(stream, list, 0)
+      feeding = false
+      assert.equal(2001, #list[last])
     end)
-    assert.is_true(refused > 0)
   end)
 
   it("is not filled by a parser that was collected", function()

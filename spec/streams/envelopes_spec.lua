@@ -260,23 +260,20 @@ describe("a reader of envelopes", function()
 
   it("refuses to be fed by a finalizer while it is fed", function()
     local reader, take = open("lines", { max = 1e6 })
-    local line, refused, feeding = "[" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n", 0, false
+    local line, feeding = "[" .. ('{"a":[1,{"b":"c"}]},'):rep(2000) .. "0]\n", false
     at_collections(function()
       for _, name in ipairs(feeding and { "feed", "finish" } or {}) do
         local ok, err = pcall(reader[name], reader, "x")
         assert(not ok and err:find("the reader is feeding", 1, true), err)
-        refused = refused + 1
       end
+      return feeding
     end, function()
-      for _ = 1, 20 do
-        feeding = true
-        local more = reader:feed(line)
-        feeding = false
-        assert.is_true(more)
-        assert.equal(2001, #take()[1].data)
-      end
+      feeding = true
+      local more = reader:feed(line)
+      feeding = false
+      assert.is_true(more)
+      assert.equal(2001, #take()[1].data)
     end)
-    assert.is_true(refused > 0)
   end)
 
   it("refuses to be used by a finalizer once it was collected", function()

@@ -1,5 +1,5 @@
---- Runs a function, and another one whenever garbage is collected meanwhile: a finalizer runs in the middle of whatever
---- allocates, C functions too.
+--- Runs a function again and again, and another one whenever garbage is collected meanwhile: a finalizer runs in the
+--- middle of whatever allocates, C functions too.
 local newproxy = rawget(_G, "newproxy") -- LuaJIT has finalizers of userdata only
 
 local function finalize(finalizer)
@@ -10,18 +10,27 @@ local function finalize(finalizer)
   end
 end
 
----@param finalizer fun()  must not raise
+---@param finalizer fun(): boolean?  true where it came at the time that is wanted: no further run is needed
 ---@param run fun()
 return function(finalizer, run)
-  local over = false
+  local over, met, failure = false, false, nil
   local function again()
     if not over then
-      finalizer()
+      local ok, result = pcall(finalizer)
+      failure = failure or not ok and result or nil
+      met = met or not ok or result
       finalize(again)
     end
   end
+  local pause, multiplier = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
   finalize(again)
-  local ok, err = pcall(run)
+  local ok, err
+  repeat
+    ok, err = pcall(run)
+  until met or not ok
   over = true
+  collectgarbage("setpause", pause)
+  collectgarbage("setstepmul", multiplier)
   assert(ok, err)
+  assert(not failure, failure)
 end
