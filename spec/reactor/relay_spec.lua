@@ -56,6 +56,13 @@ describe("a relay", function()
     assert.matches("^" .. ("%x"):rep(32) .. "$", token)
   end)
 
+  it("listens to this machine only", function()
+    local file = assert(io.open("/proc/net/tcp"))
+    local sockets = file:read("*a")
+    file:close()
+    assert.equal("0100007F", sockets:match(("(%%x+):%04X 00000000:0000 0A"):format(port))) -- 127.0.0.1, in LISTEN
+  end)
+
   it("makes no file, and needs none", function()
     local command = require("spec.support.command")
     local result = command.run([[
