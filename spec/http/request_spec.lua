@@ -316,6 +316,18 @@ describe("the reader of requests", function()
     end
   end)
 
+  it("takes the hosts of RFC 3986, 3.2.2, bytes in percent-encoding at any place", function()
+    for _, host in ipairs({ "a", "%41", "%4a%C3", "a%41b", "a.b-c_d~", "!$&'()*+,;=", "[::1]", "[::1]:80", "a:0",
+      "1.2.3.4" }) do
+      assert.equal("head", (parser():read(("GET / HTTP/1.1\r\nHost: %s\r\n\r\n"):format(host), 1)), host)
+    end
+    for _, host in ipairs({ "%", "%4", "%4g", "%g4", "a%", "a%4", "a b", "a/b", "a@b", "[::1", "[x]", "a:x",
+      "a\0b" }) do
+      local event, _, status = parser():read("GET / HTTP/1.1\r\nHost: " .. host .. "\r\n\r\n", 1)
+      assert.same({ "error", 400 }, { event, status }, host)
+    end
+  end)
+
   it("reads endless chunks in the memory of one", function()
     local reader = parser(2 ^ 40)
     reader:read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 1)
