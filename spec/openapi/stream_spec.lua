@@ -237,7 +237,7 @@ describe("a stream", function()
     assert.matches("application/json", err.message, 1, true)
   end)
 
-  it("that is none is read up to the limit of an answer, or to its end", function()
+  it("of another content type is read as an answer, up to its limit or its end", function()
     local piece, chunks = ("x"):rep(1024 * 1024), {}
     for i = 1, 20 do
       chunks[i] = piece
@@ -251,7 +251,7 @@ describe("a stream", function()
     assert.equal("ab", err.details.body)
   end)
 
-  it("that is none is not waited for longer than for an answer", function()
+  it("of another content type is waited for as long as an answer", function()
     local lingered
     local refusal = reply({}, "text/plain", 503)
     function refusal.linger(_, ms)

@@ -220,7 +220,7 @@ describe("an operation of Swagger 2.0", function()
     assert.is_false((output:check({ "1" })))
   end)
 
-  it("has no schema where a response is none", function()
+  it("has no schema where a response has none, or is malformed", function()
     for _, responses in ipairs({ 7, { ["200"] = 7 }, { ["200"] = { ["$ref"] = "#/responses/none" } },
       { ["200"] = { description = "" } } }) do
       assert.is_true(api({ responses = responses }).by_name.op.outputSchema)

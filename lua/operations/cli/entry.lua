@@ -89,6 +89,18 @@ function entry.of(spec, source)
   }
 end
 
+--- The entries of specs, in their order.
+---@param specs operations.Spec[]
+---@param source? string
+---@return operations.cli.Entry[]
+function entry.list(specs, source)
+  local list = {}
+  for i, spec in ipairs(specs) do
+    list[i] = entry.of(spec, source)
+  end
+  return list
+end
+
 -- Treats dots, slashes, dashes and underscores as equal.
 local function plain(text)
   return (text:lower():gsub("[^%w]+", "_"))

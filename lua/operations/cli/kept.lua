@@ -41,11 +41,7 @@ end
 ---@param meta? table
 ---@param segments? { name: string, bytes: string }[]
 function kept.write_specs(source, specs, meta, segments)
-  local list = {}
-  for i, spec in ipairs(specs) do
-    list[i] = entry.of(spec, source.name)
-  end
-  kept.write(source, list, meta, segments)
+  kept.write(source, entry.list(specs, source.name), meta, segments)
 end
 
 --- The cached entries of a source.

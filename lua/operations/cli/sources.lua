@@ -226,15 +226,6 @@ function sources.registry(parsed, options)
     reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
 end
 
--- The entries of the operations of one source.
-local function entries_in(registry, source)
-  local list = {}
-  for i, spec in ipairs((registry:specs())) do
-    list[i] = entry.of(spec, source.name)
-  end
-  return list
-end
-
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
@@ -250,7 +241,7 @@ local function entries_of(source, given)
     return known
   end
   local registry, code = sources.of({ source }, given)
-  return registry and entries_in(registry, source), code
+  return registry and entry.list((registry:specs()), source.name), code
 end
 
 --- The entries of all remembered sources. A source that fails does not affect the others.
@@ -298,10 +289,7 @@ function sources.find(registry, word)
   elseif err then
     return nil, output.fail(err)
   end
-  local list = {}
-  for i, known in ipairs((registry:specs({ schemas = false }))) do
-    list[i] = entry.of(known)
-  end
+  local list = entry.list((registry:specs({ schemas = false })))
   local found = entry.find(word, list)
   if #found == 1 then
     return sources.find(registry, found[1].id)

@@ -84,7 +84,7 @@ describe("a schema that stays in one piece", function()
     ["is of 2020-12"] = { ["$schema"] = "https://json-schema.org/draft/2020-12/schema", additionalItems = {} },
     ["names properties as keywords are"] = { properties = { ["$id"] = {}, id = { type = "string" } } },
   }) do
-    it("is none that " .. name, function()
+    it("is taken over where it " .. name, function()
       local expected = members.copy(schema)
       expected["$schema"] = nil
       local found, all, is_plain = shown(schema)

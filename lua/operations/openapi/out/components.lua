@@ -215,8 +215,7 @@ local function give_names(self)
   self.named = true
 end
 
--- Does a schema accept its own example? Otherwise the example would mislead; the reference of one has no
--- target.
+-- Does a schema accept its own example? One that it refuses would mislead, and one that is a reference leads nowhere.
 local function accepts(record, schema, value)
   if type(value) == "table" and value["$ref"] ~= nil then
     return false
