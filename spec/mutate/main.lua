@@ -142,15 +142,31 @@ local function seconds_of(command)
   return baseline[command]
 end
 
--- Does a command fail because of the change? nil where the change cannot be built.
+-- What a command gets, in seconds, while it is not known how long it takes without a change.
+local PATIENCE = 60
+
+local function patience_of(command)
+  return baseline[command] and 3 * baseline[command] + 20
+end
+
+-- Does a command fail because of the change? nil where the change cannot be built. How the command does without it is
+-- asked only after it failed: most changes are noticed by the first command, and a command that passes says enough.
 local function notices(command, candidate, changed)
-  if baseline[command] == nil and not seconds_of(command) then
-    io.write(sources.read(OUTPUT):sub(-2000), "\nfails without a change, is left out: ", command, "\n")
-  end
-  if not put(candidate, changed) then
+  if baseline[command] == false then
+    return false
+  elseif not put(candidate, changed) then
     return nil
   end
-  return baseline[command] and not run(command, 3 * baseline[command] + 20)
+  local limit = patience_of(command) or PATIENCE
+  if run(command, limit) then
+    return false
+  elseif baseline[command] then
+    return true
+  elseif not seconds_of(command) then
+    io.write(sources.read(OUTPUT):sub(-2000), "\nfails without a change, is left out: ", command, "\n")
+    return false
+  end
+  return patience_of(command) <= limit or not run(command, patience_of(command))
 end
 
 -- Is the change noticed by any of the specs? nil where it cannot be built, or is none.
