@@ -118,11 +118,13 @@ local function is_current(source, held)
   return source.name ~= nil and core.now() / 1000 - held.checked < DAY
 end
 
---- The current cached entry of a source; else the complete document, when it cannot be cached.
+--- The current cached entry of a source.
 ---@param source operations.cli.Source
 ---@param options { refresh?: boolean, stale?: boolean }  stale: accepts an outdated entry
 ---@return operations.cli.CacheEntry? held
----@return table|operations.Error|nil loaded  { definitions, report }, or the error
+---@return operations.Error? err
+---@return { definitions: operations.Definition[], report: operations.openapi.Problem[] }? loaded  when the document was
+---  read now; alone, when it cannot be cached
 function documents.open(source, options)
   local key = kept.key(source)
   local held = cache.open(key)
@@ -149,7 +151,7 @@ function documents.open(source, options)
   if not loaded then
     return nil, err
   end
-  return cache.open(key), loaded
+  return cache.open(key), nil, loaded
 end
 
 -- The definitions of an entry, from a document with only the required parts.

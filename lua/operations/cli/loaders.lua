@@ -50,11 +50,11 @@ end
 
 -- One operation, or all, from the cache.
 local function of_cache(documents, source, options)
-  local held, loaded = documents.open(source, options)
-  if not held and loaded.definitions then -- it cannot be cached
+  local held, err, loaded = documents.open(source, options)
+  if err then
+    return nil, err
+  elseif not held then -- it cannot be cached
     return report_of(source, loaded.definitions, loaded.report, options.verbose)
-  elseif not held then
-    return nil, loaded
   end
   local item
   if options.id then
@@ -139,7 +139,7 @@ end
 --- Updates the cached document of a source.
 ---@param source operations.cli.Source
 ---@param options table  refresh
----@return operations.cli.CacheEntry|boolean held  false: the document cannot be read
+---@return operations.cli.CacheEntry|false held  false: there is none
 ---@return any err
 function loaders.refresh(source, options)
   local ok, held, err = pcall(require("operations.cli.documents").open, source, options)

@@ -19,10 +19,9 @@ local sign_in_commands = {}
 -- The flow in a document that sends users to a browser.
 local function flow_of(source)
   local held, err = documents.open(source, {})
-  if not held and err.definitions then
-    return nil, errors.new("EXECUTION_ERROR", source.name .. ": a login needs a place for the cache of its document")
-  elseif not held then
-    return nil, err
+  if not held then
+    return nil, err or errors.new("EXECUTION_ERROR",
+      source.name .. ": a login needs a place for the cache of its document")
   end
   local root
   root, err = document.parse(held:read("document") or "", source.shown)

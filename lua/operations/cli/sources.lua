@@ -232,7 +232,7 @@ local function entries_of(source, given)
     local held, err = loaders.refresh(source, given)
     if held then
       return kept.entries(source)
-    elseif not err.definitions then -- else it cannot be cached
+    elseif err then -- else it cannot be cached
       return nil, tell(source, err)
     end
   end
