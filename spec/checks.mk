@@ -317,7 +317,7 @@ PRODUCTION_NPM = build/npm-production/node_modules
 test-server-production: dependencies-test dependencies-protocol all $(PRODUCTION_NPM) test-server-cors ## what the open network needs: TLS, tokens of npm's jose, other origins; then 10,000 handshakes under ASan
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@NODE_PATH=$(abspath $(PRODUCTION_NPM)) $(BUSTED) spec/server/production/tokens.lua \
-	  spec/tls spec/server/tls_spec.lua spec/calls/websocket_tls_spec.lua
+	  spec/tls spec/server/tls_spec.lua spec/calls/websocket/tls_spec.lua
 	@$(MAKE) -s --no-print-directory asan-lua5.4 TESTS=spec/server/production/handshakes.lua
 
 $(PRODUCTION_NPM): | dependencies-protocol

@@ -1,4 +1,4 @@
--- Run by spec/calls/websocket_hosts_spec.lua in plain Lua, Neovim and nginx: uses what SPEC_CALLS_URL serves
+-- Run by spec/calls/websocket/hosts_spec.lua in plain Lua, Neovim and nginx: uses what SPEC_CALLS_URL serves
 -- (spec/support/calls.lua), a program that is started again when it was killed.
 local eventually = require("spec.support.eventually")
 local operations = require("operations")

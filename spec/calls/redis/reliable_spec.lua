@@ -486,7 +486,7 @@ describe("a call map over Redis, reliable", function()
             lettered[name](lettered, wrong or nil)
           end)
           assert.is_false(ok)
-          assert.matches("redis_reliable_spec.lua:%d+: bad argument #1 to '" .. name, message)
+          assert.matches("reliable_spec.lua:%d+: bad argument #1 to '" .. name, message)
         end
       end
     end))

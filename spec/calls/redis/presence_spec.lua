@@ -237,45 +237,6 @@ describe("what processes on Redis say of themselves", function()
     assert.is_nil(presence.nodes.by_id.x)
   end)
 
-  it("leads a call to the less loaded of two", function()
-    presence:hear({ node = "x", version = 1, offers = { "a", "b" } })
-    presence:hear({ node = "y", version = 1, offers = { "a" } })
-    local nodes = presence.nodes
-    assert.equal("x", nodes:pick("b").id)
-    assert.is_nil(nodes:pick("c"))
-    local picked = {}
-    for _ = 1, 100 do
-      picked[nodes:pick("a").id] = true
-    end
-    assert.same({ x = true, y = true }, picked)
-    nodes:assign({ requestId = "1" }, nodes.by_id.x)
-    nodes:assign({ requestId = "1" }, nodes.by_id.x)
-    assert.equal(1, nodes.by_id.x.load)
-    for _ = 1, 50 do
-      assert.equal("y", nodes:pick("a").id)
-    end
-    presence:hear({ node = "z", version = 1, offers = { "a" } })
-    picked = {}
-    for _ = 1, 300 do
-      picked[nodes:pick("a").id] = true
-    end
-    assert.same({ y = true, z = true }, picked)
-    assert.equal(nodes.by_id.x, nodes:of("1"))
-    assert.same({ requestId = "1" }, nodes:release("1"))
-    assert.is_nil(nodes:of("1"))
-    assert.is_nil(nodes:release("1"))
-    assert.equal(0, nodes.by_id.x.load)
-    assert.is_nil(nodes.by_id.x.requests["1"])
-  end)
-
-  it("tells a subscription from another call", function()
-    presence:hear({ node = "x", version = 1, offers = { "a" } })
-    local nodes = presence.nodes
-    nodes:assign({ requestId = "1" }, nodes.by_id.x)
-    nodes:assign({ requestId = "2", credit = 0 }, nodes.by_id.x)
-    assert.same({ false, true, false }, { nodes:streams("1"), nodes:streams("2"), nodes:streams("3") })
-  end)
-
   it("is waited for by a call, which asks meanwhile", function()
     news()
     host.timer(limits.discovery / 5 + 10, function()
