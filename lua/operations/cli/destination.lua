@@ -95,10 +95,15 @@ local function is_special(path)
   return system.kind(path) == "other" or path:find("^/dev/") ~= nil or path:find("^/proc/") ~= nil
 end
 
+-- Some functions of Lua begin their message with the name of the file, which here is a draft's.
+local function failure(path, message)
+  return ("cannot write %s: %s"):format(path, message:match("%s*([^:]*)$"))
+end
+
 local function open(self, draft, path)
   local file, message = io.open(draft, "wb")
   if not file then
-    return nil, ("cannot write %s: %s"):format(path, message:sub(#draft + 3))
+    return nil, failure(path, message)
   end
   self.file, self.draft = file, draft ~= path and draft or nil
   cleanup.add(self)
@@ -131,7 +136,7 @@ function File:write(bytes)
   end
   local ok, message = self.file:write(bytes)
   if not ok then
-    refuse(self, ("cannot write %s: %s"):format(self.path, message))
+    refuse(self, failure(self.path, message))
   end
   self.count = self.count + #bytes
   tell_progress(self)
@@ -150,7 +155,7 @@ function File:finish()
   if not ok then
     os.remove(self.draft or "")
     self.draft = nil
-    return ("cannot write %s: %s"):format(self.path, message)
+    return failure(self.path, message)
   end
   self.draft = nil
   if self.name then
