@@ -1,8 +1,11 @@
+local certificates = require("spec.support.certificates")
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local lfs = require("lfs")
 local operations = require("operations")
 local scheduler = require("operations.task.scheduler")
 local stream = require("operations.net.stream")
+local usage = require("spec.support.usage")
 
 -- Reads a stream in direct style: a function that returns the next piece, or nil and the error of its end.
 local function reader(of)
@@ -259,6 +262,27 @@ describe("a byte stream", function()
   end)
 end)
 
+describe("a byte stream over TLS", function()
+  teardown(certificates.remove)
+
+  it("stays open while nothing is said, whatever connections are made meanwhile", function()
+    with(echo, function(connected)
+      local port = free_port()
+      local server = assert(operations.process.spawn({ "openssl", "s_server", "-accept", tostring(port), "-rev",
+        "-tls1_2", "-cert", certificates.path("localhost.pem"), "-key", certificates.path("localhost.key") }))
+      local quiet = eventually(function()
+        return (stream.connect("localhost", port, { tls = true, ca_file = certificates.path("ca.pem") }))
+      end)
+      operations.sleep(2.1) -- libcurl counts idle time in whole seconds
+      assert(stream.connect(connected:peer())):close()
+      assert.is_true(quiet:offer("still here\n"))
+      assert.equal("ereh llits\n", (reader(quiet)()))
+      quiet:close()
+      server:stop()
+    end)
+  end)
+end)
+
 describe("a reactor that gathers", function()
   require("operations.transfer")
   local module = require("operations.reactor")
@@ -340,6 +364,30 @@ describe("a reactor that gathers", function()
       theirs:step(0)
     until got == sent
     assert.equal(1, theirs:inflight())
+  end)
+
+  it("sends nothing of a stream that is gone, and all of the others", function()
+    local function connect()
+      local handle = ours:connect({ url = "http://127.0.0.1:" .. listener:port(), window = 65536, queue = 65536 })
+      repeat
+        ours:step(100)
+        local told, kind = ours:next()
+      until told == handle and kind == "head"
+      ours:hold()
+      return handle
+    end
+    local streams = { connect(), connect(), sending }
+    for _, first in ipairs({ 1, 2 }) do
+      for i = first, 3 do
+        assert.equal("sent", streams[i]:transmit(tostring(i)))
+      end
+      streams[first]:cancel()
+      streams[first] = false
+      usage.collect() -- its memory is not read any more
+      ours:release()
+      ours:hold()
+    end
+    assert.equal("33", received())
   end)
 
   it("sends it when a stream is dropped", function()
