@@ -414,8 +414,8 @@ describe("a stream of a reactor", function()
   end)
 
   -- Both ends of a connection, with options of the one that accepts.
-  local function pair(window, queue)
-    local ours = assert(reactor:connect_path({ path = path, window = 2 ^ 30, queue = 2 ^ 30 }))
+  local function pair(window, queue, other_window)
+    local ours = assert(reactor:connect_path({ path = path, window = other_window or 2 ^ 30, queue = 2 ^ 30 }))
     repeat
       reactor:step(-1)
     until reactor:next() == listener
@@ -485,6 +485,31 @@ describe("a stream of a reactor", function()
       until got == 1000000 + i
     end
     assert.equal(1, drained)
+  end)
+
+  it("says that it can send again once it can", function()
+    local ours, theirs = pair(100, 1000000, 1)
+    assert.equal("sent", theirs:transmit(("x"):rep(1000000))) -- more than the other end and the sockets take
+    await(ours, "data")
+    for _ = 1, 9 do
+      reactor:step(0)
+    end
+    while theirs:unsent() < 1000000 do
+      assert.equal("sent", theirs:transmit(("x"):rep(1000000 - theirs:unsent()), true))
+    end
+    assert.equal("full", theirs:transmit("y"))
+    assert.equal("sent", ours:transmit("z"))
+    await(theirs, "data")
+    assert.equal(1000000, theirs:unsent())
+    assert.is_nil((reactor:next()))
+    local told, kind
+    repeat
+      reactor:step(1)
+      ours:receive()
+      told, kind = reactor:next()
+    until told == theirs
+    assert.equal("drain", kind)
+    assert.equal("sent", theirs:transmit("y"))
   end)
 
   it("is at work until both sides have ended, or it is dropped", function()

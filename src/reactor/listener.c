@@ -52,7 +52,7 @@ static struct addrinfo *numeric(const char *host, int port) {
   char service[16];
   memset(&hints, 0, sizeof(hints));
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   snprintf(service, sizeof(service), "%d", port);
   if (getaddrinfo(host, service, &hints, &found) == 0) return found;
   errno = EINVAL;
