@@ -159,7 +159,9 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   typedef int (*Function)(pthread_t *, const pthread_attr_t *,
                           void *(*)(void *), void *);
   REAL(pthread_create, Function);
-  return fails("pthread_create") ? errno : called(thread, attributes, run, ud);
+  if (!fails("pthread_create")) return called(thread, attributes, run, ud);
+  errno = 0; /* it returns the error, and sets nothing */
+  return next.error;
 }
 
 int fcntl(int fd, int what, ...) {

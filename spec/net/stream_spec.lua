@@ -1,8 +1,11 @@
+local certificates = require("spec.support.certificates")
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local lfs = require("lfs")
 local operations = require("operations")
 local scheduler = require("operations.task.scheduler")
 local stream = require("operations.net.stream")
+local usage = require("spec.support.usage")
 
 -- Reads a stream in direct style: a function that returns the next piece, or nil and the error of its end.
 local function reader(of)
@@ -259,6 +262,27 @@ describe("a byte stream", function()
   end)
 end)
 
+describe("a byte stream over TLS", function()
+  teardown(certificates.remove)
+
+  it("stays open while nothing is said, whatever connections are made meanwhile", function()
+    with(echo, function(connected)
+      local port = free_port()
+      local server = assert(operations.process.spawn({ "openssl", "s_server", "-accept", tostring(port), "-rev",
+        "-tls1_2", "-cert", certificates.path("localhost.pem"), "-key", certificates.path("localhost.key") }))
+      local quiet = eventually(function()
+        return (stream.connect("localhost", port, { tls = true, ca_file = certificates.path("ca.pem") }))
+      end)
+      operations.sleep(2.1) -- libcurl counts idle time in whole seconds
+      assert(stream.connect(connected:peer())):close()
+      assert.is_true(quiet:offer("still here\n"))
+      assert.equal("ereh llits\n", (reader(quiet)()))
+      quiet:close()
+      server:stop()
+    end)
+  end)
+end)
+
 describe("a reactor that gathers", function()
   require("operations.transfer")
   local module = require("operations.reactor")
@@ -342,6 +366,30 @@ describe("a reactor that gathers", function()
     assert.equal(1, theirs:inflight())
   end)
 
+  it("sends nothing of a stream that is gone, and all of the others", function()
+    local function connect()
+      local handle = ours:connect({ url = "http://127.0.0.1:" .. listener:port(), window = 65536, queue = 65536 })
+      repeat
+        ours:step(100)
+        local told, kind = ours:next()
+      until told == handle and kind == "head"
+      ours:hold()
+      return handle
+    end
+    local streams = { connect(), connect(), sending }
+    for _, first in ipairs({ 1, 2 }) do
+      for i = first, 3 do
+        assert.equal("sent", streams[i]:transmit(tostring(i)))
+      end
+      streams[first]:cancel()
+      streams[first] = false
+      usage.collect() -- its memory is not read any more
+      ours:release()
+      ours:hold()
+    end
+    assert.equal("33", received())
+  end)
+
   it("sends it when a stream is dropped", function()
     sending:transmit("one")
     sending:cancel()
@@ -366,8 +414,8 @@ describe("a stream of a reactor", function()
   end)
 
   -- Both ends of a connection, with options of the one that accepts.
-  local function pair(window, queue)
-    local ours = assert(reactor:connect_path({ path = path, window = 2 ^ 30, queue = 2 ^ 30 }))
+  local function pair(window, queue, other_window)
+    local ours = assert(reactor:connect_path({ path = path, window = other_window or 2 ^ 30, queue = 2 ^ 30 }))
     repeat
       reactor:step(-1)
     until reactor:next() == listener
@@ -437,6 +485,31 @@ describe("a stream of a reactor", function()
       until got == 1000000 + i
     end
     assert.equal(1, drained)
+  end)
+
+  it("says that it can send again once it can", function()
+    local ours, theirs = pair(100, 1000000, 1)
+    assert.equal("sent", theirs:transmit(("x"):rep(1000000))) -- more than the other end and the sockets take
+    await(ours, "data")
+    for _ = 1, 9 do
+      reactor:step(0)
+    end
+    while theirs:unsent() < 1000000 do
+      assert.equal("sent", theirs:transmit(("x"):rep(1000000 - theirs:unsent()), true))
+    end
+    assert.equal("full", theirs:transmit("y"))
+    assert.equal("sent", ours:transmit("z"))
+    await(theirs, "data")
+    assert.equal(1000000, theirs:unsent())
+    assert.is_nil((reactor:next()))
+    local told, kind
+    repeat
+      reactor:step(1)
+      ours:receive()
+      told, kind = reactor:next()
+    until told == theirs
+    assert.equal("drain", kind)
+    assert.equal("sent", theirs:transmit("y"))
   end)
 
   it("is at work until both sides have ended, or it is dropped", function()

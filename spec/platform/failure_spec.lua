@@ -244,6 +244,27 @@ describe("a call of the system that fails", function()
     ]], EINTR, EINTR)
   end)
 
+  it("recv or send is why a stream is lost, which takes nothing any more", function()
+    for name, sent in pairs({ recv = "sent", send = "closed" }) do
+      prints(sent .. "\nerror\treset\tInput/output error\nclosed\tnil\tnil\t1\n", [[
+        local listener = assert(reactor:listen({ path = path }))
+        local ours = assert(reactor:connect_path({ path = path, window = 100, queue = 100 }))
+        await(listener)
+        local theirs = assert(reactor:accept({ listener = listener, window = 100, queue = 100 }))
+        assert(theirs:transmit("x") == "sent")
+        fail("%s", %d)
+        local lost = "%s" == "recv" and ours or theirs
+        print(theirs:transmit("y"))
+        local kind, what, reason = await(lost, "error")
+        told(kind, what, reason)
+        local other = lost == ours and theirs or ours
+        other:cancel()
+        print(lost:transmit("z"), lost:peer(), lost:unsent(), reactor:inflight())
+        listener:cancel()
+      ]], name, EIO, name)
+    end
+  end)
+
   it("read and pwritev2 are called again, and once, for a process when they were interrupted", function()
     prints("nil\tcommand\tNo such file or directory\nx\nlog\ty\n", [[
       local options = { files = { "/nowhere" }, arguments = { "sh", "-c", "cat; echo y >&2" }, environment = {} }

@@ -109,6 +109,7 @@ describe("a listener of a reactor", function()
     local long = directory .. "/" .. ("x"):rep(108 - #directory - 1)
     local cases = {
       { "listen", { host = "no.address" }, "Invalid argument" }, { "listen", { host = "" }, "Invalid argument" },
+      { "listen", { host = "localhost" }, "Invalid argument" }, -- a name
       { "listen", { host = "127.0.0.1", port = taken:port() }, "Address already in use" },
       { "listen", { path = path }, "Address already in use" }, { "listen", { path = file }, "Address already in use" },
       { "listen", { path = long }, "File name too long" },
@@ -268,6 +269,7 @@ describe("a listener of a reactor", function()
       ["not a listener"] = function() timer:port() end,
       ["not a stream that is connected"] = function() listener:transmit("x") end,
       ["bad options ('path' expected)"] = function() reactor:connect_path({}) end,
+      ["bad options ('host' or 'path' expected)"] = function() reactor:listen({ port = 0 }) end,
       ["bad option 'port' (number expected, got boolean)"] = function() reactor:listen({ port = true }) end,
       ["bad option 'port' (negative)"] = function() reactor:listen({ port = -1 }) end,
       ["bad option 'path' (contains a NUL)"] = function() reactor:listen({ path = "a\0" }) end,

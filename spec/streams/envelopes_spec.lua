@@ -324,6 +324,12 @@ describe("the envelope of an event", function()
     assert.is_nil(META.event)
   end)
 
+  it("has the name and the id of the one before that had a time to wait, where it has those too", function()
+    local list = read_events("data: 1\n\nid: 1\nevent: e\nretry: 1\ndata: 2\n\nevent: e\ndata: 3\n\n")
+    assert.same({ "e", "1", 1 }, { list[2].meta.event, list[2].meta.lastEventId, list[2].meta.retry })
+    assert.same({ "e", "1" }, { list[3].meta.event, list[3].meta.lastEventId, list[3].meta.retry })
+  end)
+
   it("has the time to wait that came with it, and no other, where that is nothing too", function()
     local waits = {}
     for i, envelope in ipairs(read_events(

@@ -181,6 +181,18 @@ describe("operations.system", function()
     end
   end)
 
+  it("raises a signal in a loop that calls nothing", function()
+    assert.same({ "false\tinterrupted!\n", 143 }, caught([[
+      if jit then
+        jit.off() -- compiled loops call no hooks
+      end
+      send("TERM")
+      print(pcall(function()
+        while true do end
+      end))
+    ]]))
+  end)
+
   it("raises one signal of several that come at once", function()
     assert.same({ "false\t15\ntrue\t15\nfalse\t2\n", 130 }, caught([[
       send("TERM") send("TERM") send("INT")

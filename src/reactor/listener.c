@@ -52,7 +52,7 @@ static struct addrinfo *numeric(const char *host, int port) {
   char service[16];
   memset(&hints, 0, sizeof(hints));
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   snprintf(service, sizeof(service), "%d", port);
   if (getaddrinfo(host, service, &hints, &found) == 0) return found;
   errno = EINVAL;
@@ -146,7 +146,7 @@ static bool bind_path(int fd, const struct sockaddr_un *address) {
 /* Clients cannot connect before `listen`, so `chmod` comes first. */
 static int listen_at_path(listener_Listener *l, const char *path, mode_t mode,
                           int backlog) {
-  struct sockaddr_un address = {0};
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct stat made;
   int fd;
   if (strlen(path) >= sizeof(address.sun_path)) {
@@ -155,7 +155,6 @@ static int listen_at_path(listener_Listener *l, const char *path, mode_t mode,
   }
   fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
   if (fd == -1) return -1;
-  address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path, strlen(path) + 1);
   if (!bind_path(fd, &address)) return give_up(fd);
   if (chmod(path, mode) == 0 && lstat(path, &made) == 0 &&

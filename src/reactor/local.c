@@ -20,7 +20,7 @@ static int connect_to(const struct sockaddr_un *address) {
 
 bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
                    size_t window, size_t queue) {
-  struct sockaddr_un address = {0};
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd;
   s->window = window;
   s->queue = queue;
@@ -28,7 +28,6 @@ bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
     errno = ENAMETOOLONG;
     return false;
   }
-  address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path, strlen(path) + 1);
   fd = connect_to(&address);
   if (fd == -1) return false;

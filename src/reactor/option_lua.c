@@ -25,11 +25,8 @@ static size_t size_of(double n) {
 }
 
 double reactor_number_option(lua_State *L, const char *name, double absent) {
-  double n;
   lua_getfield(L, 2, name);
-  n = lua_isnil(L, -1) ? absent : check_number(L, name);
-  lua_pop(L, 1);
-  return n;
+  return lua_isnil(L, -1) ? absent : check_number(L, name);
 }
 
 size_t reactor_size_option(lua_State *L, const char *name) {
@@ -37,11 +34,8 @@ size_t reactor_size_option(lua_State *L, const char *name) {
 }
 
 bool reactor_flag_option(lua_State *L, const char *name) {
-  bool flag;
   lua_getfield(L, 2, name);
-  flag = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return flag;
+  return lua_toboolean(L, -1);
 }
 
 const char *reactor_string_option(lua_State *L, const char *name,

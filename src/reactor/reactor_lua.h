@@ -48,9 +48,8 @@ void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face);
 void reactor_add_methods(lua_State *L, const char *type,
                          const luaL_Reg *methods);
 
-/* reactor/option_lua.c: fields of the table at index 2.  All raise when the
-** value has a wrong type.  Strings stay on the stack; so does the nil of an
-** absent one. */
+/* reactor/option_lua.c: fields of the table at index 2.  Each leaves its value
+** on the stack, and raises when that has a wrong type. */
 
 /* Not negative; `absent` when the option is absent. */
 double reactor_number_option(lua_State *L, const char *name, double absent);
@@ -60,7 +59,7 @@ double reactor_number_option(lua_State *L, const char *name, double absent);
 /* At most OPTION_UNLIMITED, which is also that of an absent option. */
 size_t reactor_size_option(lua_State *L, const char *name);
 
-/* False when the option is absent; raises when it is not a boolean. */
+/* Any value but false and nil is true. */
 bool reactor_flag_option(lua_State *L, const char *name);
 
 /* NULL when the option is absent. */

@@ -55,6 +55,8 @@ int reactor_lua_listen(lua_State *L) {
   port = (int)reactor_number_option(L, "port", 0);
   mode = (mode_t)reactor_number_option(L, "mode", PRIVATE);
   backlog = (int)reactor_number_option(L, "backlog", 128);
+  if (host == NULL && path == NULL)
+    return luaL_error(L, "bad options ('host' or 'path' expected)");
   if (path != NULL ? !listener_open_path(r, l, path, mode, backlog)
                    : !listener_open(r, l, host, port, backlog))
     return push_failure(L, errno);

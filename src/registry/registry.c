@@ -168,7 +168,7 @@ static int registry_select(lua_State *L) {
   int list;
   lua_settop(L, 2);
   ops_getuservalue(L, 1);
-  lua_createtable(L, lua_isnil(L, 2) ? (int)r->count : 0, 0);
+  lua_newtable(L);
   list = lua_gettop(L);
   for (i = 1; i <= r->last; i++) {
     if (ops_rawgeti(L, 3, i) == LUA_TUSERDATA) {

@@ -46,7 +46,6 @@ static int directory_gc(lua_State *L) {
   system_Directory *directory =
       (system_Directory *)luaL_checkudata(L, 1, DIRECTORY_NAME);
   if (directory->dir != NULL) closedir(directory->dir);
-  directory->dir = NULL;
   return 0;
 }
 

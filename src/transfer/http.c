@@ -107,7 +107,6 @@ static bool is_unasked(http_Transfer *t, const http_Route *route) {
 ** one request. */
 static void learn_version(const http_Transfer *t) {
   long version = CURL_HTTP_VERSION_2_0;
-  if (t->route.local_port == 0 || !t->shared) return;
   curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
   http_sockets_set_single(sockets_of(t), &t->route,
                           version <= CURL_HTTP_VERSION_1_1);

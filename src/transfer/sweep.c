@@ -36,7 +36,6 @@ static void set_next(http_Sweep *sweep) {
   reactor_Time old = sweep->ended + (reactor_Time)(sweep->keep_alive * 1e6);
   sweep->begun = now;
   sweep->due = old > now ? old : REACTOR_NEVER;
-  if (sweep->due < now + SECOND) sweep->due = now + SECOND;
 }
 
 static curl_socket_t open_none(void *ud, curlsocktype purpose,

@@ -127,6 +127,15 @@ describe("a connection that is kept and then lost", function()
     assert.equal("9\t2\n", printed("limits.idle_connections = 2", program))
   end)
 
+  it("is not kept beside those in use where none is to be kept", function()
+    assert.equal("1\n", printed("limits.idle_connections = 0", [[
+      ask(1, "/small")[1]()
+      local before = sockets()
+      assert(operations.all({ ask(1, "/slow?head=0.05")[1], ask(1, "/slow?head=0.4")[1] }))
+      print(sockets() - before + 1) -- libcurl keeps one in any case
+    ]]))
+  end)
+
   it("with a request on it costs no idempotent one", function()
     assert(ask("/kept/taken"))
     assert.equal("1", assert(ask_once("/flaky?fail=0&key=get")).body)
