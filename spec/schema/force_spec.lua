@@ -212,6 +212,22 @@ describe("force leaves a misfit that none of these replaces:", function()
     assert.same({ 'replaced /n: "z" -> 0' }, told(changes))
     assert.is_false(fits)
   end)
+
+  it("and keeps an object in which a required member stays missing, whatever its default", function()
+    local part = { type = "object", required = { "name" }, default = { name = "x" }, properties = {
+      name = { type = "string", pattern = "^x" }, n = { type = "integer" } } }
+    local value = { part = { n = 1 } }
+    local result, changes, fits = force({ properties = { part = part } }, value)
+    assert.same({ value, {}, false }, { result, told(changes), fits })
+  end)
+
+  it("and keeps an object with a key that is not a string, whatever its default", function()
+    local part = { type = "object", default = object({}), additionalProperties = { type = "integer" } }
+    local value = { part = { n = 1, [true] = 1 } }
+    local compiled = assert(schema.compile({ properties = { part = part } }))
+    local result, changes = compiled:cast(value, "force")
+    assert.same({ value, {}, false }, { result, told(changes), (compiled:check(result)) })
+  end)
 end)
 
 describe("a schema with an empty list", function()

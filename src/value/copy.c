@@ -12,7 +12,7 @@ static void push_stand_in(lua_State *L, int i, int known, size_t *queued) {
   lua_pushvalue(L, -1);
   if (ops_rawget(L, known) == LUA_TNIL) {
     lua_pop(L, 1);
-    lua_createtable(L, (int)ops_rawlen(L, -1), 0);
+    lua_createtable(L, (int)ops_rawlen(L, i), 0);
     lua_pushvalue(L, -2);
     ops_rawseti(L, known, ++*queued);
     lua_pushvalue(L, -2);
@@ -23,14 +23,13 @@ static void push_stand_in(lua_State *L, int i, int known, size_t *queued) {
 }
 
 /* Gives the table on top the metatable of the one at `original`, mainly for
-** marks; not one with a finalizer, which would run for the copy as well. */
+** marks; not one with a finalizer, which would run for the copy as well.  May
+** leave values on the stack. */
 static void copy_metatable(lua_State *L, int original) {
   if (!lua_getmetatable(L, original)) return;
   if (value_push_field(L, -1, "__gc") == LUA_TNIL) {
     lua_pop(L, 1);
     lua_setmetatable(L, -2);
-  } else {
-    lua_pop(L, 2);
   }
 }
 

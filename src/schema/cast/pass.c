@@ -71,7 +71,8 @@ static bool cast_gently(cast_Machine *c, int slot, int v) {
   return true;
 }
 
-/* Replaces misfits in the cast value; at a limit the cast value stays. */
+/* Replaces misfits in the cast value; at a limit the cast value stays.  Leaves
+** that value on the stack. */
 static bool force_once(cast_Machine *c, int slot) {
   int before = lua_gettop(c->m.L) + 1;
   bool fits;
@@ -83,7 +84,6 @@ static bool force_once(cast_Machine *c, int slot) {
     if (c->m.kept <= 0) fill_stop(&c->m, NULL, c->m.s->root, FILL_LONG);
     start_again(c, slot, before);
   }
-  lua_settop(c->m.L, before - 1);
   return fits;
 }
 
