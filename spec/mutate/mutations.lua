@@ -106,7 +106,7 @@ end
 -- gets. In Lua: the first position for `sub` and `find`, which take 0 for it; whether `find` looks for a plain text,
 -- where that has no characters that mean something in patterns.
 local same = {
-  c = { number = { "lua_createtable%([^)]*$", "checkstack%([^)]*$", "check_reserve%([^)]*$" } },
+  c = { number = { "lua_createtable%([^;]*$", "checkstack%([^)]*$", "check_reserve%([^)]*$" } },
   lua = {
     ["1"] = { ":sub%($", ':find%("[^"]*", $', ":find%([%w_.]+, $" },
     ["true"] = { ':find%("[^"\\^$()%%.%[%]*+?-]+", [%w_.]+, $', ':find%("\\[nrt]", [%w_.]+, $' },
