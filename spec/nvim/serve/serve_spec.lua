@@ -90,6 +90,27 @@ describe("an editor that is an MCP server", function()
     assert.equal("nvim://buffer/1", client:receive().params.uri)
   end)
 
+  it("has its diagnostics and quickfix list as resources, and completes the numbers of buffers", function()
+    local nvim = editor.start(SERVE:format("") .. [[ vim.fn.setqflist({{filename='a.c', lnum=3, text='no'}})
+      vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{lnum=1, col=0, message='odd'}})
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, {'a\255b'}) vim.api.nvim_create_buf(false, true) ]])
+    local client = nvim:client()
+    local function read(uri)
+      return client:request("resources/read", { uri = uri }).result.contents[1]
+    end
+    assert.matches('"message":"odd"', read("nvim://diagnostics").text)
+    assert.matches('"text":"no"', read("nvim://quickfix").text)
+    local bytes = read("nvim://buffer/1")
+    assert.same({ "Yf9i", "application/octet-stream" }, { bytes.blob:sub(1, 4), bytes.mimeType })
+    for typed, numbers in pairs({ [""] = { "1" }, ["1"] = { "1" }, ["2"] = {} }) do -- 2 is not listed
+      assert.same(numbers, client:request("completion/complete", { argument = { name = "buffer", value = typed },
+        ref = { type = "ref/resource", uri = "nvim://buffer/{buffer}" } }).result.completion.values, typed)
+    end
+    client:request("resources/subscribe", { uri = "nvim://quickfix" })
+    nvim:eval("execute('doautocmd QuickFixCmdPost')")
+    assert.equal("nvim://quickfix", client:receive().params.uri)
+  end)
+
   it("asks language servers for symbols, and calls that off", function()
     local nvim = editor.start(SERVE:format("") .. [[ vim.api.nvim_buf_set_name(0, '/tmp/a.lua')
       id = vim.lsp.start_client({ name = 'spec', cmd = { 'luajit', 'spec/support/language_server.lua' },
@@ -310,6 +331,7 @@ describe("an editor that is an MCP server", function()
     local client = nvim:client()
     local opened = call(client, "editor_open", { path = path, line = 2 })
     assert.same({ path, 2 }, { opened.buffer.name, opened.cursor.line })
+    assert.equal("0", nvim:lua("#vim.api.nvim_get_autocmds({ event = 'SwapExists' })"))
     assert.matches("COMMAND_FAILED.*E492", select(2, call(client, "editor_command", { command = "nosuchcommand" })))
     os.remove(path)
   end)
