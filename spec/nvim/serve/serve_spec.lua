@@ -74,8 +74,27 @@ describe("an editor that is an MCP server", function()
     assert.equal(3, call(client, "quickfix_list").items[1].line)
     local matches = call(client, "search_text", { pattern = "\\v^(t|d)\\w+$", regex = true }).matches
     assert.same({ "two", "drei" }, { matches[1].text, matches[2].text })
+    local match = call(client, "search_text", { pattern = "ne", buffer = 1 }).matches[1]
+    assert.same({ "one", 1, 2, 1 }, { match.text, match.line, match.column, match.buffer })
     assert.same({}, call(client, "search_text", { pattern = "^(t|d)" }).matches)
     assert.matches("no language server", select(2, call(client, "symbols_list")))
+  end)
+
+  it("gives the text that is selected, or was last: characters, lines or a block", function()
+    local nvim = editor.start(SERVE:format("") .. [[ function choose(keys)
+        vim.cmd('normal! gg0' .. keys:gsub('BLOCK', '\22') .. '\27') end
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, {'one', 'zw\195\182lf', 'three'}) ]])
+    local client = nvim:client()
+    assert.matches("NOT_FOUND: nothing is selected", select(2, call(client, "editor_selection")))
+    for keys, text in pairs({ lv = "n", vl = "on", jlvl = "w\195\182", jlvlh = "w", lvj = "ne\nzw",
+      Vj = "one\nzw\195\182lf", llvh = "ne", lBLOCKjh = "on\nzw" }) do
+      nvim:lua(("choose('%s')"):format(keys))
+      assert.equal(text, call(client, "editor_selection").text, keys)
+    end
+    nvim:lua("choose('lvj')")
+    local selected = call(client, "editor_selection")
+    assert.same({ 1, { line = 1, column = 2 }, { line = 2, column = 2 }, false },
+      { selected.buffer, selected.from, selected.to, selected.truncated })
   end)
 
   it("tells clients of its texts as resources, and when they change", function()
