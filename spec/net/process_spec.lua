@@ -636,6 +636,13 @@ describe("the end of a process", function()
     expect_gone(pid)
   end)
 
+  it("comes by its stdin where the process ignores SIGTERM", function()
+    local child = shell("trap '' TERM; echo ready; cat; exit 7")
+    assert.equal("ready", child:read_line())
+    child:abort()
+    assert.same({ code = 7 }, child:wait())
+  end)
+
   it("does not come with it when the process is shared", function()
     local child
     task.run(function()

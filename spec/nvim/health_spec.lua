@@ -114,5 +114,10 @@ describe(":checkhealth operations", function()
     has(text, "WARNING", "operations.tls: not built. Serving over TLS needs OpenSSL 3")
     has(text, "WARNING", "operations.crypto: not built. Signed tokens need OpenSSL 3")
     has(text, "ERROR", "operations.transfer: not built. HTTP")
+    plugin:shell("cd lua/operations && rm core.so reactor.so system.so http_server.so")
+    text = health("")
+    for _, name in ipairs({ "core", "reactor", "system", "http_server" }) do
+      has(text, "ERROR", ("operations.%s: not built"):format(name))
+    end
   end)
 end)

@@ -279,6 +279,7 @@ describe("the configuration", function()
     ["bad option 'basUrl' to 'from_openapi' (unknown)"] = { basUrl = "x" },
     ["bad option 'timeout' to 'from_openapi' (number expected, got string)"] = { timeout = "5" },
     ["bad option 'proxy' to 'from_openapi' (string or false expected, got boolean)"] = { proxy = true },
+    ["bad option 'retry' (there is no 'tries')"] = { retry = { tries = 3 } },
     ["config.base_url is not an absolute http or https URL"] = { base_url = "localhost" },
     ["config.base_url must not contain a user name or password"] = { base_url = "http://u:p@x" },
     ['config.headers: "a b" is not a header name'] = { headers = { ["a b"] = "x" } },

@@ -769,6 +769,21 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
+  it("limits no request that is handled by the times of those that are idle", function()
+    local closed = false
+    with(function()
+      eventually(function()
+        return closed
+      end)
+      return text("answered")
+    end, { head_timeout = 20, keep_alive = 20 }, function(server)
+      local client = connect(server.port):send(GET)
+      assert.equal("", connect(server.port):rest())
+      closed = true
+      assert.equal(200, (client:answer()))
+    end)
+  end)
+
   it("hands the connection over to another protocol", function()
     local log_of
     with(function(request)

@@ -94,6 +94,16 @@ return function(busted, start)
     assert.equal("GET, HEAD, OPTIONS, POST, QUERY", request("OPTIONS", "/add").headers.allow)
   end)
 
+  it("ends a stream that HEAD asks for at once, and reads the next request", function()
+    operations.run(function()
+      local client = http_peer.connect(tonumber(server.url:match(":(%d+)")))
+      local host = " HTTP/1.1\r\nHost: localhost\r\n"
+      client:send("HEAD /api/spec/silence" .. host .. "\r\nGET /api/healthz" .. host .. "Connection: close\r\n\r\n")
+      assert.equal(200, (client:answer()))
+      assert.matches("^HTTP/1.1 200 .*\r\n\r\nok\n$", client:rest())
+    end)
+  end)
+
   it("finds the files of its page, and sends each once", function()
     local page = request("GET", "/../docs/page.js")
     assert.equal(404, page.status)

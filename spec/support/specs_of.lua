@@ -93,8 +93,10 @@ local exhausted = {
   transfer = "http upload", value = "json execute schema", websocket = "websocket",
 }
 
--- What specs of other rooms say of a room of src/.
+-- What specs of other rooms say of a room of src/, or of a Lua file.
 local elsewhere = {
+  ["lua/operations/hosts/openresty/http.lua"] = "spec/server/openresty_spec.lua",
+  ["lua/operations/middleware/redis_buckets.lua"] = "spec/server/answer_store_spec.lua",
   base = "spec/json spec/value/json_lines_spec.lua spec/sse spec/streams spec/http spec/redis spec/websocket",
   core = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua spec/base/sha256_spec.lua",
   format = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
@@ -115,12 +117,12 @@ local elsewhere = {
   websocket = "spec/calls/websocket/websocket_spec.lua",
 }
 
---- The specs of other rooms, folders among them, that say something of a C file.
+--- The specs of other rooms, folders among them, that say something of a file.
 ---@param path string
 ---@return string[]
 function specs_of.elsewhere(path)
   local list = {}
-  for name in (elsewhere[path:match("^src/([^/]+)/")] or ""):gmatch("%S+") do
+  for name in (elsewhere[path] or elsewhere[path:match("^src/([^/]+)/")] or ""):gmatch("%S+") do
     list[#list + 1] = name
   end
   return list

@@ -57,7 +57,6 @@ end
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function log.write(level, message)
-  message = tostring(message)
   add(("%s %-5s %s"):format(os.date("%H:%M:%S"), level, message))
   for _, listener in ipairs(listeners) do
     listener()

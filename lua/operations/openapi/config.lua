@@ -96,7 +96,7 @@ function config.check(given)
   check_headers(copy.headers, "headers")
   check_headers(copy.document_headers, "document_headers")
   copy.http = copy.http or http
-  http_retry.policy(copy.retry)
+  http_retry.policy(copy.retry, 4)
   local problem
   copy.reconnect, problem = stream.reconnect_policy(copy.reconnect)
   if problem then

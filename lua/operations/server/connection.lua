@@ -79,9 +79,13 @@ local function on_idle(self)
   waiting.watch(self, self._options.write_timeout, on_idle)
 end
 
+local function begin(self)
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
+end
+
 -- Answers one request. Returns true if the connection stays open.
 local function serve_one(self, request)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
+  begin(self)
   local response = handle(self, request)
   if response.status == 101 then
     self._request = false
@@ -95,7 +99,7 @@ end
 
 -- Answers a plain call. Returns true if the connection stays open.
 local function serve_direct(self, route, input)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
+  begin(self)
   local body, response = self.direct:answer(self, route, input)
   self._request = false
   if self._ended then

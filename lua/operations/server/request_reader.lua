@@ -142,12 +142,12 @@ function request_reader.next(self)
   if self._from <= #self._bytes then
     local event, from, a, b, c, d, e, f, g, h = self._read(self._parser, self._bytes, self._from, self._calls)
     self._from = from
-    if event == "call" and not self._ended then -- otherwise the caller has left
+    if (event == "call" or event == "head") and not self._ended then -- otherwise the caller has left
       self._begun, self._expired, self.idle, self.limit = false, false, false, false
-      self._request, self._minor, self._keep_alive, self._unread = a, 1, true, false
-      return a, nil, nil, b
-    elseif event == "head" and not self._ended then
-      self._begun, self._expired, self.idle, self.limit = false, false, false, false
+      if event == "call" then
+        self._request, self._minor, self._keep_alive = a, 1, true
+        return a, nil, nil, b
+      end
       return make(self, a, b, c, d, e, f, g, h)
     elseif event == "error" then
       return nil, a, b

@@ -119,10 +119,7 @@ function waiting.taker(self)
     else
       self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
     end
-    if self._asleep then
-      self._asleep = false
-      workers.add(self)
-    elseif not waiting.go_on(self) and self._ended then
+    if not waiting.go_on(self) and self._ended then
       waiting.leave(self, "left")
     end
     if not self._ended and #self._bytes >= window then -- also while it waits: one turn may bring many bytes

@@ -12,10 +12,10 @@ local signatures = require("operations.calls.redis.signature")
 local LOST = { "WORKER_LOST", true, false }
 
 describe("a request over Redis that no process has begun", function()
-  local now, host, presence, fast, said, sent, failed, refused = core.now, nil, nil, nil, nil, nil, nil, nil
+  local now, host, presence, fast, said, sent, sizes, failed, refused = core.now, nil, nil, nil, nil, nil, nil, nil, nil
 
   before_each(function()
-    host, said, sent, failed, refused = fake_host.new(), 0, {}, {}, 0
+    host, said, sent, sizes, failed, refused = fake_host.new(), 0, {}, {}, {}, 0
     core.now = host.now
     hosts.use(host)
     local signature = signatures.new()
@@ -23,6 +23,7 @@ describe("a request over Redis that no process has begun", function()
     local link = { connected = true, post = function(_, _, command)
       said = said + (command == "PUBLISH" and 1 or 0)
     end, publish = function(_, channel, text, done, message)
+      sizes[#sizes + 1] = #text
       for line in text:gmatch("[^\n]+") do
         local event = operations.json.decode(line)
         sent[#sent + 1] = { channel, event.type, event.payload.requestId, ttl = event.payload.ttl,
@@ -135,6 +136,18 @@ describe("a request over Redis that no process has begun", function()
     assert.equal("spec:node:new", news()[1][1])
     leave("new", "1")
     assert.same({ ["1"] = { "WORKER_LOST", true, true } }, failed)
+  end)
+
+  it("is sent with others to the same process, in messages that it takes", function()
+    announce("old", "a.b")
+    for i = 1, 100 do
+      request(("x"):rep(100) .. i)
+    end
+    assert.equal(100, #news())
+    assert.is_true(#sizes < 20, #sizes)
+    for _, size in ipairs(sizes) do
+      assert.is_true(size <= 1000 + fasts.slack, size)
+    end
   end)
 
   it("waits again when the next process leaves too", function()

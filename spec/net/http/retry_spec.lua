@@ -1,6 +1,7 @@
 local core = require("operations.core")
 local failure = require("operations.net.http.failure")
 local http = require("operations.net.http")
+local raises = require("spec.support.raises")
 local retry = require("operations.net.http.retry")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
@@ -118,10 +119,18 @@ describe("a retry", function()
   end)
 
   it("refuses a policy that is none", function()
-    for _, policy in ipairs({ 5, { attempts = 0 }, { jitter = 2 }, { tries = 3 }, { delay = -1 } }) do
-      assert.error_matches(function()
-        http.request({ url = server.url, retry = policy })
-      end, "bad option 'retry'")
+    for _, name in ipairs({ "request", "open" }) do
+      local function with(policy)
+        return function()
+          local answer, err = http[name]({ url = server.url, retry = policy })
+          return answer, err
+        end
+      end
+      raises({ ["bad option 'retry' (true or table expected, got number)"] = with(5),
+        ["bad option 'retry' (there is no 'tries')"] = with({ tries = 3 }),
+        ["bad option 'retry' (attempts: a number from 1 to 100 expected)"] = with({ attempts = 0 }),
+        ["bad option 'retry' (jitter: a number from 0 to 1 expected)"] = with({ jitter = 2 }),
+        ["bad option 'retry' (delay: a number from 0 to inf expected)"] = with({ delay = -1 }) }, "retry_spec")
     end
   end)
 

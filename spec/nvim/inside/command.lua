@@ -17,7 +17,7 @@ describe(":Operations", function()
   setup(function()
     own = operations.registry()
     assert(own:register({ namespace = "own", name = "count", type = "subscription",
-      inputSchema = { type = "object", properties = { to = { type = "integer" } } },
+      inputSchema = { type = "object", properties = { to = { type = "integer" }, slow = { type = "boolean" } } },
       handler = function(input, context)
         context.defer(function() cleaned = true end)
         for i = 1, input.to or math.huge do
@@ -166,8 +166,12 @@ describe(":Operations", function()
     assert.equal("call", completed("ca"))
     assert.equal("spec.echo", completed("call spec.ec"))
     assert.equal("own.count", completed("watch "))
+    assert.equal("", completed("call own.cou"))
+    assert.equal("own.count", completed("describe own.cou"))
     assert.equal("kind=", completed("call shop.pets "))
     assert.equal("kind=dog", completed("call shop.pets kind=d"))
+    assert.equal("slow=true slow=false", completed("watch own.count slow="))
+    assert.equal("", completed("watch own.count to="))
     assert.equal("spec", completed("servers restart "))
     assert.equal("", completed("list x y"))
   end)

@@ -74,8 +74,27 @@ describe("an editor that is an MCP server", function()
     assert.equal(3, call(client, "quickfix_list").items[1].line)
     local matches = call(client, "search_text", { pattern = "\\v^(t|d)\\w+$", regex = true }).matches
     assert.same({ "two", "drei" }, { matches[1].text, matches[2].text })
+    local match = call(client, "search_text", { pattern = "ne", buffer = 1 }).matches[1]
+    assert.same({ "one", 1, 2, 1 }, { match.text, match.line, match.column, match.buffer })
     assert.same({}, call(client, "search_text", { pattern = "^(t|d)" }).matches)
     assert.matches("no language server", select(2, call(client, "symbols_list")))
+  end)
+
+  it("gives the text that is selected, or was last: characters, lines or a block", function()
+    local nvim = editor.start(SERVE:format("") .. [[ function choose(keys)
+        vim.cmd('normal! gg0' .. keys:gsub('BLOCK', '\22') .. '\27') end
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, {'one', 'zw\195\182lf', 'three'}) ]])
+    local client = nvim:client()
+    assert.matches("NOT_FOUND: nothing is selected", select(2, call(client, "editor_selection")))
+    for keys, text in pairs({ lv = "n", vl = "on", jlvl = "w\195\182", jlvlh = "w", lvj = "ne\nzw",
+      Vj = "one\nzw\195\182lf", llvh = "ne", lBLOCKjh = "on\nzw" }) do
+      nvim:lua(("choose('%s')"):format(keys))
+      assert.equal(text, call(client, "editor_selection").text, keys)
+    end
+    nvim:lua("choose('lvj')")
+    local selected = call(client, "editor_selection")
+    assert.same({ 1, { line = 1, column = 2 }, { line = 2, column = 2 }, false },
+      { selected.buffer, selected.from, selected.to, selected.truncated })
   end)
 
   it("tells clients of its texts as resources, and when they change", function()
@@ -88,6 +107,27 @@ describe("an editor that is an MCP server", function()
     nvim:lua("vim.api.nvim_feedkeys('ihallo', 'x', true)")
     nvim:eval("execute('doautocmd TextChanged')")
     assert.equal("nvim://buffer/1", client:receive().params.uri)
+  end)
+
+  it("has its diagnostics and quickfix list as resources, and completes the numbers of buffers", function()
+    local nvim = editor.start(SERVE:format("") .. [[ vim.fn.setqflist({{filename='a.c', lnum=3, text='no'}})
+      vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{lnum=1, col=0, message='odd'}})
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, {'a\255b'}) vim.api.nvim_create_buf(false, true) ]])
+    local client = nvim:client()
+    local function read(uri)
+      return client:request("resources/read", { uri = uri }).result.contents[1]
+    end
+    assert.matches('"message":"odd"', read("nvim://diagnostics").text)
+    assert.matches('"text":"no"', read("nvim://quickfix").text)
+    local bytes = read("nvim://buffer/1")
+    assert.same({ "Yf9i", "application/octet-stream" }, { bytes.blob:sub(1, 4), bytes.mimeType })
+    for typed, numbers in pairs({ [""] = { "1" }, ["1"] = { "1" }, ["2"] = {} }) do -- 2 is not listed
+      assert.same(numbers, client:request("completion/complete", { argument = { name = "buffer", value = typed },
+        ref = { type = "ref/resource", uri = "nvim://buffer/{buffer}" } }).result.completion.values, typed)
+    end
+    client:request("resources/subscribe", { uri = "nvim://quickfix" })
+    nvim:eval("execute('doautocmd QuickFixCmdPost')")
+    assert.equal("nvim://quickfix", client:receive().params.uri)
   end)
 
   it("asks language servers for symbols, and calls that off", function()
@@ -310,6 +350,7 @@ describe("an editor that is an MCP server", function()
     local client = nvim:client()
     local opened = call(client, "editor_open", { path = path, line = 2 })
     assert.same({ path, 2 }, { opened.buffer.name, opened.cursor.line })
+    assert.equal("0", nvim:lua("#vim.api.nvim_get_autocmds({ event = 'SwapExists' })"))
     assert.matches("COMMAND_FAILED.*E492", select(2, call(client, "editor_command", { command = "nosuchcommand" })))
     os.remove(path)
   end)

@@ -18,24 +18,26 @@ local ranges = { attempts = { 1, 100 }, delay = { 0, math.huge }, max_delay = { 
 
 --- Completes a policy. Raises when it is invalid.
 ---@param given true|operations.RetryPolicy|nil
+---@param level? integer  as for `error`: the function up the stack that the error points at; default 3
 ---@return operations.RetryPolicy?
-function retry.policy(given)
+function retry.policy(given, level)
   if given == nil or given == false then
     return nil
   elseif given ~= true and type(given) ~= "table" then
-    error(("bad option 'retry' (true or table expected, got %s)"):format(type(given)), 4)
+    error(("bad option 'retry' (true or table expected, got %s)"):format(type(given)), level or 3)
   end
   local policy = members.copy(defaults)
   for name, value in pairs(given ~= true and given or {}) do
     if name ~= "statuses" and not defaults[name] then
-      error(("bad option 'retry' (there is no '%s')"):format(tostring(name)), 4)
+      error(("bad option 'retry' (there is no '%s')"):format(tostring(name)), level or 3)
     end
     policy[name] = value
   end
   for name, range in pairs(ranges) do
     local value, least, most = policy[name], range[1], range[2]
     if type(value) ~= "number" or not (value >= least and value <= most) then
-      error(("bad option 'retry' (%s: a number from %d to %s expected)"):format(name, least, tostring(most)), 4)
+      error(("bad option 'retry' (%s: a number from %d to %s expected)"):format(name, least, tostring(most)),
+        level or 3)
     end
   end
   policy.statuses = policy.statuses and members.set(policy.statuses)

@@ -59,7 +59,7 @@ local function selection()
     return nil, errors.new("NOT_FOUND", "nothing is selected in the current buffer")
   end
   local lines = api.nvim_buf_get_lines(buffer, first - 1, last, false)
-  if kind == "v" and #lines > 0 then
+  if kind == "v" then
     lines[#lines] = text.cut(lines[#lines], to + #(lines[#lines]:match("^[\128-\191]*", to + 1) or ""))
     lines[1] = lines[1]:sub(column)
   elseif kind == "\22" then

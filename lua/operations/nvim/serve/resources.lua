@@ -10,10 +10,6 @@ local resources = {}
 
 local PAUSE = 0.2 -- seconds; changes within this time are reported once
 
-local function raise(value, err)
-  return value ~= nil and value or error(err, 0)
-end
-
 -- The beginning of a buffer; `_meta.next` is the position of the rest, for buffers_read.
 local function read_buffer(input)
   local read = buffers.read({ buffer = tonumber(input.buffer) or -1 })
@@ -44,7 +40,7 @@ end
 local offered = {
   { uri = "nvim://buffers", title = "Listed buffers", read = list_buffers },
   { uri = "nvim://diagnostics", title = "Diagnostics of all buffers", read = function()
-    return raise(findings.diagnostics({}))
+    return findings.diagnostics({})
   end },
   { uri = "nvim://quickfix", title = "The quickfix list", read = findings.quickfix },
   { uriTemplate = "nvim://buffer/{buffer}", name = "buffer", title = "The text of a buffer, by its number",
