@@ -40,9 +40,9 @@ describe("the sessions of an MCP server", function()
 
   it("are busy while a stream of theirs is read", function()
     local all = sessions.none(server)
-    local one, stream = all:open("a"), nil
+    local one = all:open("a")
     assert.is_false(one:is_busy())
-    stream = one:stream()
+    local stream = one:stream()
     assert.is_false(one:is_busy())
     stream:body(0)
     assert.is_true(one:is_busy())
