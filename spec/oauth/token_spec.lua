@@ -315,6 +315,14 @@ describe("a source of tokens", function()
       end)
     end
 
+    it("reads an answer of 32 levels, and none deeper", function()
+      local function nested(levels)
+        return { status = 400, body = ('{"error":'):rep(levels) .. "1" .. ("}"):rep(levels) }
+      end
+      assert.is_nil(failure_of(nested(32)).message:find("without a JSON object", 1, true))
+      assert.matches("answered 400 without a JSON object", failure_of(nested(33)).message, 1, true)
+    end)
+
     it("says how long to wait where the server does", function()
       local err = failure_of({ status = 503, body = "{}", headers = { ["Retry-After"] = "7" } })
       assert.same({ true, 7000 }, { err.retryable, err.retryAfter })

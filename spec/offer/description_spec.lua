@@ -86,6 +86,8 @@ describe("the parts of a description", function()
       .. "  action read on resource note named by /id of the input\n", of({ accessControl = {
         requiredScopes = { "x", "y" }, requiredScopesAny = { "v", "w" }, resourceType = "note", resourceAction = "read",
         resourceId = "/id" } }))
+    assert.equal("a.b  query  2.0.0\n" .. rest .. "\nNeeds:\n  one of the scopes v\n",
+      of({ accessControl = { requiredScopesAny = { "v" } } }))
     assert.equal("a.b  query  2.0.0\n" .. rest .. "\nNeeds:\n  action read on resource note\n",
       of({ accessControl = { requiredScopes = {}, requiredScopesAny = {}, resourceType = "note",
         resourceAction = "read" } }))

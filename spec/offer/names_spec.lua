@@ -119,6 +119,23 @@ describe("the names of many", function()
       message = 'a.b: 1 to 64 of A-Za-z0-9_- expected, a letter or _ first, got "with blank"' } }, flaws)
   end)
 
+  it("have their flaws in the order of the operations", function()
+    local specs = {}
+    for i = 40, 11, -1 do
+      specs[#specs + 1] = spec("a.n" .. i, i % 2 == 0 and "x" or "no name")
+    end
+    local _, flaws = names.assign(specs)
+    assert.equal(30, #flaws)
+    for i, flaw in ipairs(flaws) do
+      assert.equal("a.n" .. i + 10, flaw.operationId)
+    end
+    -- Two flaws of one operation: its own name is taken, and so is that of its id.
+    local _, both = names.assign({ spec("a.b", "x"), spec("c.d", "x") }, { a_b = true })
+    assert.same({ "a.b", "a.b", "c.d" }, { both[1].operationId, both[2].operationId, both[3].operationId })
+    assert.equal('a.b: another tool has the name "a_b": give it another here', both[1].message)
+    assert.equal('a.b: another tool has the name "x"', both[2].message)
+  end)
+
   it("that are reserved go to nobody", function()
     local made, flaws = names.assign({ spec("search.operations"), spec("a.b", "call") },
       { call = true, search_operations = true })

@@ -184,6 +184,38 @@ describe("the lines that describe", function()
     assert.equal("  a  string,\n     required\n     one two three\n", describe_schema(described, 20))
   end)
 
+  it("a union of scalars beside properties have no branches", function()
+    assert.equal("  x  string | integer\n    y  integer\n", describe_schema({ properties = {
+      x = { properties = { y = { type = "integer" } }, anyOf = { { type = "string" }, { type = "integer" } } } } }))
+  end)
+
+  it("unions and parts within each other go six deep", function()
+    local null, text = { type = "null" }, { type = "string" }
+    for shown, around in pairs({ ["  id  integer\n"] = function(inner) return { allOf = { inner } } end,
+      ["| null\n    id  integer\n"] = function(inner) return { anyOf = { inner, null } } end,
+      ["or      string\n"] = function(inner) return { anyOf = { inner, text } } end }) do
+      local schema = { properties = { id = { type = "integer" } } }
+      for _ = 1, 6 do
+        schema = around(schema)
+      end
+      assert.matches(shown, describe_schema({ properties = { x = schema } }), 1, true)
+      assert.is_nil(describe_schema({ properties = { x = around(schema) } }):find(shown, 1, true))
+    end
+    assert.equal("  the whole schema\n", describe_schema({ allOf = { { ["$ref"] = "#" } } }))
+    assert.equal("  the whole schema | null\n", describe_schema({ anyOf = { { ["$ref"] = "#" }, null } }))
+    assert.equal("  the whole schema | string\n", describe_schema({ anyOf = { { ["$ref"] = "#" }, text } }))
+  end)
+
+  it("many properties without deeper objects are complete", function()
+    local properties = {}
+    for i = 1, 301 do
+      properties["p" .. i] = { type = "integer" }
+    end
+    local text = describe_schema({ properties = properties })
+    assert.equal(301, select(2, text:gsub("integer\n", "")))
+    assert.equal(301, select(2, text:gsub("\n", "")))
+  end)
+
   it("a schema with as many lines as people read are complete", function()
     local properties = { last = T.object({ x = T.integer() }) }
     for i = 1, 298 do

@@ -87,6 +87,34 @@ describe("a search for operations", function()
     assert.equal(0, search.new(registry_of({ name = "a" })):find("")[1].score)
   end)
 
+  it("finds a word of one letter at the end of a text", function()
+    assert.same({ "desk.one" }, found(registry_of({ name = "one", description = "plan b" }, { name = "two" }), "b"))
+  end)
+
+  -- In texts of equal length a word counts as much as its field does.
+  it("scores by BM25F", function()
+    local function score(spec, ...)
+      return search.new(registry_of(spec, ...)):find("ticket")[1].score
+    end
+    local function expected(count, total)
+      return math.log(1 + (total - 0.5) / 1.5) * count * 2.2 / (count + 1.2)
+    end
+    local function takes(name)
+      return { type = "object", properties = { [name] = true } }
+    end
+    local function near(wanted, given)
+      assert.is_true(math.abs(wanted - given) < 1e-9, ("%.12g, not %.12g"):format(given, wanted))
+    end
+    near(expected(3, 2), score({ name = "ticket" }, { name = "others" }))
+    near(expected(2, 2), score({ name = "a", title = "ticket" }, { name = "b", title = "others" }))
+    near(expected(1, 2), score({ name = "a", description = "ticket" }, { name = "b", description = "others" }))
+    near(expected(1, 2), score({ name = "a", inputSchema = takes("ticket") },
+      { name = "b", inputSchema = takes("others") }))
+    near(expected(2, 3), score({ name = "a", description = "ticket ticket" },
+      { name = "b", description = "others others" }, { name = "c", description = "others others" }))
+    near(expected(5, 2), score({ name = "ticket", title = "ticket" }, { name = "others", title = "others" }))
+  end)
+
   it("ranks rare words above frequent ones, and short texts above long ones", function()
     local registry = registry_of({ name = "a", description = "ticket" }, { name = "b", description = "ticket" },
       { name = "c", description = "ticket" }, { name = "d", description = "archive" })
@@ -185,6 +213,7 @@ describe("a search for operations", function()
     local hits = search.new(registry_of({ name = "a", title = "Tickets" }, { name = "b" })):find("ticket")
     assert.equal(1, #hits)
     assert.equal("Tickets", hits[1].spec.title)
+    assert.is_nil(hits[1].spec.inputSchema)
     assert.is_true(hits[1].score > 0)
   end)
 

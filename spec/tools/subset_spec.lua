@@ -14,4 +14,16 @@ describe("the strict form", function()
       end)
     end
   end
+
+  it("keeps names of properties up to 64 characters where the vendor limits them", function()
+    local function name_of(format, length)
+      return next(parameters.of({ type = "object", properties = { [("x"):rep(length)] = true } }, format, true)
+        .schema.properties)
+    end
+    for _, format in ipairs({ "anthropic", "gemini" }) do
+      assert.equal(("x"):rep(64), name_of(format, 64))
+      assert.equal("p_" .. ("x"):rep(58), name_of(format, 65))
+    end
+    assert.equal(("x"):rep(65), name_of("openai", 65))
+  end)
 end)

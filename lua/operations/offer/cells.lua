@@ -34,9 +34,6 @@ local function code_of(char)
 end
 
 local function columns(char)
-  if #char == 1 then
-    return 1
-  end
   local code = code_of(char)
   return is_in(code, nothing) and 0 or is_in(code, wide) and 2 or 1
 end

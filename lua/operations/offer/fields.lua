@@ -107,10 +107,10 @@ local function walk(self, tokens, key)
   for i, token in ipairs(tokens) do
     local kind, is_index, message = core.kind(node), type(token) ~= "string", nil
     local at = token
-    if is_index and (kind == "array" or kind == "object" and next(node) == nil) then
+    if is_index and kind == "array" then
       at, message = index_of(node, token, key)
     elseif is_index or kind ~= "object" then
-      message = ("%s: %s is %s already"):format(key, i == 1 and "the input" or pointer_of(resolved), called(kind))
+      message = ("%s: %s is %s already"):format(key, pointer_of(resolved), called(kind))
     end
     if message then
       return nil, message

@@ -286,11 +286,12 @@ function schema_text.describe(schema, width)
   local depth = MAX_DEPTH
   width = width or WIDTH
   local lines = lines_of(schema, depth, width)
+  local complete = #lines
   while #lines > MAX_LINES and depth > 1 do
     depth = depth - 1
     lines = lines_of(schema, depth, width)
   end
-  if depth < MAX_DEPTH then
+  if #lines < complete then
     lines[#lines + 1] = "  (deeper objects are left out; --json shows them)"
   end
   return table.concat(lines, "\n") .. "\n"

@@ -346,6 +346,12 @@ describe("an MCP server over HTTP", function()
     end
   end)
 
+  it("listens with options, not with anything else", function()
+    assert.has_error(function()
+      server:listen(7)
+    end, "bad argument #1 to 'listen' (table expected, got number)")
+  end)
+
   it("is at /mcp of an HTTP API", function()
     local api = assert(operations.to_http(registry, { mcp = true }))
     assert.truthy(initialize(nil, nil, api))

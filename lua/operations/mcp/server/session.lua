@@ -102,7 +102,7 @@ local function make_room(self, now)
     elseif each:is_busy() then
       self:touch(each)
     else
-      self:remove(each, has_expired and "the session has expired" or "another client needs the room")
+      self:remove(each, "the session was idle")
     end
   end
   return self.count < options.max_sessions

@@ -1,0 +1,79 @@
+local operations = require("operations")
+local sessions = require("operations.mcp.server.session")
+
+describe("the sessions of an MCP server", function()
+  local server
+
+  before_each(function()
+    local registry = operations.registry({ log = function() end })
+    server = operations.to_mcp(registry, { max_sessions = 2, session_ttl = 60000, log = function() end })
+  end)
+
+  after_each(function()
+    server:close()
+  end)
+
+  -- A call that runs for a session; the reasons for which it is cancelled.
+  local function call_of(session)
+    local reasons = {}
+    session.peer.running.id = { cancel = function(_, reason)
+      reasons[#reasons + 1] = reason
+      session.peer.running.id = nil
+    end }
+    return reasons
+  end
+
+  it("end in the order of their last use, idle ones only", function()
+    local all = sessions.none(server)
+    local first, second = all:open("a"), all:open("a")
+    assert.equal(first, all:find(first.id, "a"))
+    local third = all:open("a")
+    assert.is_nil(all:find(second.id, "a"))
+    local reasons = call_of(first)
+    local fourth = all:open("a")
+    assert.equal(first, all:find(first.id, "a"))
+    assert.is_nil(all:find(third.id, "a"))
+    call_of(fourth)
+    assert.is_nil(all:open("a"))
+    assert.same({ 2, {} }, { all.count, reasons })
+  end)
+
+  it("are busy while a stream of theirs is read", function()
+    local all = sessions.none(server)
+    local one = all:open("a")
+    assert.is_false(one:is_busy())
+    local stream = one:stream()
+    assert.is_false(one:is_busy())
+    stream:body(0)
+    assert.is_true(one:is_busy())
+    stream:close()
+    assert.is_false(one:is_busy())
+  end)
+
+  it("tell what runs for them why it is cancelled", function()
+    local all = sessions.none(server)
+    local one = all:open("a")
+    local reasons = call_of(one)
+    all:remove(one, "the reason")
+    all:remove(one, "another")
+    assert.same({ 0, { "the reason" } }, { all.count, reasons })
+  end)
+
+  it("are found by their credential, as long as they are used", function()
+    local all = sessions.none(server)
+    local one = all:open("a")
+    assert.is_nil(all:find(one.id, "b"))
+    assert.is_nil(all:find("other", "a"))
+    one.used = one.used - 50000
+    assert.equal(one, all:find(one.id, "a"))
+    one.used = one.used - 50000
+    assert.equal(one, all:find(one.id, "a"))
+    one.used = one.used - 70000
+    call_of(one)
+    assert.equal(one, all:find(one.id, "a"))
+    one.peer.running.id = nil
+    one.used = one.used - 70000
+    assert.is_nil(all:find(one.id, "a"))
+    assert.equal(0, all.count)
+  end)
+end)
