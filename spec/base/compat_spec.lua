@@ -119,6 +119,18 @@ describe("compat", function()
     end)
   end)
 
+  it("tells whether a function of the program runs while one of the library waits for it", function()
+    local source = debug.getinfo(compat.finalizer, "S").source:gsub("base/compat%.lua$", "other.lua")
+    local library = assert((rawget(_G, "loadstring") or load)("local result = (...)()\nreturn result", source))
+    local function program()
+      local interrupted = compat.has_interrupted_library()
+      return interrupted
+    end
+    assert.is_true(library(program))
+    assert.is_false(program())
+    assert.is_false(library(compat.has_interrupted_library))
+  end)
+
   it("tells which arguments a function looks at", function()
     assert.is_false(compat.takes(function() end, 1))
     assert.is_true(compat.takes(function(_, _) end, 2))
