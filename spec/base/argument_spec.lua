@@ -21,6 +21,20 @@ describe("a checked argument", function()
     assert.matches("bad argument #2 to 'greet' (string expected, got table)", raised, 1, true)
   end)
 
+  it("may be the object of a method, which blames its caller", function()
+    local Greeter = {}
+    function Greeter.greet(self)
+      argument.self(self, Greeter, "greeter", "greet")
+      return "hi"
+    end
+    assert.equal("hi", Greeter.greet(setmetatable({}, Greeter)))
+    local line = debug.getinfo(1, "l").currentline + 1
+    local ok, raised = pcall(function() local _ = Greeter.greet({}) end)
+    assert.is_false(ok)
+    assert.equal(line, tonumber(raised:match("argument_spec%.lua:(%d+): calling 'greet' on bad self "
+      .. "%(greeter expected, got table%)$")))
+  end)
+
   it("may be an option, which is known and of its type", function()
     local function greet_with(options)
       argument.options(options, { mark = "string", loud = "boolean or number", voice = "string or false" }, "greet")

@@ -55,5 +55,6 @@ describe("a map of limited size", function()
     assert.same({ "", 0, 0 }, { keys(map), map.weight, map.count })
     map:put("e", 5)
     assert.equal(5, map:get("e"))
+    assert.same({ 0, 1 }, { map.weight, map.count }) -- an entry without a weight weighs nothing
   end)
 end)

@@ -104,6 +104,12 @@ describe("an empty table", function()
     end
   end)
 
+  it("is marked in a value that contains itself", function()
+    local schema, value = object_of({ type = "array" }), { list = {} }
+    schema.properties.again, value.again = schema, value
+    assert.equal(core.array_mt, getmetatable(marked.value(value, schema, schema).again.list))
+  end)
+
   it("is marked in a spec, its schemas and their defaults", function()
     local spec = {
       tags = {}, accessControl = { requiredScopes = {}, requiredScopesAny = {} }, _meta = { tags = {} },

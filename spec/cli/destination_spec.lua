@@ -62,6 +62,20 @@ describe("a file that an answer goes to", function()
     assert.equal("no name", place.problem)
     place:close()
   end)
+
+  it("is named by the server also where the answer is empty", function()
+    os.remove(path)
+    local place = assert(destination.named(function() return path end))
+    local complain, told = output.complain, nil
+    finally(function()
+      output.complain = complain
+      place:close()
+    end)
+    output.complain = function(...) told = { ... } end
+    assert.is_nil(place:finish())
+    assert.equal("", read(path))
+    assert.same({ "saved %s, %s", path, "0 bytes" }, told)
+  end)
 end)
 
 describe("a place that cannot be written", function()

@@ -158,6 +158,19 @@ describe("operations mcp", function()
     end
   end)
 
+  it("offers of another server what was asked for, by the namespace that it was given", function()
+    local words = { "env" }
+    for name, value in pairs(command.environment()) do
+      words[#words + 1] = ('%s="%s"'):format(name, value)
+    end
+    words[#words + 1] = command.interpreter() .. " spec/support/mcp_server/odd.lua"
+    server = pipe.operations("mcp", "--mcp", table.concat(words, " "), "--namespace", "mine", "--include", "mine.*",
+      "--lua", path_of(definitions))
+    server:initialize()
+    wait_for(server, "notifications/resources/list_changed")
+    assert.same({ "mine_odd" }, tool_names(server))
+  end)
+
   describe("before other servers", function()
     local config
 

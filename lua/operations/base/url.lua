@@ -43,7 +43,7 @@ end
 
 -- Removes dot segments (RFC 3986, 5.2.4) from a path that begins with "/".
 local function remove_dot_segments(path)
-  local output, dots = {}, false
+  local output, dots = {}
   for segment in (path:sub(2) .. "/"):gmatch("([^/]*)/") do
     dots = segment == "." or segment == ".."
     if segment == ".." then

@@ -18,21 +18,20 @@ local worker = {
   },
 }
 
--- Serves until it is interrupted; then lets running requests end. `tell` is called when the others have been told.
+-- Serves until it is interrupted, then lets running requests end, and raises the interruption. `tell` is called when
+-- the others have been told.
 local function serve(transport, registry, max_requests, grace, tell)
   local map = operations.call_map(transport)
   local handler = operations.call_handler(registry, map, { max_requests = max_requests })
   transport:settle()
   tell()
-  local ok, raised = pcall(operations.sleep, math.huge)
-  if not ok and system.interrupted() then
+  local _, raised = pcall(operations.sleep, math.huge) -- only an error ends it
+  if system.interrupted() then
     handler:drain(grace * 1000)
   end
   map:close()
   operations.sleep(0.05) -- for the last answers to leave
-  if not ok then
-    error(raised, 0)
-  end
+  error(raised, 0)
 end
 
 local function is_redis(option)
@@ -63,10 +62,9 @@ function worker.run(parsed)
     output.failure(failure)
     return output.is_unreachable(failure) and output.codes.UNREACHABLE or output.codes.SOURCE
   end
-  serve(transport, registry, max_requests, grace, function()
+  return serve(transport, registry, max_requests, grace, function()
     opened:tell(registry)
   end)
-  return output.codes.OK
 end
 
 return worker
