@@ -1,6 +1,7 @@
 local approvals = require("operations.offer.approvals")
 local limits = require("operations.base.limits")
 local operations = require("operations")
+local raises = require("spec.support.raises")
 
 local ann, bob = { id = "ann", scopes = {} }, { id = "bob", scopes = {} }
 
@@ -133,18 +134,14 @@ describe("the memory of approvals", function()
   end)
 
   it("says what it was misused with", function()
-    assert.error_matches(function()
-      approvals.new():remember(call("a.b"), "once")
-    end, "bad argument #2 to 'remember' %(\"arguments\" or \"always\" expected, got once%)")
-    assert.error_matches(function()
-      approvals.new("x")
-    end, "bad argument #1 to 'approvals' %(table expected, got string%)")
-    assert.error_matches(function()
-      approvals.new({}, 1)
-    end, "bad argument #2 to 'approvals' %(function expected, got number%)")
-    assert.error_matches(function()
-      approvals.new():forget(1)
-    end, "bad argument #1 to 'forget' %(string expected, got number%)")
+    raises({
+      ["bad argument #2 to 'remember' (\"arguments\" or \"always\" expected, got once)"] = function()
+        approvals.new():remember(call("a.b"), "once")
+      end,
+      ["bad argument #1 to 'approvals' (table expected, got string)"] = function() approvals.new("x") end,
+      ["bad argument #2 to 'approvals' (function expected, got number)"] = function() approvals.new({}, 1) end,
+      ["bad argument #1 to 'forget' (string expected, got number)"] = function() approvals.new():forget(1) end,
+    }, "approvals_spec")
   end)
 end)
 

@@ -163,6 +163,19 @@ describe("an MCP server over HTTP", function()
     assert.truthy(answer.text:find("^id: 1_1\nretry: %d+\ndata: \n\n"))
   end)
 
+  it("tells its log of a message that is not JSON, and goes on", function()
+    local logged = {}
+    local other = operations.to_mcp(registry, { log = function(level, text)
+      logged[#logged + 1] = level .. " " .. text
+    end })
+    local params = { name = "demo_count", arguments = { n = 1, odd = true }, _meta = { progressToken = 0 } }
+    local answer = post({ id = 2, method = "tools/call", params = params },
+      { ["mcp-session-id"] = initialize(nil, nil, other) }, other)
+    assert.same({ n = 1 }, answer.events[#answer.events].result.structuredContent)
+    assert.matches("error a message is not JSON: [^\n]*inf", table.concat(logged, "\n"))
+    other:close()
+  end)
+
   it("goes on behind the last event that a client saw, of its own streams", function()
     local session = initialize()
     local headers = { ["mcp-session-id"] = session, accept = "text/event-stream" }

@@ -46,6 +46,9 @@ add("count", "mutation", { handler = function(input, context)
     context.progress(i, input.n or 3, "step " .. i)
     context.progress(i - 1)
   end
+  if input.odd then
+    context.progress(math.huge)
+  end
   context.log(input.level or "info", "counted", { n = input.n })
   return { n = input.n or 3 }
 end })

@@ -83,9 +83,11 @@ local function channel_of(self)
 end
 
 local function send(self, value)
-  local text = message.encode(value)
+  local text, err = message.encode(value)
   if text then
     channel_of(self):put(text, value.id == nil)
+  else
+    self.server.options.log("error", "a message is not JSON: " .. err.message)
   end
 end
 
