@@ -70,6 +70,18 @@ describe("parts of a schema", function()
     assert.is_nil(merge.one({ ["$ref"] = "#/$defs/d9" }, definitions))
   end)
 
+  it("are at most 1,000 with what they refer to", function()
+    local function parts(count)
+      local list = {}
+      for i = 1, count do
+        list[i] = i == 1 and { ["$ref"] = "#/$defs/A" } or { type = "string" }
+      end
+      return merge.one({ allOf = list }, { A = { title = "a" } })
+    end
+    assert.same({ type = "string", title = "a" }, parts(998))
+    assert.is_nil(parts(999))
+  end)
+
   it("leave the definitions as they are, and take none of theirs along", function()
     local definition = { type = "object", ["$defs"] = { x = true }, definitions = { y = true } }
     assert.same({ type = "object", title = "T" },

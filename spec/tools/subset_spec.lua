@@ -1,5 +1,6 @@
 local json = require("operations.base.json")
 local parameters = require("operations.tools.parameters")
+local property_order = require("operations.base.property_order")
 local sources = require("spec.support.sources")
 
 local cases = assert(json.decode(sources.read("spec/vectors/tools/strict.json")))
@@ -25,5 +26,66 @@ describe("the strict form", function()
       assert.equal("p_" .. ("x"):rep(58), name_of(format, 65))
     end
     assert.equal(("x"):rep(65), name_of("openai", 65))
+  end)
+
+  it("keeps the order of properties, with those that are not declared at the end", function()
+    local T = require("operations").type
+    for _, format in ipairs({ "openai", "anthropic", "gemini" }) do
+      local made = parameters.of(T.object({ { "z", T.string() }, { "a", T.optional(T.integer()) } },
+        { additionalProperties = T.number() }), format, true)
+      local names = { "z", "a", "additional_properties" }
+      assert.same(names, property_order.names(made.schema.properties))
+      assert.same(format == "openai" and names or { "z" }, made.schema.required)
+      assert.same({ z = "z", a = 1 }, parameters.input(made, { z = "z", a = 1, additional_properties = json.null }))
+    end
+  end)
+
+  it("has objects as deep as the vendor takes them; what is deeper is text", function()
+    for format, depth in pairs({ openai = 10, anthropic = 64, gemini = 16 }) do
+      local schema = { type = "string" }
+      for _ = 1, 70 do
+        schema = { type = "object", properties = { o = schema }, required = { "o" } }
+      end
+      local offered, objects = parameters.of(schema, format, true).schema, 0
+      while offered.properties do
+        offered, objects = offered.properties.o, objects + 1
+      end
+      assert.same({ depth, "string" }, { objects, offered.type:lower() })
+    end
+  end)
+
+  -- Definitions each of which has the next one `width` times.
+  local function chain(keyword, length, width)
+    local definitions = { ["D" .. length] = { type = "string" } }
+    for i = 1, length - 1 do
+      local list = {}
+      for j = 1, width do
+        list[j] = { ["$ref"] = "#/$defs/D" .. i + 1 }
+      end
+      definitions["D" .. i] = { [keyword] = list }
+    end
+    return { type = "object", properties = { x = { ["$ref"] = "#/$defs/D1" } }, ["$defs"] = definitions }
+  end
+
+  it("is made at once of definitions that lead to the same ones in millions of ways", function()
+    for _, keyword in ipairs({ "allOf", "anyOf", "oneOf" }) do
+      for format, has_references in pairs({ openai = true, anthropic = true, gemini = false }) do
+        local made = parameters.of(chain(keyword, 25, 3), format, true)
+        assert.equal(keyword == "allOf" or has_references, made.strict)
+        assert.is_not_nil(made.schema.properties.x)
+      end
+    end
+  end)
+
+  it("is not made where it has too many parts with the references written out", function()
+    local function more(name)
+      return { allOf = { { ["$ref"] = "#/$defs/Node" }, { properties = { [name] = { type = "integer" } } } } }
+    end
+    local tree = { type = "object", properties = { root = { ["$ref"] = "#/$defs/Node" } }, ["$defs"] = {
+      Node = { type = "object", properties = { left = more("l"), right = more("r") } } } }
+    local made = parameters.of(tree, "anthropic", true)
+    assert.is_false(made.strict)
+    assert.same(tree.properties, made.schema.properties)
+    assert.is_true(parameters.of(tree, "openai", true).strict)
   end)
 end)

@@ -7,6 +7,7 @@ local property_order = require("operations.base.property_order")
 local merge = {}
 
 local MAX_DEPTH = 32 -- of nested references and allOf
+local MAX_PARTS = 1000 -- of one schema: parts that lead to the same ones may double with each level
 
 local annotations = members.set({ "title", "description", "default", "examples", "example", "deprecated", "readOnly",
   "writeOnly", "$comment", "$schema", "$id" })
@@ -99,8 +100,9 @@ local function is_closed(schema)
     or schema.unevaluatedProperties ~= nil or schema.patternProperties ~= nil
 end
 
-local function one(schema, definitions, depth)
-  if depth > MAX_DEPTH or type(schema) ~= "table" then
+local function one(schema, definitions, depth, count)
+  count.parts = count.parts + 1
+  if depth > MAX_DEPTH or count.parts > MAX_PARTS or type(schema) ~= "table" then
     return nil
   end
   local name = merge.name_of(schema["$ref"])
@@ -116,21 +118,21 @@ local function one(schema, definitions, depth)
   if #parts == 0 then
     return own
   end
-  local result, closed, count = own, is_closed(own), own.properties and 1 or 0
+  local result, closed, objects = own, is_closed(own), own.properties and 1 or 0
   for _, part in ipairs(parts) do
     if part ~= true then
-      local whole = one(part, definitions, depth + 1)
+      local whole = one(part, definitions, depth + 1, count)
       if not whole then
         return nil
       end
       whole["$defs"], whole.definitions = nil, nil
-      closed, count = closed or is_closed(whole), count + (whole.properties and 1 or 0)
+      closed, objects = closed or is_closed(whole), objects + (whole.properties and 1 or 0)
       if not add(result, whole) then
         return nil
       end
     end
   end
-  return not (closed and count > 1) and result or nil
+  return not (closed and objects > 1) and result or nil
 end
 
 --- A schema without `$ref` and `allOf` at its top, which accepts the same values.
@@ -138,7 +140,7 @@ end
 ---@param definitions table<string, any>
 ---@return table? schema  a copy; nil if there is none
 function merge.one(schema, definitions)
-  return one(schema, definitions, 0)
+  return one(schema, definitions, 0, { parts = 0 })
 end
 
 return merge

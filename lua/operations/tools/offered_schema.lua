@@ -61,13 +61,12 @@ function offered_schema.with_null(self, offered)
   return { anyOf = offered_schema.array({ bare, { type = "null" } }), description = description }
 end
 
--- Does the schema accept null?
-function offered_schema.takes_null(self, schema, depth)
-  if type(schema) ~= "table" then
+-- Does the schema accept null? `seen` has the branches that were asked: those that do not, or lead back to themselves.
+function offered_schema.takes_null(self, schema, seen)
+  if type(schema) ~= "table" or seen[schema] then
     return schema == true
-  elseif depth > 16 then
-    return false
   end
+  seen[schema] = true
   local whole = merge.one(schema, self.definitions)
   if not whole then
     return true
@@ -83,7 +82,7 @@ function offered_schema.takes_null(self, schema, depth)
     return true
   end
   for _, branch in ipairs(union) do
-    if offered_schema.takes_null(self, branch, depth + 1) then
+    if offered_schema.takes_null(self, branch, seen) then
       return true
     end
   end

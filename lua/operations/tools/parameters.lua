@@ -192,7 +192,7 @@ function parameters.of(input, format, strict)
   local caps = dialects.strict[format]
   if strict then
     local schema, plan = subset.of(root, definitions, caps)
-    if fits(schema, caps) then
+    if schema and fits(schema, caps) then
       return { schema = schema, plan = plan, wrapped = wrapped, strict = true }
     end
   end

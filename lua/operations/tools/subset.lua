@@ -34,6 +34,8 @@ local subset = {}
 ---@field key_pattern? string  for property names
 ---@field keeps? fun(keyword: string, value: any): boolean
 
+local MAX_NODES = 5000 -- of a schema, with the references written out that the subset lacks
+
 local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
 
 local node -- (state, schema, depth) -> offered, plan
@@ -50,7 +52,7 @@ local function definition_of(self, name, depth)
   if not made then
     made = { busy = true }
     self.made[name] = made
-    made.offered, made.plan = node(self, self.definitions[name], math.max(depth, 2))
+    made.offered, made.plan = node(self, self.definitions[name], depth)
     made.busy, made.text = false, offered_schema.is_text(made.plan) or nil
     -- Its users so far assumed that it is not text.
     self.again = self.again or made.text and made.assumed and not self.texts[name]
@@ -128,7 +130,7 @@ local function property(self, key, schema, name, required, depth)
   local offered, plan = node(self, schema, depth)
   local member = { key = key, plan = plan }
   if not required and self.caps.all_required then
-    if not offered_schema.is_text(plan) and offered_schema.takes_null(self, schema, 0) then
+    if not offered_schema.is_text(plan) and offered_schema.takes_null(self, schema, {}) then
       member.box = true
       offered = offered_schema.with_null(self, { type = "object", properties = { value = offered },
         required = offered_schema.array({ "value" }), additionalProperties = false, description = "null: left out" })
@@ -285,39 +287,48 @@ local function compound(self, schema, depth)
   return single(self, schema, kind, depth)
 end
 
+-- Is it this keyword with nothing but annotations?
+local function is_only(schema, keyword)
+  for key in pairs(schema) do
+    if key ~= keyword and not merge.is_annotation(key) then
+      return false
+    end
+  end
+  return schema[keyword] ~= nil
+end
+
+-- The definition that a schema is, but for annotations: by `$ref`, or by `allOf` with one `$ref`, as OpenAPI 3.0 needs
+-- it for a description.
+local function name_of(self, schema)
+  local all = is_only(schema, "allOf") and core.kind(schema.allOf) == "array" and #schema.allOf == 1 and schema.allOf[1]
+  local referring = type(all) == "table" and all or schema
+  local name = is_only(referring, "$ref") and merge.name_of(referring["$ref"])
+  if name and self.definitions[name] ~= nil then
+    return name, schema.description or referring.description
+  end
+end
+
 function node(self, schema, depth)
-  if type(schema) ~= "table" or depth > 64 then
+  self.nodes = self.nodes + 1
+  if type(schema) ~= "table" or depth > 64 or self.nodes > MAX_NODES then
     return offered_schema.as_text(self, schema)
   end
-  local name = merge.name_of(schema["$ref"])
-  if name and self.definitions[name] ~= nil then
-    local alone = true
-    for key in pairs(schema) do
-      alone = alone and (key == "$ref" or merge.is_annotation(key))
+  local name, description = name_of(self, schema)
+  if name then
+    local offered, plan = reference(self, schema, name, depth)
+    if type(description) == "string" and offered["$ref"] then
+      offered = { anyOf = offered_schema.array({ offered }), description = description }
+    elseif type(description) == "string" then
+      offered = members.merged(offered, { description = offered.description and description .. " "
+        .. offered.description or description })
     end
-    if alone then
-      local offered, plan = reference(self, schema, name, depth)
-      local description = type(schema.description) == "string" and schema.description
-      if description and offered["$ref"] then
-        offered = { anyOf = offered_schema.array({ offered }), description = description }
-      elseif description then
-        offered = members.merged(offered, { description = offered.description and description .. " "
-          .. offered.description or description })
-      end
-      return offered, plan
-    end
-  end
-  if schema["$ref"] ~= nil or schema.allOf ~= nil then
-    self.merging = self.merging + 1
-    local whole = self.merging < 64 and merge.one(schema, self.definitions)
-    local offered, plan
-    if whole then
-      offered, plan = node(self, whole, depth + 1)
-    else
-      offered, plan = offered_schema.as_text(self, schema)
-    end
-    self.merging = self.merging - 1
     return offered, plan
+  elseif schema["$ref"] ~= nil or schema.allOf ~= nil then
+    local whole = merge.one(schema, self.definitions)
+    if whole then
+      return node(self, whole, depth + 1)
+    end
+    return offered_schema.as_text(self, schema)
   elseif schema.const ~= nil or type(schema.enum) == "table" then
     return literal.of(self, schema)
   end
@@ -338,15 +349,17 @@ end
 ---@param root table  an object without `$ref` and `allOf` at its top
 ---@param given table<string, any>  definitions by name
 ---@param caps operations.ToolSubset
----@return table offered
+---@return table? offered  nil: it has too many nodes with its references written out
 ---@return table? plan
 function subset.of(root, given, caps)
   local texts = {}
   while true do -- again for each definition that turns out to be text: the number is finite
-    local self = { caps = caps, definitions = given, made = {}, used = {}, texts = texts,
-      merging = 0, again = false, node = node }
+    local self = { caps = caps, definitions = given, made = {}, used = {}, texts = texts, again = false, node = node,
+      nodes = 0 }
     local offered, plan = object(self, root, 1, true)
-    if not self.again then
+    if self.nodes > MAX_NODES then
+      return nil
+    elseif not self.again then
       offered["$defs"] = definitions(self)
       return offered, plan
     end
