@@ -216,6 +216,20 @@ describe("a document with something broken", function()
     assert.same({}, support.api(support.one({ callbacks = {} })).report)
   end)
 
+  it("names an operation as the document does, else as the registry will", function()
+    local report = support.api({ paths = { ["/a"] = {
+      get = { operationId = "is-called", callbacks = { done = {} } }, put = { callbacks = { done = {} } },
+      post = { operationId = "is-bad", parameters = { { ["$ref"] = "#/nowhere" } } },
+      patch = { parameters = { { ["$ref"] = "#/nowhere" } } },
+    } } }).report
+    local named = {}
+    for i, entry in ipairs(report) do
+      named[i] = entry.operation
+    end
+    table.sort(named)
+    assert.same({ "is-bad", "is-called", "patch_a", "put_a" }, named)
+  end)
+
   it("says which dialect it does not read", function()
     local api = support.api({ jsonSchemaDialect = "http://json-schema.org/draft-07/schema#" })
     assert.equal("#/jsonSchemaDialect", api.report[1].pointer)
