@@ -422,13 +422,17 @@ describe("checking a value", function()
       keywords.const = kind
       return { type = "object", required = { "kind" }, properties = { kind = keywords, x = { type = "integer" } } }
     end
+    local counted = branch("d", {})
+    counted.minProperties = 2
     local definition = { anyOf = { branch("a", {}), branch("b", { maxLength = 0 }),
-      branch("c", { type = "integer" }) } }
+      branch("c", { type = "integer" }), counted } }
     assert.is_true(valid(definition, { kind = "a" }))
     assert.is_false(valid(definition, { kind = "a", x = "1" }))
     assert.is_false(valid(definition, { kind = "b" }))
     assert.is_false(valid(definition, { kind = "c" }))
     assert.is_false(valid(definition, { 1, kind = "a" }))
+    assert.is_true(valid(definition, { kind = "d", x = 1 }))
+    assert.is_false(valid(definition, { kind = "d" }))
   end)
 
   it("ends on values that contain themselves, however they branch", function()
