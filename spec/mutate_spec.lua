@@ -78,4 +78,12 @@ describe("a change to a Lua file is looked for", function()
   it("in no spec outside of its room where no other room requires it", function()
     assert.same({}, specs_of.users("lua/operations/offer/schema_text.lua"))
   end)
+
+  it("in what other rooms say of the nearest folder", function()
+    assert.same({ "spec/calls" }, specs_of.elsewhere("lua/operations/calls/redis/link.lua"))
+    assert.same({ "spec/server/answer_store_spec.lua" },
+      specs_of.elsewhere("lua/operations/middleware/redis_buckets.lua"))
+    assert.same({ "spec/value" }, specs_of.elsewhere("src/json/reader.c"))
+    assert.same({}, specs_of.elsewhere("lua/operations/openapi/file.lua"))
+  end)
 end)

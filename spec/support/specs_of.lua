@@ -93,36 +93,45 @@ local exhausted = {
   transfer = "http upload", value = "json execute schema", websocket = "websocket",
 }
 
--- What specs of other rooms say of a room of src/, or of a Lua file.
+-- The specs of other rooms that say something of a file, else of the nearest folder.
 local elsewhere = {
-  ["lua/operations/hosts/openresty/http.lua"] = "spec/server/openresty_spec.lua",
+  ["lua/operations/calls/redis"] = "spec/calls",
+  ["lua/operations/calls/websocket"] = "spec/calls",
+  ["lua/operations/hosts/nvim.lua"] = "spec/server/nvim_spec.lua spec/mcp/server/nvim_spec.lua",
+  ["lua/operations/hosts/openresty"] = "spec/server/openresty_spec.lua spec/mcp/server/openresty_spec.lua "
+    .. "spec/calls/websocket/hosts_spec.lua",
   ["lua/operations/middleware/redis_buckets.lua"] = "spec/server/answer_store_spec.lua",
-  base = "spec/json spec/value/json_lines_spec.lua spec/sse spec/streams spec/http spec/redis spec/websocket",
-  core = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua spec/base/sha256_spec.lua",
-  format = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
-  http = "spec/net/http/header_field_spec.lua spec/server/connection_spec.lua",
-  json = "spec/value",
-  platform = "spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http/network_spec.lua",
-  reactor = "spec/reactor spec/platform spec/net/process_spec.lua spec/net/stream_spec.lua spec/hosts/plain_spec.lua",
-  redis = "spec/calls/redis/redis_spec.lua",
-  regex = "spec/schema/suite_spec.lua spec/schema/compile_spec.lua",
-  registry = "spec/schema/laws_spec.lua spec/schema/ahead_spec.lua",
-  system = "spec/platform",
-  schema = "spec/value/integer_spec.lua spec/registry/finish_spec.lua spec/registry/prepare_spec.lua",
-  sse = "spec/streams spec/openapi/stream_spec.lua",
-  streams = "spec/sse spec/openapi/stream_spec.lua spec/registry/subscription_spec.lua",
-  tls = "spec/server/tls_spec.lua",
-  transfer = "spec/platform spec/net/stream_spec.lua spec/reactor/reactor_spec.lua",
-  value = "spec/json spec/streams spec/schema/cast_spec.lua spec/schema/issue_spec.lua spec/schema/suite_spec.lua",
-  websocket = "spec/calls/websocket/websocket_spec.lua",
+  ["src/base"] = "spec/json spec/value/json_lines_spec.lua spec/sse spec/streams spec/http spec/redis spec/websocket",
+  ["src/core"] = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua spec/base/sha256_spec.lua",
+  ["src/format"] = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
+  ["src/http"] = "spec/net/http/header_field_spec.lua spec/server/connection_spec.lua",
+  ["src/json"] = "spec/value",
+  ["src/platform"] = "spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http/network_spec.lua",
+  ["src/reactor"] = "spec/reactor spec/platform spec/net/process_spec.lua spec/net/stream_spec.lua "
+    .. "spec/hosts/plain_spec.lua",
+  ["src/redis"] = "spec/calls/redis/redis_spec.lua",
+  ["src/regex"] = "spec/schema/suite_spec.lua spec/schema/compile_spec.lua",
+  ["src/registry"] = "spec/schema/laws_spec.lua spec/schema/ahead_spec.lua",
+  ["src/system"] = "spec/platform",
+  ["src/schema"] = "spec/value/integer_spec.lua spec/registry/finish_spec.lua spec/registry/prepare_spec.lua",
+  ["src/sse"] = "spec/streams spec/openapi/stream_spec.lua",
+  ["src/streams"] = "spec/sse spec/openapi/stream_spec.lua spec/registry/subscription_spec.lua",
+  ["src/tls"] = "spec/server/tls_spec.lua",
+  ["src/transfer"] = "spec/platform spec/net/stream_spec.lua spec/reactor/reactor_spec.lua",
+  ["src/value"] = "spec/json spec/streams spec/schema/cast_spec.lua spec/schema/issue_spec.lua "
+    .. "spec/schema/suite_spec.lua",
+  ["src/websocket"] = "spec/calls/websocket/websocket_spec.lua",
 }
 
 --- The specs of other rooms, folders among them, that say something of a file.
 ---@param path string
 ---@return string[]
 function specs_of.elsewhere(path)
-  local list = {}
-  for name in (elsewhere[path] or elsewhere[path:match("^src/([^/]+)/")] or ""):gmatch("%S+") do
+  local list, place = {}, path
+  while place and not elsewhere[place] do
+    place = place:match("^(.*)/[^/]*$")
+  end
+  for name in (elsewhere[place] or ""):gmatch("%S+") do
     list[#list + 1] = name
   end
   return list
