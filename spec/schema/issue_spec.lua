@@ -99,6 +99,38 @@ describe("the issues of a value", function()
     end)
   end
 
+  it("are of what is wrong, and of nothing else that was asked for", function()
+    local text = { type = "string", minLength = 2, maxLength = 5, pattern = "^[a@]", format = "email" }
+    local number = { type = "number", minimum = 1, maximum = 9, exclusiveMinimum = 0, exclusiveMaximum = 11,
+      multipleOf = 3 }
+    local list = { type = "array", minItems = 1, maxItems = 3, uniqueItems = true, contains = { const = 1 } }
+    local object = { type = "object", minProperties = 2, maxProperties = 3, required = { "a" },
+      propertyNames = { maxLength = 1 }, dependentRequired = { b = { "c" } },
+      patternProperties = { d = { type = "string" } } }
+    for _, case in ipairs({
+      { text, "a@b" }, { text, "a@bcde", "maxLength" }, { text, "b@c", "pattern" }, { text, "abc", "format" },
+      { text, "@", "format", "minLength" },
+      { number, 3 }, { number, 4, "multipleOf" }, { number, 0.3, "minimum", "multipleOf" },
+      { number, -3, "exclusiveMinimum", "minimum" }, { number, 12, "exclusiveMaximum", "maximum" },
+      { list, { 1 } }, { list, { 1, 2, 3, 4 }, "maxItems" }, { list, { 1, 2, 2 }, "uniqueItems" },
+      { list, { 2 }, "contains" }, { list, json.decode("[]"), "contains", "minItems" },
+      { object, { a = 1, c = 1 } }, { object, { a = 1 }, "minProperties" }, { object, { c = 1, e = 1 }, "required" },
+      { object, { a = 1, b = 1, c = 1, e = 1 }, "maxProperties" }, { object, { a = 1, ee = 1 }, "propertyNames" },
+      { object, { a = 1, b = 1 }, "dependentRequired" }, { object, { a = 1, d = 1 }, "type" },
+    }) do
+      for _, definition in ipairs({ case[1], { allOf = { case[1] } }, { title = "t", ["not"] = { const = 0 },
+        ["if"] = true, ["then"] = case[1] } }) do
+        local _, found = assert(schema.compile(definition, { formats = true })):check(case[2])
+        local keywords = {}
+        for at, issue in ipairs(found or {}) do
+          keywords[at] = issue.keyword
+        end
+        table.sort(keywords)
+        assert.same({ case[3], case[4] }, keywords)
+      end
+    end
+  end)
+
   it("say formats for people", function()
     local on = { formats = true }
     assert.same({ ": expected a string of format date, got \"x\"" }, (issues({ format = "date" }, "x", on)))
