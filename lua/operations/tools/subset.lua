@@ -15,6 +15,7 @@ local merge = require("operations.tools.merge")
 local offered_schema = require("operations.tools.offered_schema")
 local phrase = require("operations.tools.phrase")
 local property_order = require("operations.base.property_order")
+local references = require("operations.tools.references")
 local union = require("operations.tools.union")
 
 local subset = {}
@@ -39,51 +40,6 @@ local MAX_NODES = 5000 -- of a schema, with the references written out that the 
 local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
 
 local node -- (state, schema, depth) -> offered, plan
-
--- References.
-
-local function refer(self, name)
-  self.used[name] = true
-  return { ["$ref"] = "#/$defs/" .. name:gsub("~", "~0"):gsub("/", "~1") }
-end
-
-local function definition_of(self, name, depth)
-  local made = self.made[name]
-  if not made then
-    made = { busy = true }
-    self.made[name] = made
-    made.offered, made.plan = node(self, self.definitions[name], depth)
-    made.busy, made.text = false, offered_schema.is_text(made.plan) or nil
-    -- Its users so far assumed that it is not text.
-    self.again = self.again or made.text and made.assumed and not self.texts[name]
-    self.texts[name] = made.text or self.texts[name]
-  end
-  return made
-end
-
-local function reference(self, schema, name, depth)
-  if self.texts[name] or self.caps.max_depth < depth then
-    return offered_schema.as_text(self, self.definitions[name])
-  end
-  local known = self.made[name]
-  if known and known.busy then
-    if not self.caps.recursion then
-      return offered_schema.as_text(self, schema)
-    end
-    known.assumed = true
-    return refer(self, name), { kind = "ref", definition = known }
-  elseif not self.caps.references then
-    self.made[name] = { busy = true }
-    local offered, plan = node(self, self.definitions[name], depth)
-    self.made[name] = nil
-    return offered, plan
-  end
-  local made = definition_of(self, name, depth)
-  if made.text then
-    return offered_schema.as_text(self, self.definitions[name])
-  end
-  return refer(self, name), made.plan and { kind = "ref", definition = made } or nil
-end
 
 local function plain(self, schema, kind)
   local caps, offered = self.caps, {}
@@ -287,41 +243,13 @@ local function compound(self, schema, depth)
   return single(self, schema, kind, depth)
 end
 
--- Is it this keyword with nothing but annotations?
-local function is_only(schema, keyword)
-  for key in pairs(schema) do
-    if key ~= keyword and not merge.is_annotation(key) then
-      return false
-    end
-  end
-  return schema[keyword] ~= nil
-end
-
--- The definition that a schema is, but for annotations: by `$ref`, or by `allOf` with one `$ref`, as OpenAPI 3.0 needs
--- it for a description.
-local function name_of(self, schema)
-  local all = is_only(schema, "allOf") and core.kind(schema.allOf) == "array" and #schema.allOf == 1 and schema.allOf[1]
-  local referring = type(all) == "table" and all or schema
-  local name = is_only(referring, "$ref") and merge.name_of(referring["$ref"])
-  if name and self.definitions[name] ~= nil then
-    return name, schema.description or referring.description
-  end
-end
-
 function node(self, schema, depth)
   self.nodes = self.nodes + 1
   if type(schema) ~= "table" or depth > 64 or self.nodes > MAX_NODES then
     return offered_schema.as_text(self, schema)
   end
-  local name, description = name_of(self, schema)
-  if name then
-    local offered, plan = reference(self, schema, name, depth)
-    if type(description) == "string" and offered["$ref"] then
-      offered = { anyOf = offered_schema.array({ offered }), description = description }
-    elseif type(description) == "string" then
-      offered = members.merged(offered, { description = offered.description and description .. " "
-        .. offered.description or description })
-    end
+  local offered, plan = references.of(self, schema, depth)
+  if offered then
     return offered, plan
   elseif schema["$ref"] ~= nil or schema.allOf ~= nil then
     local whole = merge.one(schema, self.definitions)
@@ -333,16 +261,6 @@ function node(self, schema, depth)
     return literal.of(self, schema)
   end
   return compound(self, schema, depth)
-end
-
--- The definitions that are referred to, directly or from other ones.
-local function definitions(self)
-  local kept
-  for name in pairs(self.used) do
-    kept = kept or {}
-    kept[name] = self.made[name].offered
-  end
-  return kept
 end
 
 --- Makes the strict form of the schema of an object.
@@ -360,7 +278,7 @@ function subset.of(root, given, caps)
     if self.nodes > MAX_NODES then
       return nil
     elseif not self.again then
-      offered["$defs"] = definitions(self)
+      offered["$defs"] = references.used(self)
       return offered, plan
     end
   end

@@ -38,7 +38,7 @@ describe("the sessions of an MCP server", function()
     assert.same({ 2, {} }, { all.count, reasons })
   end)
 
-  it("that were ended stay so when a call of theirs ends, and take nobody's place", function()
+  it("that were ended stay ended when a call of theirs ends, and use no place", function()
     local all = sessions.none(server)
     local first, second = all:open("a"), all:open("a")
     all:remove(first, "the client has ended it")
