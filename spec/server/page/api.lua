@@ -109,7 +109,7 @@ local options = { docs = true, authorize = authorize, openapi = { info = { title
 if arg[1] == "many" then
   local github = { namespace = "github", accessControl = {} }
   assert(registry:register_all(assert(operations.from_openapi.file(arg[2], github))))
-  serve(registry, { docs = true })
+  serve(registry, { docs = arg[3] and { directory = arg[3] } or true })
 elseif arg[1] == "installed" then
   options.docs, options.authorize = { directory = arg[2] }, nil
 end

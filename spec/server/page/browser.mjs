@@ -295,41 +295,54 @@ async function looks() {
   await page.emulateMedia({ colorScheme: "light" });
 }
 
+const swaggerUi = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+
 async function installed() {
-  const directory = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
-  await page.goto(await serve("installed", directory) + "/docs");
+  await page.goto(await serve("installed", swaggerUi) + "/docs");
   await page.locator("[data-path='/task/create']").waitFor();
   check("serves the Swagger UI of a directory", true);
 }
 
-// Others may be at work on this machine: what counts is the time of the browser's main thread, as for the rest of this
-// library; what a clock says is printed beside it.
-async function many() {
-  const url = await serve("many", largeDocument), clock = await context.newCDPSession(page);
-  await clock.send("Performance.enable", { timeDomain: "threadTicks" });
+const middle = (list) => Math.round(list.sort((a, b) => a - b)[list.length >> 1]);
+
+// How long the browser's main thread is busy until operations of the large document are listed, as others may be at
+// work on this machine, and what a clock says since the document came.
+async function listing(url, clock) {
   const busy = async () => (await clock.send("Performance.getMetrics")).metrics.find((one) => one.name === "TaskDuration").value * 1000;
-  const times = [], walls = [], searches = [];
-  await page.addInitScript(() => new MutationObserver(() => document.querySelector("nav li") && !window.listed
+  await page.goto("about:blank");
+  const before = await busy();
+  await page.goto(url + "/docs");
+  await page.waitForFunction(() => window.listed, undefined, { timeout: 60000, polling: 200 });
+  return { thread: await busy() - before, wall: await page.evaluate(() =>
+    listed - performance.getEntriesByType("resource").find((e) => /openapi/.test(e.name)).responseEnd) };
+}
+
+async function search() {
+  return page.evaluate(async () => {
+    const field = document.getElementById("search"), since = performance.now();
+    field.value = "issue comment";
+    field.dispatchEvent(new Event("input"));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    return performance.now() - since;
+  });
+}
+
+async function many() {
+  const clock = await context.newCDPSession(page), own = [], searches = [];
+  await clock.send("Performance.enable", { timeDomain: "threadTicks" });
+  await page.addInitScript(() => new MutationObserver(() => document.querySelector("nav li, .opblock") && !window.listed
     && requestAnimationFrame(() => setTimeout(() => (window.listed = performance.now())))).observe(document, { childList: true, subtree: true }));
+  const peer = await listing(await serve("many", largeDocument, swaggerUi), clock);
+  const url = await serve("many", largeDocument);
   for (let i = 0; i < 5; i++) {
-    await page.goto("about:blank");
-    const before = await busy();
-    await page.goto(url + "/docs");
-    await page.waitForFunction(() => window.listed, undefined, { timeout: 60000, polling: 200 });
-    times.push(await busy() - before);
-    walls.push(await page.evaluate(() => listed - performance.getEntriesByType("resource").find((e) => /openapi/.test(e.name)).responseEnd));
-    searches.push(await page.evaluate(async () => {
-      const search = document.getElementById("search"), since = performance.now();
-      search.value = "issue comment";
-      search.dispatchEvent(new Event("input"));
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      return performance.now() - since;
-    }));
+    own.push(await listing(url, clock));
+    searches.push(await search());
   }
-  const middle = (list) => Math.round(list.sort((a, b) => a - b)[2]), count = await page.locator("nav li").count();
-  check(`loads and lists ${count} operations in less than 300 ms of its thread`, count === 1223 && middle(times) < 300,
-    `${middle(times)} ms, ${middle(walls)} ms by the clock after the document came`);
-  check("searches them in less than 300 ms", middle(searches) < 300, `${middle(searches)} ms`);
+  const middle = (list) => Math.round(list.sort((a, b) => a - b)[2]);
+  const thread = middle(own.map((one) => one.thread)), count = await page.locator("nav li").count();
+  check(`lists ${count} operations before Swagger UI shows one`, count === 1223 && thread < peer.thread,
+    `${thread} ms of its thread, Swagger UI ${Math.round(peer.thread)} ms; ${middle(own.map((one) => one.wall))} ms by the clock after the document came`);
+  check("searches them before it could list them again", middle(searches) < thread, `${middle(searches)} ms`);
 }
 
 try {
