@@ -181,11 +181,14 @@ test-%: all $(FAIL) ## run the specs of one room or file, as in `make test-schem
 	test -n "$$specs" || { echo "make: no specs for '$*': spec/ has neither such a folder nor such a file" >&2; exit 2; }; \
 	$(BUSTED) $$specs
 
+# Specs that `make test` runs too: none of them where TESTED says that it runs anyway.
+tested = $(if $(TESTED),,$(1))
+
 # Neovim and nginx load the LuaJIT build, also when the specs run on Lua 5.4.
 .PHONY: test-hosts
 test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and nginx, then their figures
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(BUSTED) spec/hosts spec/net/http/fault_spec.lua
+	@$(if $(TESTED),,$(BUSTED) spec/hosts spec/net/http/fault_spec.lua)
 	@$(ENVIRONMENT) $(LUA) spec/bench/hosts.lua
 
 include src/install.mk

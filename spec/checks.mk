@@ -257,7 +257,7 @@ mcp-server-specs: all
 .PHONY: test-neovim
 test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/nvim spec/cli/bridge_spec.lua spec/nvim/serve/typescript.lua
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) $(call tested,spec/nvim spec/cli/bridge_spec.lua) spec/nvim/serve/typescript.lua
 	@$(ENVIRONMENT) $(LUA) spec/nvim/load/main.lua
 
 .PHONY: test-mcp
@@ -308,7 +308,7 @@ chaos: dependencies-test all ## workers are killed and Redis is restarted while 
 .PHONY: test-server
 test-server: dependencies-test all ## the HTTP server on three hosts, then under load
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(BUSTED) spec/server spec/server/load/load.lua
+	@$(BUSTED) $(call tested,spec/server) spec/server/load/load.lua
 
 # The library that signs tokens.
 PRODUCTION_NPM = build/npm-production/node_modules
@@ -317,7 +317,7 @@ PRODUCTION_NPM = build/npm-production/node_modules
 test-server-production: dependencies-test dependencies-protocol all $(PRODUCTION_NPM) test-server-cors ## what the open network needs: TLS, tokens of npm's jose, other origins; then 10,000 handshakes under ASan
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@NODE_PATH=$(abspath $(PRODUCTION_NPM)) $(BUSTED) spec/server/production/tokens.lua \
-	  spec/tls spec/server/tls_spec.lua spec/calls/websocket/tls_spec.lua
+	  $(call tested,spec/tls spec/server/tls_spec.lua spec/calls/websocket/tls_spec.lua)
 	@$(MAKE) -s --no-print-directory asan-lua5.4 TESTS=spec/server/production/handshakes.lua
 
 $(PRODUCTION_NPM): | dependencies-protocol
@@ -335,7 +335,7 @@ DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-pars
 .PHONY: test-docs
 test-docs: dependencies-test all $(DOCS_DATA)/.installed $(OPENAPI_PACKAGES)/.openapi $(MCP_DATA)/.$(MCP_DATE) ## the documents of registries: checkers from npm, Prism before the server, registries that they give back
 	@OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) DOCS_PACKAGES=$(DOCS_DATA) MCP_SERVERS=$(abspath $(MCP_DATA)) \
-	  PATH="$(DOCS_DATA)/node/bin:$$PATH" $(BUSTED) spec/openapi/out spec/openapi/out/docs/main.lua
+	  PATH="$(DOCS_DATA)/node/bin:$$PATH" $(BUSTED) $(call tested,spec/openapi/out) spec/openapi/out/docs/main.lua
 
 $(DOCS_DATA)/.installed: | dependencies-bench
 	@mkdir -p $(CACHE)/docs
@@ -400,7 +400,7 @@ test-cli: dependencies-test dependencies-cli ## the command line: its specs, the
 .PHONY: cli-at-length
 cli-at-length: all
 	@echo "== $(LUA)"
-	@$(BUSTED) spec/cli $(wildcard spec/cli/terminal/*.lua)
+	@$(BUSTED) $(call tested,spec/cli) $(wildcard spec/cli/terminal/*.lua)
 
 .PHONY: test-release
 test-release: dependencies-test all ## a release, in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
