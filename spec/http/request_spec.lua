@@ -321,8 +321,8 @@ describe("the reader of requests", function()
       "1.2.3.4" }) do
       assert.equal("head", (parser():read(("GET / HTTP/1.1\r\nHost: %s\r\n\r\n"):format(host), 1)), host)
     end
-    for _, host in ipairs({ "%", "%4", "%4g", "%g4", "a%", "a%4", "a b", "a/b", "a@b", "[::1", "[x]", "a:x",
-      "a\0b" }) do
+    for _, host in ipairs({ "%", "%4", "%4g", "%g4", "a%", "a%4", "a b", "a/b", "a@b", "[::1", "[x]", "[]", "a:x",
+      "a\0b", "[" .. ("0"):rep(46) .. "]" }) do
       local event, _, status = parser():read("GET / HTTP/1.1\r\nHost: " .. host .. "\r\n\r\n", 1)
       assert.same({ "error", 400 }, { event, status }, host)
     end

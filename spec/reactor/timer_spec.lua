@@ -118,9 +118,7 @@ describe("the timers of a reactor", function()
     far:cancel()
     for _, timeout in ipairs({ 1e300, math.huge, 2 ^ 31, -1, -0.5, -1e300 }) do
       local soon = reactor:timer(1)
-      repeat
-        reactor:step(timeout) -- ends when the timer is due
-      until reactor:pending()
+      reactor:step(timeout) -- ends when the timer is due
       assert.equal(soon, (reactor:next()))
     end
   end)

@@ -69,6 +69,14 @@ describe("a plain call", function()
     end)
   end
 
+  it("is found with a value of any length", function()
+    for _, length in ipairs({ 511, 512, 513 }) do
+      local value = ("x"):rep(length)
+      local event, route, got = read(calls(), get("/a?t=" .. value), 0)
+      assert.same({ "call", ROUTE, { t = value } }, { event, route, got })
+    end
+  end)
+
   it("is none where no host is known", function()
     local list = calls()
     list[2] = false

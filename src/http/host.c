@@ -38,7 +38,7 @@ static size_t literal_length(const char *s, size_t length) {
   struct in6_addr address;
   const char *end = memchr(s, ']', length);
   size_t inside = end != NULL ? (size_t)(end - s) - 1 : 0;
-  if (inside == 0 || inside >= sizeof(text)) return 0;
+  if (inside >= sizeof(text)) return 0;
   memcpy(text, s + 1, inside);
   text[inside] = '\0';
   if (strlen(text) != inside || inet_pton(AF_INET6, text, &address) != 1)

@@ -467,7 +467,6 @@ bool process_start(reactor_Reactor *r, process_Process *p,
     ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
     return false;
   }
-  memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* it was borrowed */
   p->op.stop = stop;
   p->op.on_release = on_release;
   p->op.timer.op = &p->op;

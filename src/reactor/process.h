@@ -11,10 +11,10 @@
 #include "reactor/spawn.h"
 
 typedef struct process_Options {
-  spawn_Request spawn;
-  size_t window;   /* unread bytes of stdout at which the process is held */
-  size_t max_line; /* bytes */
-  size_t queue;    /* unsent bytes at which `process_send` refuses more */
+  spawn_Request spawn; /* borrowed while the process starts */
+  size_t window;       /* unread bytes of stdout at which the process is held */
+  size_t max_line;     /* bytes */
+  size_t queue;        /* unsent bytes at which `process_send` refuses more */
 } process_Options;
 
 /* Bytes in, bytes out. */

@@ -48,8 +48,7 @@ static bool is_plain(lua_State *L, const request_Head *head) {
   return true;
 }
 
-/* Pushes the value of a text; false, and nothing pushed, if it is invalid or
-** not this simple. */
+/* Pushes the value of a text; false if it is invalid or not this simple. */
 static bool push_value(lua_State *L, int kind, const char *text,
                        size_t length) {
   lua_Integer n = 0;

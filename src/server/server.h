@@ -15,7 +15,8 @@ void server_open_answer(lua_State *L);    /* server/answer_lua.c */
 void server_open_target(lua_State *L);    /* server/target_lua.c */
 void server_open_collector(lua_State *L); /* server/collector_lua.c */
 
-/* Pushes the decoded text; false, and nothing pushed, when it is malformed. */
+/* Pushes the decoded text; false when it is malformed: then another value may
+** be pushed. */
 bool server_push_decoded(lua_State *L, const char *text, size_t length,
                          bool plus); /* server/target_lua.c */
 

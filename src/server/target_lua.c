@@ -14,9 +14,10 @@ bool server_push_decoded(lua_State *L, const char *text, size_t length,
   size_t n;
   if (length > SHORT) out = (char *)lua_newuserdata(L, length);
   n = target_decode(text, length, plus, out);
-  if (n != TARGET_MALFORMED) lua_pushlstring(L, out, n);
-  if (length > SHORT) lua_remove(L, n == TARGET_MALFORMED ? -1 : -2);
-  return n != TARGET_MALFORMED;
+  if (n == TARGET_MALFORMED) return false;
+  lua_pushlstring(L, out, n);
+  if (length > SHORT) lua_remove(L, -2);
+  return true;
 }
 
 /* http_server.decode(text) -> string, or nil when it is not percent-encoded

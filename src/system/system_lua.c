@@ -196,6 +196,13 @@ static int system_make_private_directory(lua_State *L) {
   return 1;
 }
 
+/* Sets a handler for a signal that interrupts no call. */
+static void handle(int number, void (*handler)(int)) {
+  const struct sigaction action = {.sa_handler = handler,
+                                   .sa_flags = SA_RESTART};
+  (void)sigaction(number, &action, NULL);
+}
+
 static void on_broken_pipe(int number) {
   (void)number;
 }
@@ -203,13 +210,8 @@ static void on_broken_pipe(int number) {
 /* system.survive_broken_pipes(): writes to a closed pipe fail and no longer end
 ** the process.  Sets a handler: started programs do not inherit handlers. */
 static int system_survive_broken_pipes(lua_State *L) {
-  struct sigaction action;
   (void)L;
-  memset(&action, 0, sizeof(action));
-  action.sa_handler = on_broken_pipe;
-  action.sa_flags = SA_RESTART;
-  (void)sigemptyset(&action.sa_mask);
-  (void)sigaction(SIGPIPE, &action, NULL);
+  handle(SIGPIPE, on_broken_pipe);
   return 0;
 }
 
@@ -311,7 +313,6 @@ static bool is_free(int number, const struct sigaction *before) {
 static void catch_one(size_t i) {
   int number = caught_signals[i];
   struct sigaction action;
-  memset(&action, 0, sizeof(action));
   action.sa_handler = number == SIGALRM ? on_alarm : on_ending_signal;
   action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
   (void)sigfillset(&action.sa_mask);
@@ -426,12 +427,7 @@ static void on_hangup(int number) {
 /* system.hangups() -> the number of HUP signals since the first call.  From
 ** that call on HUP interrupts nothing, until signals are released. */
 static int system_hangups(lua_State *L) {
-  struct sigaction action;
-  memset(&action, 0, sizeof(action));
-  action.sa_handler = on_hangup;
-  action.sa_flags = SA_RESTART;
-  (void)sigemptyset(&action.sa_mask);
-  (void)sigaction(SIGHUP, &action, NULL);
+  handle(SIGHUP, on_hangup);
   lua_pushinteger(L, hangups);
   return 1;
 }

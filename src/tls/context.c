@@ -235,7 +235,6 @@ tls_Context *tls_context_new(ops_Alloc alloc, const tls_Options *options,
                              tls_Flaw *flaw) {
   tls_Context *c = (tls_Context *)ops_alloc(&alloc, sizeof(*c));
   ERR_clear_error();
-  flaw->pair = 0;
   if (c == NULL) {
     (void)fail(flaw, TLS_MEMORY, "not enough memory");
     return NULL;

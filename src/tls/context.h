@@ -32,7 +32,7 @@ typedef enum tls_Clients {
 /* What is wrong with the parts of a context. */
 typedef struct tls_Flaw {
   enum { TLS_CERTIFICATE, TLS_KEY, TLS_CLIENT_CA, TLS_MEMORY } part;
-  size_t pair; /* counted from 0 */
+  size_t pair; /* counted from 0; unset when out of memory */
   char reason[256];
 } tls_Flaw;
 

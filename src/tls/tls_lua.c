@@ -84,14 +84,14 @@ static void read_options(lua_State *L, tls_Options *options) {
   options->pairs = check_pairs(L, &options->count);
 }
 
-/* tls.context(options) -> context | nil, message, part, index
+/* tls.context(options) -> context | nil, message, part?, index?
 ** options: certificates, a list of { cert =, key =, password =? }, texts in
 ** PEM; client_certificate ("optional" or "required") and client_ca, in PEM;
 ** session (seconds for which one can be resumed); previous, a context whose
-** session tickets stay valid.  part: what the message is about: "cert", "key",
-** "client_ca", or nil; index: of the certificate. */
+** session tickets stay valid.  part: "cert", "key" or "client_ca", which the
+** message is about; none when out of memory.  index: of the certificate. */
 static int tls_lua_context(lua_State *L) {
-  static const char *const parts[] = {"cert", "key", "client_ca", NULL};
+  static const char *const parts[] = {"cert", "key", "client_ca"};
   tls_Options options;
   tls_Flaw flaw;
   ops_Alloc alloc;
@@ -108,6 +108,7 @@ static int tls_lua_context(lua_State *L) {
   if (self->context != NULL) return 1;
   lua_pushnil(L);
   lua_pushstring(L, flaw.reason);
+  if (flaw.part == TLS_MEMORY) return 2;
   lua_pushstring(L, parts[flaw.part]);
   lua_pushinteger(L, (lua_Integer)flaw.pair + 1);
   return 4;

@@ -118,16 +118,12 @@ static void end_block(http_Transfer *t) {
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
   if (has_no_body(t)) t->coding.kind = CODING_NONE;
   /* Turns curl's debug function on: the only way to see encoded bytes. */
-  if (t->coding.kind != CODING_NONE) {
-    t->easy->watched = true;
+  if (t->coding.kind != CODING_NONE)
     curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
-  }
   /* RFC 9112, 6.3: two framings at once may be an attack on the next request of
   ** the connection. */
-  if (t->chunked && t->length >= 0) {
-    t->easy->closing = true;
+  if (t->chunked && t->length >= 0)
     curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);
-  }
 }
 
 /* Records the body's length and coding from a field. */

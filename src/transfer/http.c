@@ -154,7 +154,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
     return 0;
   }
   t->received += length;
-  if (t->idle_timeout > 0) t->heard = reactor_now();
+  t->heard = reactor_now();
   if (t->coding.kind != CODING_NONE) coding_decoded(&t->coding, bytes, length);
   if (t->stream) reactor_say(&t->op, REACTOR_DATA, false);
   return length;
@@ -176,12 +176,6 @@ static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
   ops_free(&r->alloc, easy, sizeof(*easy));
 }
 
-static void count(http_Transfer *t, bool counted) {
-  if (counted && !t->counted) t->pool->running++;
-  if (!counted && t->counted) t->pool->running--;
-  t->counted = counted;
-}
-
 /* curl counts connections in use among the idle ones that it keeps: a limit
 ** without them would leave none for reuse when many run at once.  curl applies
 ** the limit when a connection becomes idle. */
@@ -196,7 +190,7 @@ void http_release(http_Transfer *t) {
   http_Engine *engine = engine_of(r);
   reactor_timer_unset(r, &t->op.timer);
   if (t->easy != NULL) {
-    count(t, false);
+    t->pool->running--;
     http_sweep_ended(&t->pool->sweep);
     if (!t->stream && t->pool->running > 0)
       limit_idle(t->pool,
@@ -214,7 +208,7 @@ void http_release(http_Transfer *t) {
 http_Easy *http_take(http_Transfer *t) {
   http_Easy *easy = t->easy;
   reactor_timer_unset(t->op.reactor, &t->op.timer);
-  count(t, false);
+  t->pool->running--;
   easy->transfer = NULL;
   t->easy = NULL;
   return easy;
@@ -334,7 +328,7 @@ void http_head_end(http_Transfer *t) {
   reactor_timer_unset(t->op.reactor, &t->op.timer);
   if (t->stream) t->deadline = REACTOR_NEVER;
   t->op.timer.on_due = on_idle;
-  if (t->idle_timeout > 0) t->heard = reactor_now();
+  t->heard = reactor_now();
   (void)set_timer(t, after(t->idle_timeout));
 }
 
@@ -419,7 +413,6 @@ static void engine_close(reactor_Reactor *r) {
   for (i = 0; i < POOLS; i++) curl_multi_cleanup(engine->pools[i].multi);
   http_sockets_free(&engine->sockets);
   ops_free(&r->alloc, engine, sizeof(*engine));
-  r->engine_data = NULL;
 }
 
 static const reactor_Engine http_engine = {engine_due, engine_run,
@@ -446,7 +439,7 @@ static bool open_engine(reactor_Reactor *r) {
   engine = ops_alloc(&r->alloc, sizeof(*engine));
   if (engine == NULL) return false;
   memset(engine, 0, sizeof(*engine));
-  http_sockets_init(&engine->sockets, r->alloc);
+  engine->sockets.alloc = r->alloc;
   r->engine_data = engine;
   if (!open_pool(&engine->pools[POOL_REQUESTS], r, on_request_ready) ||
       !open_pool(&engine->pools[POOL_STREAMS], r, on_stream_ready)) {
@@ -507,7 +500,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->max_headers = q->max_headers;
   t->window = q->window;
   t->stream = q->stream;
-  t->joins = q->stream && q->join;
+  t->joins = q->join;
   t->decode = q->decode;
   t->idle_timeout = q->idle_timeout;
   t->first_byte = q->first_byte_timeout;
@@ -516,7 +509,6 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->once = q->once;
   t->requested = -1;
   t->bodiless = strcmp(q->method, "HEAD") == 0;
-  t->length = -1;
 }
 
 /* Sets the options of requests that apply to all connections. */
@@ -527,7 +519,7 @@ static void limit_connections(const http_Transfer *t, const http_Request *q) {
   pool->idle = q->idle_connections;
   /* Byte streams use connections of the stream pool, but do not count as
   ** running. */
-  limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running + 1);
+  limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running);
   if (q->stream) return;
   curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                     (long)q->host_connections);
@@ -554,6 +546,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   reactor_start(r, &t->op);
   t->easy = take_easy(t);
   if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
+  t->pool->running++;
   code = http_set_request(t, q);
   if (code != CURLE_OK)
     return refuse(t, http_kind_of(code), curl_easy_strerror(code));
@@ -562,12 +555,11 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   limit_connections(t, q);
   if (curl_multi_add_handle(t->pool->multi, t->easy->curl) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
-  count(t, true);
   return true;
 }
 
 static void go_on(http_Transfer *t) {
-  if (t->easy == NULL || !t->paused || t->held) return;
+  if (t->easy == NULL || !t->paused) return;
   t->paused = false; /* before the call, which delivers what curl kept back */
   t->heard = reactor_now();
   curl_easy_pause(t->easy->curl, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
@@ -575,7 +567,6 @@ static void go_on(http_Transfer *t) {
 
 const char *http_lend(http_Transfer *t, size_t max, size_t *length) {
   t->read += t->lent;
-  t->lent = 0;
   if (t->read == t->body.len) {
     if (t->easy == NULL) buffer_free(&t->body);
     t->read = t->body.len = 0;

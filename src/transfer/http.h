@@ -79,7 +79,6 @@ typedef struct http_Easy {
   struct curl_slist *lines;
   long timeout, connect_timeout, max_age, version, wait, fresh;
   bool has_body, direct;         /* direct: no proxy, whatever is configured */
-  bool watched, closing;         /* set when the answer's head has come */
   char method[16];               /* "": unknown */
   char url[HTTP_KEPT_URL];       /* likewise */
   char codings[64];              /* the header line that requests them */
@@ -113,7 +112,6 @@ struct http_Transfer {
   bool once;
   bool shared;             /* its connection may carry other transfers */
   long requested;          /* bytes, at the last attempt; -1: there was none */
-  bool counted;            /* counted in its pool's `running` */
   bool unasked;            /* its connection has unrequested bytes */
   bool special;            /* the easy handle has unusual settings */
   int opened[HTTP_OPENED]; /* sockets, for http_sockets_add */
@@ -197,6 +195,7 @@ typedef struct http_Sweep {
   double keep_alive;         /* ms */
 } http_Sweep;
 
+/* Initializes a zeroed one. */
 void http_sweep_init(http_Sweep *sweep);
 
 /* Called when a transfer begins; when one ends and its connection is idle. */
@@ -218,15 +217,14 @@ size_t http_on_read(char *bytes, size_t size, size_t n, void *ud);
 
 typedef struct http_Socket http_Socket;
 
-/* The sockets of connections, by route.  They are removed when curl closes
-** them, so each descriptor here is still the one that was added. */
+/* The sockets of connections, by route; empty when all but `alloc` is zeroed.
+** They are removed when curl closes them, so each descriptor here is still the
+** one that was added. */
 typedef struct http_Sockets {
   ops_Alloc alloc;
   http_Socket *buckets[HTTP_BUCKETS];
 } http_Sockets;
 
-/* Initializes an empty set. */
-void http_sockets_init(http_Sockets *sockets, ops_Alloc alloc);
 void http_sockets_free(http_Sockets *sockets);
 
 void http_route_set(http_Route *route, const char *ip, int port,

@@ -78,9 +78,7 @@ static void keep(char *kept, size_t room, const char *text) {
 ** IPv6 addresses, which could lose their zone. */
 static CURLU *parse(const char *url) {
   CURLU *parsed;
-  if (strlen(url) >= HTTP_KEPT_URL || strchr(url, '[') != NULL ||
-      (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
-    return NULL;
+  if (strchr(url, '[') != NULL) return NULL;
   parsed = curl_url();
   if (parsed == NULL ||
       curl_url_set(parsed, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK)
@@ -150,7 +148,6 @@ static void set_verb(http_Easy *easy, const char *method, bool has_body) {
 }
 
 static bool names_proxy(const char *variable) {
-  if ((variable[1] | 0x20) != 'l' && (variable[1] | 0x20) != 't') return false;
   return strncasecmp(variable, "all_proxy=", 10) == 0 ||
          strncasecmp(variable, "http_proxy=", 11) == 0 ||
          strncasecmp(variable, "https_proxy=", 12) == 0;
@@ -256,11 +253,10 @@ static bool may_share(const http_Request *q) {
          !q->connect_only && strncasecmp(q->url, "https:", 6) == 0;
 }
 
-/* Unsets the options that the head of the last answer set. */
-static void unset(http_Easy *easy) {
-  if (easy->watched) curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
-  if (easy->closing) curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
-  easy->watched = easy->closing = false;
+/* Unsets the options that the head of the last answer may have set. */
+static void unset(const http_Easy *easy) {
+  curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
+  curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
 }
 
 static void set_connection(http_Transfer *t, const http_Request *q) {

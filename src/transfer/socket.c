@@ -11,11 +11,6 @@ struct http_Socket {
   bool single;
 };
 
-void http_sockets_init(http_Sockets *sockets, ops_Alloc alloc) {
-  memset(sockets, 0, sizeof(*sockets));
-  sockets->alloc = alloc;
-}
-
 void http_sockets_free(http_Sockets *sockets) {
   size_t i;
   for (i = 0; i < HTTP_BUCKETS; i++) {
@@ -75,10 +70,8 @@ void http_sockets_add(http_Sockets *sockets, const http_Transfer *t) {
   http_Socket **bucket = bucket_of(sockets, t->route.local_port);
   http_Socket *socket;
   size_t i = 0;
-  while (i < HTTP_OPENED && i < t->opened_count &&
-         port_of(t->opened[i]) != t->route.local_port)
-    i++;
-  if (i == HTTP_OPENED || i >= t->opened_count) return;
+  while (i < HTTP_OPENED && port_of(t->opened[i]) != t->route.local_port) i++;
+  if (i == HTTP_OPENED) return;
   socket = ops_alloc(&sockets->alloc, sizeof(*socket));
   if (socket == NULL) return;
   socket->route = t->route;

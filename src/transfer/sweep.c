@@ -7,7 +7,6 @@
 
 void http_sweep_init(http_Sweep *sweep) {
   sweep->due = REACTOR_NEVER;
-  sweep->begun = sweep->ended = 0;
   sweep->keep_alive = SECOND_MS;
 }
 

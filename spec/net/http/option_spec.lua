@@ -59,6 +59,8 @@ describe("the options of a transfer", function()
     for _, options in ipairs({ {}, { url = "http://a/" }, { method = "GET" } }) do
       assert.error_matches(function() reactor:http(options) end, "bad options %('url' and 'method' expected%)")
     end
+    local usual = module.new({ url = "http://a/", method = "GET" })
+    assert.error_matches(function() usual:http({}) end, "bad options %('url' and 'method' expected%)")
     for _, headers in ipairs({ { 1 }, { "A: b", true }, { "A: b", {}, "C: d" } }) do
       assert.error_matches(function()
         reactor:http({ url = "http://a/", method = "GET", headers = headers })

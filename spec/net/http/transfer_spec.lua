@@ -115,7 +115,13 @@ describe("a transfer", function()
         answer(connection, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
         handle:cancel()
       end
-      assert.equal(3, #server.connections)
+      for _ = 1, 2 do
+        local handle = start({})
+        answer(await_request(4, "\r\n\r\n"), OK)
+        assert.equal("done", await()[1])
+        handle:cancel()
+      end
+      assert.equal(4, #server.connections)
     end)
   end
 
@@ -234,6 +240,42 @@ describe("a transfer", function()
     end
   end)
 
+  it("sends the size of a body of up to 2^53 bytes", function()
+    listen("127.0.0.1")
+    for size, field in pairs({ [2 ^ 53] = "\r\nContent%-Length: 9007199254740992\r\n",
+      [2 ^ 54] = "\r\nTransfer%-Encoding: chunked\r\n" }) do
+      local handle = start({ method = "PUT", upload = true, upload_size = size, fresh = true })
+      assert.matches(field, await_request(#server.connections + 1, "\r\n\r\n").got)
+      handle:cancel()
+    end
+  end)
+
+  it("takes nothing while it is paused, whatever is read meanwhile", function()
+    listen("127.0.0.1")
+    local handle = start({ stream = true, window = 1000 })
+    local connection = await_request(1, "\r\n\r\n")
+    local function send(bytes)
+      answer(connection, bytes)
+      for _ = 1, 3 do
+        turn(5)
+      end
+    end
+    send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab")
+    handle:pause()
+    send("cd")
+    assert.equal("ab", handle:read())
+    turn(5)
+    assert.is_nil(handle:read())
+    handle:resume()
+    turn(5)
+    assert.equal("cd", handle:read())
+    handle:pause()
+    send("ef")
+    handle:cancel()
+    handle:resume()
+    assert.is_nil(handle:read())
+  end)
+
   it("keeps one framing at a time: two end the connection", function()
     listen("127.0.0.1")
     local handle = start({})
@@ -278,6 +320,9 @@ describe("a transfer", function()
     assert.same({ "error", "timeout", "idle" }, { event[1], event[2], event[4] })
     assert.equal(("x"):rep(8), handle:read())
     handle:cancel()
+    start({ timeout = 0.5 })
+    event = await()
+    assert.same({ "error", "timeout" }, { event[1], event[2] })
   end)
 
   it("has the fields of the last head alone, whatever their names", function()
@@ -290,6 +335,8 @@ describe("a transfer", function()
         "done", 200, "Content-Length: 1\n", "x" },
       ["HTTP/1.1 103 Early Hints\r\nContent-Type: a/b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: c\r\n" ..
         "Content-Length: 1\r\n\r\nx"] = { "done", 200, "Content-Type: c\nContent-Length: 1\n", "x", "c" },
+      ["HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Length: 1\n", "x" },
       ["HTTP/1.1 200 OK\r\nContent-Type: a;\r\n b\r\nContent-Length: 1\r\n\r\nx"] = {
         "done", 200, "Content-Type: a;\n b\nContent-Length: 1\n", "x" },
     }) do

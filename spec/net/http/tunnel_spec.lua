@@ -75,7 +75,8 @@ describe("a tunnel through a proxy", function()
   end)
 
   it("that the proxy refuses is a failure to connect", function()
-    for _, answer in ipairs({ "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", "HTTP/1.1 502 x\r\n\r\n" }) do
+    for _, answer in ipairs({ "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", "HTTP/1.1 502 x\r\n\r\n",
+      "HTTP/1.1 300 x\r\n\r\n" }) do
       with_proxy(answer, function(proxy)
         local got, err = get(proxy)
         assert.is_nil(got)
