@@ -15,6 +15,21 @@ end)
 
 describe("a call map between two registries in one program", function()
   contract(it, connections.pair, { direct = true })
+
+  it("aborts what it serves when the other end is closed", function()
+    local one, other = operations.transports.pair()
+    local map, served = operations.call_map(one), operations.call_map(other)
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local stream = assert(map:subscribe("a.b"))
+    map:close()
+    assert.equal("TRANSPORT_LOST: the other end was closed", tostring(aborted))
+    assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
+  end)
 end)
 
 describe("a call map over a wire", function()
@@ -432,19 +447,21 @@ describe("a call map", function()
       operations.call_handler(registry, loop)
     end)
 
-    it("ends a call by the id that its handler was told", function()
-      registry:register({ namespace = "a", name = "b", handler = function(_, context)
-        operations.spawn(function()
-          loop:abort(context.requestId, "enough")
+    for _, kind in ipairs({ "mutation", "subscription" }) do
+      it("ends a call of a " .. kind .. " by the id that its handler was told", function()
+        registry:register({ namespace = "a", name = "b", type = kind, handler = function(_, context)
+          operations.spawn(function()
+            loop:abort(context.requestId, "enough")
+          end)
+          operations.sleep(60)
+        end })
+        operations.run(function()
+          local _, err = loop:call("a.b")
+          assert.equal("ABORTED: enough", tostring(err))
         end)
-        operations.sleep(60)
-      end })
-      operations.run(function()
-        local _, err = loop:call("a.b")
-        assert.equal("ABORTED: enough", tostring(err))
+        assert.equal(0, loop:pending_count())
       end)
-      assert.equal(0, loop:pending_count())
-    end)
+    end
 
     it("ends a call whose id nobody knows when it is closed", function()
       local counted
@@ -520,6 +537,148 @@ describe("a call map", function()
     assert.equal("TRANSPORT_LOST", select(2, call:wait()).code)
     assert.equal("TRANSPORT_LOST", aborted.code)
     assert.is_true(errors.is_error(aborted))
+  end)
+
+  describe("whose transport connects again", function()
+    local sent, refusal, transport, again
+
+    before_each(function()
+      sent, refusal = {}, nil
+      transport = { reconnects = true, close = quiet }
+      function transport:open(receiver)
+        self.receiver = receiver
+      end
+      function transport.send(_, _, payload)
+        sent[#sent + 1] = { id = payload.requestId, credit = payload.credit }
+        return not refusal, refusal
+      end
+      again = operations.call_map(transport, { log = quiet })
+    end)
+
+    local function reconnect()
+      transport.receiver.lost(operations.error("TRANSPORT_LOST", "lost"))
+      transport.receiver.ready()
+    end
+
+    local function deliver(id)
+      transport.receiver.event({ type = "call.responded", payload = { requestId = id, seq = 1,
+        output = core.local_envelope("event", "a.b") } }, {})
+    end
+
+    it("subscribes again once, with credit for the events that there is room for, one at least", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true, window = 3 }))
+      local credits = {}
+      for i = 1, 3 do
+        deliver(sent[#sent].id)
+        reconnect()
+        credits[i] = sent[#sent].credit
+      end
+      assert.same({ 2, 1, 1 }, credits)
+      transport.receiver.ready()
+      assert.same({ 4, 1 }, { #sent, again:pending_count() })
+      stream:close()
+    end)
+
+    it("ends a call that it keeps at its deadline", function()
+      local err
+      task.spawn(function()
+        err = select(2, again:call("a.b", nil, { timeout = 10 }))
+      end)
+      operations.sleep(0)
+      transport.receiver.lost(operations.error("TRANSPORT_LOST", "lost"), function(id)
+        return id == sent[1].id
+      end)
+      eventually(function()
+        return err
+      end)
+      assert.equal("TIMEOUT", err.code)
+    end)
+
+    it("ends at its close what would subscribe again", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      again:close()
+      assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
+    end)
+
+    it("aborts an ended request again whose events go on after 1,024 others were aborted", function()
+      local function aborts(id)
+        local before = #sent
+        transport.receiver.event({ type = "call.responded", payload = { requestId = id,
+          output = core.local_envelope("event", "a.b") } }, {})
+        return #sent - before
+      end
+      for _ = 1, 1025 do
+        assert(again:subscribe("a.b")):close()
+      end
+      assert.same({ 0, 1, 0 }, { aborts(sent[#sent].id), aborts(sent[1].id), aborts(sent[1].id) })
+    end)
+
+    it("drops events of the request before", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      reconnect()
+      deliver(sent[1].id)
+      assert.equal(1, again:counted().late)
+      stream:close()
+    end)
+
+    it("hears what its handler serves to others, nothing once it is drained", function()
+      local registry = operations.registry()
+      for name, exposed in pairs({ shown = true, hidden = false }) do
+        registry:register({ namespace = "a", name = name, handler = quiet, _meta = { exposed = exposed } })
+      end
+      local handler = operations.call_handler(registry, again)
+      assert.same({ "services.list", "services.schema", "a.shown" }, transport.receiver.offers())
+      handler:drain()
+      assert.same({}, transport.receiver.offers())
+    end)
+
+    it("hears of its handler's room for requests, and once when there is some again", function()
+      local registry, stop, woken = operations.registry(), nil, 0
+      registry:register({ namespace = "a", name = "b", handler = function()
+        operations.await(function(wake)
+          stop = wake
+        end)
+      end })
+      local handler = operations.call_handler(registry, again, { max_requests = 1 })
+      local room = transport.receiver.room
+      local function wake()
+        woken = woken + 1
+      end
+      local function serve(id)
+        transport.receiver.event({ type = "call.requested", payload = { requestId = id, operationId = "a.b" } }, {})
+        operations.sleep(0)
+        local left = room(id == "1" and wake or nil)
+        stop()
+        operations.sleep(0)
+        return left
+      end
+      assert.same({ 1, 0, 0, 1 }, { room(wake), woken, serve("1"), woken })
+      assert.same({ 1, 0, 1 }, { room(), serve("2"), woken })
+      handler:drain()
+      assert.equal(0, room())
+    end)
+
+    it("is not limited by the time that a handler was given to drain", function()
+      local registry = operations.registry()
+      registry:register({ namespace = "a", name = "b", handler = function()
+        operations.sleep(60)
+      end })
+      local handler = operations.call_handler(registry, again)
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } }, {})
+      operations.run(function()
+        handler:drain(1)
+        operations.sleep(0.002)
+      end)
+      assert.equal(1, handler.active)
+      again:close()
+    end)
+
+    it("ends a subscription whose request cannot be sent again", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      refusal = operations.error("BUSY", "full")
+      reconnect()
+      assert.equal("BUSY: full", tostring(select(2, stream:next())))
+    end)
   end)
 
   it("says of a request that was not sent that it surely did not run", function()

@@ -250,10 +250,7 @@ function Stream:respond(payload)
   self:notify()
 end
 
-function Stream:complete()
-  self.ran = true
-  finish(self)
-end
+Stream.complete = finish
 
 --- Called after a reconnection: sends the request again. Events received so far can still be read.
 ---@return table payload
