@@ -3,6 +3,8 @@ local contract = require("spec.calls.contract")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
 local operations = require("operations")
 local task = require("operations.task")
 local wire = require("spec.support.wire")
@@ -560,8 +562,8 @@ describe("a call map", function()
       transport.receiver.ready()
     end
 
-    local function deliver(id)
-      transport.receiver.event({ type = "call.responded", payload = { requestId = id, seq = 1,
+    local function deliver(id, seq)
+      transport.receiver.event({ type = "call.responded", payload = { requestId = id, seq = seq,
         output = core.local_envelope("event", "a.b") } }, {})
     end
 
@@ -569,7 +571,7 @@ describe("a call map", function()
       local stream = assert(again:subscribe("a.b", nil, { resubscribe = true, window = 3 }))
       local credits = {}
       for i = 1, 3 do
-        deliver(sent[#sent].id)
+        deliver(sent[#sent].id, 1)
         reconnect()
         credits[i] = sent[#sent].credit
       end
@@ -603,8 +605,7 @@ describe("a call map", function()
     it("aborts an ended request again whose events go on after 1,024 others were aborted", function()
       local function aborts(id)
         local before = #sent
-        transport.receiver.event({ type = "call.responded", payload = { requestId = id,
-          output = core.local_envelope("event", "a.b") } }, {})
+        deliver(id)
         return #sent - before
       end
       for _ = 1, 1025 do
@@ -616,7 +617,7 @@ describe("a call map", function()
     it("drops events of the request before", function()
       local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
       reconnect()
-      deliver(sent[1].id)
+      deliver(sent[1].id, 1)
       assert.equal(1, again:counted().late)
       stream:close()
     end)
@@ -671,6 +672,109 @@ describe("a call map", function()
       end)
       assert.equal(1, handler.active)
       again:close()
+    end)
+
+    it("waits for an event until the deadline of the task, which may be before idleTimeout", function()
+      local host = fake_host.new(core.now())
+      local stream, envelope, err = assert(again:subscribe("a.b", nil, { idleTimeout = 60000 }))
+      hosts.use(host)
+      operations.run(function()
+        task.spawn(function()
+          operations.sleep(0.1)
+          deliver(sent[1].id, 1)
+        end)
+        task.deadline(host.now() + 2)
+        envelope, err = stream:next()
+      end)
+      hosts.use("plain")
+      assert.is_nil(envelope)
+      assert.same({ "TIMEOUT" }, { err.code, err.details })
+    end)
+
+    it("ends the handler of a subscription whose event cannot be sent", function()
+      local registry, ended = operations.registry(), false
+      registry:register({ namespace = "a", name = "b", type = "subscription", handler = function(_, context)
+        context.defer(function()
+          ended = true
+        end)
+        coroutine.yield(1)
+      end })
+      operations.call_handler(registry, again)
+      refusal = operations.error("BUSY", "full")
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "a.b",
+        credit = 5 } }, {})
+      operations.sleep(0)
+      assert.is_true(ended)
+    end)
+
+    it("tells which limit of a subscription has passed", function()
+      for _, case in ipairs({ { 1, 1000, "idleTimeout" }, { 1000, 1, "deadline" }, { nil, 1, "deadline" } }) do
+        local stream = assert(again:subscribe("a.b", nil, { idleTimeout = case[1], timeout = case[2] }))
+        local _, err = stream:next()
+        assert.equal("TIMEOUT", err.code)
+        assert.equal(case[3], next(err.details))
+      end
+    end)
+
+    describe("and can hold its peer back", function()
+      local host, calls, stream
+
+      before_each(function()
+        host, calls = fake_host.new(), {}
+        for _, name in ipairs({ "hold", "release" }) do
+          transport[name] = function()
+            calls[#calls + 1] = name
+          end
+        end
+        stream = assert(again:subscribe("a.b", nil, { unconsumed_bytes = 1, consumer_timeout = 100 }))
+        hosts.use(host)
+      end)
+
+      after_each(function()
+        hosts.use("plain")
+      end)
+
+      local function pending_after(ms)
+        host.advance(ms)
+        return again:pending_count()
+      end
+
+      it("ends a subscription whose consumer stops meanwhile", function()
+        for _ = 1, 3 do
+          deliver(sent[1].id)
+        end
+        host.advance(60)
+        stream:next()
+        assert.same({ 1, 1, 0 }, { pending_after(60), pending_after(70), pending_after(20) })
+        assert.same({ "hold", "release" }, calls)
+      end)
+
+      it("holds it back whenever too much is unconsumed", function()
+        for _ = 1, 2 do
+          deliver(sent[1].id)
+          deliver(sent[1].id)
+          stream:next()
+          stream:next()
+          assert.equal(1, pending_after(1000))
+        end
+        assert.same({ "hold", "release", "hold", "release" }, calls)
+      end)
+    end)
+
+    it("sets no timer any more once it is closed", function()
+      local host, timers = fake_host.new(), {}
+      hosts.use(host)
+      operations.run(function()
+        task.spawn(function()
+          again:call("a.b")
+        end)
+        operations.sleep(0)
+        timers[1] = host.timers
+        again:close()
+        timers[2] = host.timers
+      end)
+      hosts.use("plain")
+      assert.same({ 1, 0 }, timers)
     end)
 
     it("ends a subscription whose request cannot be sent again", function()

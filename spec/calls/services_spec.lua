@@ -80,6 +80,7 @@ describe("what a peer tells that it offers", function()
     assert.same({ "a.open" }, operations.import(registry, map))
     assert.same({ "a.open", "a.guarded" }, operations.import(registry, map, nil, { identity = ada }))
     map:close()
+    assert.equal("TRANSPORT_LOST: the call map is closed", tostring(select(2, operations.import(registry, map))))
   end)
 end)
 
