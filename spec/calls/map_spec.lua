@@ -31,6 +31,7 @@ describe("a call map between two registries in one program", function()
     map:close()
     assert.equal("TRANSPORT_LOST: the other end was closed", tostring(aborted))
     assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
+    assert.equal("TRANSPORT_LOST: the other end is closed", tostring(select(2, served:call("a.b"))))
   end)
 end)
 
@@ -186,6 +187,19 @@ describe("a call map", function()
     _, err = map:call("a.odd", { f = print })
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal(0, map:pending_count())
+  end)
+
+  it("ends a subscription whose event cannot be sent", function()
+    local answers = {}
+    served:serve(function(request)
+      request.streams = true
+      for i, data in ipairs({ print, 1 }) do
+        answers[i] = select(2, served:respond(request.id, core.local_envelope(data, "a.b"))).code
+      end
+    end)
+    local _, err = assert(map:subscribe("a.b")):next()
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.same({ "VALIDATION_ERROR", "OPERATION_NOT_FOUND" }, answers)
   end)
 
   it("tells the caller of a failure that cannot be sent", function()
@@ -541,6 +555,22 @@ describe("a call map", function()
     assert.is_true(errors.is_error(aborted))
   end)
 
+  it("aborts by its id what it serves, and tells the other side", function()
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local call = task.spawn(function()
+      return map:call("a.b", nil, { requestId = "1" })
+    end)
+    operations.sleep(0.01)
+    served:abort("1", "enough")
+    assert.equal("ABORTED: enough", tostring(aborted))
+    assert.equal("ABORTED: enough", tostring(select(2, call:wait())))
+  end)
+
   describe("whose transport connects again", function()
     local sent, refusal, transport, again
 
@@ -551,7 +581,7 @@ describe("a call map", function()
         self.receiver = receiver
       end
       function transport.send(_, _, payload)
-        sent[#sent + 1] = { id = payload.requestId, credit = payload.credit }
+        sent[#sent + 1] = { id = payload.requestId, credit = payload.credit or payload.n }
         return not refusal, refusal
       end
       again = operations.call_map(transport, { log = quiet })
@@ -622,6 +652,14 @@ describe("a call map", function()
       stream:close()
     end)
 
+    it("knows what the other sides offer where the transport does", function()
+      assert.is_nil(again:offered())
+      function transport.offered()
+        return { "a.b" }
+      end
+      assert.same({ "a.b" }, again:offered())
+    end)
+
     it("hears what its handler serves to others, nothing once it is drained", function()
       local registry = operations.registry()
       for name, exposed in pairs({ shown = true, hidden = false }) do
@@ -659,6 +697,19 @@ describe("a call map", function()
       assert.equal(0, room())
     end)
 
+    it("refuses what comes while its handler drains; that may be tried elsewhere", function()
+      local payloads = {}
+      function transport.send(_, _, payload)
+        payloads[#payloads + 1] = payload
+        return true
+      end
+      operations.call_handler(operations.registry(), again):drain()
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "services.list",
+        ttl = 60000 } }, {})
+      assert.same({ "DRAINING", true, false, 1 }, { payloads[1].code, payloads[1].retryable, payloads[1].mayHaveRun,
+        #payloads })
+    end)
+
     it("is not limited by the time that a handler was given to drain", function()
       local registry = operations.registry()
       registry:register({ namespace = "a", name = "b", handler = function()
@@ -672,6 +723,18 @@ describe("a call map", function()
       end)
       assert.equal(1, handler.active)
       again:close()
+    end)
+
+    it("grants credit for half a window at a time", function()
+      local stream = assert(again:subscribe("a.b", nil, { window = 6 }))
+      local grants = {}
+      for seq = 1, 6 do
+        deliver(sent[1].id, seq)
+        stream:next()
+        grants[seq] = #sent - 1
+      end
+      assert.same({ 0, 0, 1, 1, 1, 2 }, grants)
+      assert.same({ 3, 3 }, { sent[2].credit, sent[3].credit })
     end)
 
     it("waits for an event until the deadline of the task, which may be before idleTimeout", function()
