@@ -735,6 +735,8 @@ describe("a call map", function()
       end
       assert.same({ 0, 0, 1, 1, 1, 2 }, grants)
       assert.same({ 3, 3 }, { sent[2].credit, sent[3].credit })
+      stream:close()
+      assert.same({}, { stream:next() })
     end)
 
     it("waits for an event until the deadline of the task, which may be before idleTimeout", function()

@@ -66,6 +66,17 @@ describe("the strict form", function()
     assert.equal("string", offered({ a }, { a = { anyOf = { object, a } } }))
   end)
 
+  it("has an enum for Gemini where its values are texts, or null", function()
+    local function of(...)
+      local schema = { type = "object", properties = { x = { enum = { ... } } }, required = { "x" } }
+      local x = parameters.of(schema, "gemini", true).schema.properties.x
+      return { x.type, x.nullable or false, x.enum or false }
+    end
+    assert.same({ "STRING", true, { "a" } }, of("a", json.null))
+    assert.same({ "STRING", true, false }, of("a", json.null, 1))
+    assert.same({ "STRING", false, false }, of("a", 1))
+  end)
+
   it("is left again where a reference in a union is to another union, beside which objects are text", function()
     local T = require("operations").type
     local u = { ["$ref"] = "#/$defs/u" }
