@@ -13,6 +13,12 @@ describe("an event of the call protocol", function()
     assert.is_nil((call_event.encode(event, #text - 1)))
   end)
 
+  it("may have the envelope of a tool of MCP, with any content", function()
+    local meta = { source = "mcp", isError = false, content = { { type = "text", text = "x" }, 7 } }
+    assert.equal("call.responded", (call_event.check({ type = "call.responded", payload = { requestId = "1",
+      output = { data = 1, meta = meta } } })))
+  end)
+
   it("names the place of a value that JSON cannot hold, in the input, the result, or what else was given", function()
     local function nan_at(event)
       local text, err = call_event.encode(event, LIMIT)

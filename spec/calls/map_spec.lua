@@ -652,6 +652,11 @@ describe("a call map", function()
       stream:close()
     end)
 
+    it("tells the transport which events it refuses", function()
+      assert.is_false(transport.receiver.event({ type = "call.unknown" }, {}))
+      assert.is_nil(transport.receiver.event({ type = "call.completed", payload = { requestId = "1" } }, {}))
+    end)
+
     it("knows what the other sides offer where the transport does", function()
       assert.is_nil(again:offered())
       function transport.offered()
