@@ -7,7 +7,16 @@ local LIMIT = 1000 -- bytes
 describe("an event of the call protocol", function()
   it("is written as JSON", function()
     local event = { type = "call.requested", payload = { requestId = "1", operationId = "a.b", input = { x = 1 } } }
-    assert.same(event, json.decode((assert(call_event.encode(event, LIMIT)))))
+    local text = assert(call_event.encode(event, LIMIT))
+    assert.same(event, json.decode(text))
+    assert.equal(text, call_event.encode(event, #text))
+    assert.is_nil((call_event.encode(event, #text - 1)))
+  end)
+
+  it("may have the envelope of a tool of MCP, with any content", function()
+    local meta = { source = "mcp", isError = false, content = { { type = "text", text = "x" }, 7 } }
+    assert.equal("call.responded", (call_event.check({ type = "call.responded", payload = { requestId = "1",
+      output = { data = 1, meta = meta } } })))
   end)
 
   it("names the place of a value that JSON cannot hold, in the input, the result, or what else was given", function()

@@ -3,6 +3,8 @@ local contract = require("spec.calls.contract")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
 local operations = require("operations")
 local task = require("operations.task")
 local wire = require("spec.support.wire")
@@ -15,6 +17,22 @@ end)
 
 describe("a call map between two registries in one program", function()
   contract(it, connections.pair, { direct = true })
+
+  it("aborts what it serves when the other end is closed", function()
+    local one, other = operations.transports.pair()
+    local map, served = operations.call_map(one), operations.call_map(other)
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local stream = assert(map:subscribe("a.b"))
+    map:close()
+    assert.equal("TRANSPORT_LOST: the other end was closed", tostring(aborted))
+    assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
+    assert.equal("TRANSPORT_LOST: the other end is closed", tostring(select(2, served:call("a.b"))))
+  end)
 end)
 
 describe("a call map over a wire", function()
@@ -169,6 +187,19 @@ describe("a call map", function()
     _, err = map:call("a.odd", { f = print })
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal(0, map:pending_count())
+  end)
+
+  it("ends a subscription whose event cannot be sent", function()
+    local answers = {}
+    served:serve(function(request)
+      request.streams = true
+      for i, data in ipairs({ print, 1 }) do
+        answers[i] = select(2, served:respond(request.id, core.local_envelope(data, "a.b"))).code
+      end
+    end)
+    local _, err = assert(map:subscribe("a.b")):next()
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.same({ "VALIDATION_ERROR", "OPERATION_NOT_FOUND" }, answers)
   end)
 
   it("tells the caller of a failure that cannot be sent", function()
@@ -432,19 +463,21 @@ describe("a call map", function()
       operations.call_handler(registry, loop)
     end)
 
-    it("ends a call by the id that its handler was told", function()
-      registry:register({ namespace = "a", name = "b", handler = function(_, context)
-        operations.spawn(function()
-          loop:abort(context.requestId, "enough")
+    for _, kind in ipairs({ "mutation", "subscription" }) do
+      it("ends a call of a " .. kind .. " by the id that its handler was told", function()
+        registry:register({ namespace = "a", name = "b", type = kind, handler = function(_, context)
+          operations.spawn(function()
+            loop:abort(context.requestId, "enough")
+          end)
+          operations.sleep(60)
+        end })
+        operations.run(function()
+          local _, err = loop:call("a.b")
+          assert.equal("ABORTED: enough", tostring(err))
         end)
-        operations.sleep(60)
-      end })
-      operations.run(function()
-        local _, err = loop:call("a.b")
-        assert.equal("ABORTED: enough", tostring(err))
+        assert.equal(0, loop:pending_count())
       end)
-      assert.equal(0, loop:pending_count())
-    end)
+    end
 
     it("ends a call whose id nobody knows when it is closed", function()
       local counted
@@ -520,6 +553,306 @@ describe("a call map", function()
     assert.equal("TRANSPORT_LOST", select(2, call:wait()).code)
     assert.equal("TRANSPORT_LOST", aborted.code)
     assert.is_true(errors.is_error(aborted))
+  end)
+
+  it("aborts by its id what it serves, and tells the other side", function()
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local call = task.spawn(function()
+      return map:call("a.b", nil, { requestId = "1" })
+    end)
+    operations.sleep(0.01)
+    served:abort("1", "enough")
+    assert.equal("ABORTED: enough", tostring(aborted))
+    assert.equal("ABORTED: enough", tostring(select(2, call:wait())))
+  end)
+
+  describe("whose transport connects again", function()
+    local sent, refusal, transport, again
+
+    before_each(function()
+      sent, refusal = {}, nil
+      transport = { reconnects = true, close = quiet }
+      function transport:open(receiver)
+        self.receiver = receiver
+      end
+      function transport.send(_, _, payload)
+        sent[#sent + 1] = { id = payload.requestId, credit = payload.credit or payload.n }
+        return not refusal, refusal
+      end
+      again = operations.call_map(transport, { log = quiet })
+    end)
+
+    local function reconnect()
+      transport.receiver.lost(operations.error("TRANSPORT_LOST", "lost"))
+      transport.receiver.ready()
+    end
+
+    local function deliver(id, seq)
+      transport.receiver.event({ type = "call.responded", payload = { requestId = id, seq = seq,
+        output = core.local_envelope("event", "a.b") } }, {})
+    end
+
+    it("subscribes again once, with credit for the events that there is room for, one at least", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true, window = 3 }))
+      local credits = {}
+      for i = 1, 3 do
+        deliver(sent[#sent].id, 1)
+        reconnect()
+        credits[i] = sent[#sent].credit
+      end
+      assert.same({ 2, 1, 1 }, credits)
+      transport.receiver.ready()
+      assert.same({ 4, 1 }, { #sent, again:pending_count() })
+      stream:close()
+    end)
+
+    it("ends a call that it keeps at its deadline", function()
+      local err
+      task.spawn(function()
+        err = select(2, again:call("a.b", nil, { timeout = 10 }))
+      end)
+      operations.sleep(0)
+      transport.receiver.lost(operations.error("TRANSPORT_LOST", "lost"), function(id)
+        return id == sent[1].id
+      end)
+      eventually(function()
+        return err
+      end)
+      assert.equal("TIMEOUT", err.code)
+    end)
+
+    it("ends at its close what would subscribe again", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      again:close()
+      assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
+    end)
+
+    it("aborts an ended request again whose events go on after 1,024 others were aborted", function()
+      local function aborts(id)
+        local before = #sent
+        deliver(id)
+        return #sent - before
+      end
+      for _ = 1, 1025 do
+        assert(again:subscribe("a.b")):close()
+      end
+      assert.same({ 0, 1, 0 }, { aborts(sent[#sent].id), aborts(sent[1].id), aborts(sent[1].id) })
+    end)
+
+    it("drops events of the request before", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      reconnect()
+      deliver(sent[1].id, 1)
+      assert.equal(1, again:counted().late)
+      stream:close()
+    end)
+
+    it("tells the transport which events it refuses", function()
+      assert.is_false(transport.receiver.event({ type = "call.unknown" }, {}))
+      assert.is_nil(transport.receiver.event({ type = "call.completed", payload = { requestId = "1" } }, {}))
+    end)
+
+    it("knows what the other sides offer where the transport does", function()
+      assert.is_nil(again:offered())
+      function transport.offered()
+        return { "a.b" }
+      end
+      assert.same({ "a.b" }, again:offered())
+    end)
+
+    it("hears what its handler serves to others, nothing once it is drained", function()
+      local registry = operations.registry()
+      for name, exposed in pairs({ shown = true, hidden = false }) do
+        registry:register({ namespace = "a", name = name, handler = quiet, _meta = { exposed = exposed } })
+      end
+      local handler = operations.call_handler(registry, again)
+      assert.same({ "services.list", "services.schema", "a.shown" }, transport.receiver.offers())
+      handler:drain()
+      assert.same({}, transport.receiver.offers())
+    end)
+
+    it("hears of its handler's room for requests, and once when there is some again", function()
+      local registry, stop, woken = operations.registry(), nil, 0
+      registry:register({ namespace = "a", name = "b", handler = function()
+        operations.await(function(wake)
+          stop = wake
+        end)
+      end })
+      local handler = operations.call_handler(registry, again, { max_requests = 1 })
+      local room = transport.receiver.room
+      local function wake()
+        woken = woken + 1
+      end
+      local function serve(id)
+        transport.receiver.event({ type = "call.requested", payload = { requestId = id, operationId = "a.b" } }, {})
+        operations.sleep(0)
+        local left = room(id == "1" and wake or nil)
+        stop()
+        operations.sleep(0)
+        return left
+      end
+      assert.same({ 1, 0, 0, 1 }, { room(wake), woken, serve("1"), woken })
+      assert.same({ 1, 0, 1 }, { room(), serve("2"), woken })
+      handler:drain()
+      assert.equal(0, room())
+    end)
+
+    it("refuses what comes while its handler drains; that may be tried elsewhere", function()
+      local payloads = {}
+      function transport.send(_, _, payload)
+        payloads[#payloads + 1] = payload
+        return true
+      end
+      operations.call_handler(operations.registry(), again):drain()
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "services.list",
+        ttl = 60000 } }, {})
+      assert.same({ "DRAINING", true, false, 1 }, { payloads[1].code, payloads[1].retryable, payloads[1].mayHaveRun,
+        #payloads })
+    end)
+
+    it("is not limited by the time that a handler was given to drain", function()
+      local registry = operations.registry()
+      registry:register({ namespace = "a", name = "b", handler = function()
+        operations.sleep(60)
+      end })
+      local handler = operations.call_handler(registry, again)
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } }, {})
+      operations.run(function()
+        handler:drain(1)
+        operations.sleep(0.002)
+      end)
+      assert.equal(1, handler.active)
+      again:close()
+    end)
+
+    it("grants credit for half a window at a time", function()
+      local stream = assert(again:subscribe("a.b", nil, { window = 6 }))
+      local grants = {}
+      for seq = 1, 6 do
+        deliver(sent[1].id, seq)
+        stream:next()
+        grants[seq] = #sent - 1
+      end
+      assert.same({ 0, 0, 1, 1, 1, 2 }, grants)
+      assert.same({ 3, 3 }, { sent[2].credit, sent[3].credit })
+      stream:close()
+      assert.same({}, { stream:next() })
+    end)
+
+    it("waits for an event until the deadline of the task, which may be before idleTimeout", function()
+      local host = fake_host.new(core.now())
+      local stream, envelope, err = assert(again:subscribe("a.b", nil, { idleTimeout = 60000 }))
+      hosts.use(host)
+      operations.run(function()
+        task.spawn(function()
+          operations.sleep(0.1)
+          deliver(sent[1].id, 1)
+        end)
+        task.deadline(host.now() + 2)
+        envelope, err = stream:next()
+      end)
+      hosts.use("plain")
+      assert.is_nil(envelope)
+      assert.same({ "TIMEOUT" }, { err.code, err.details })
+    end)
+
+    it("ends the handler of a subscription whose event cannot be sent", function()
+      local registry, ended = operations.registry(), false
+      registry:register({ namespace = "a", name = "b", type = "subscription", handler = function(_, context)
+        context.defer(function()
+          ended = true
+        end)
+        coroutine.yield(1)
+      end })
+      operations.call_handler(registry, again)
+      refusal = operations.error("BUSY", "full")
+      transport.receiver.event({ type = "call.requested", payload = { requestId = "1", operationId = "a.b",
+        credit = 5 } }, {})
+      operations.sleep(0)
+      assert.is_true(ended)
+    end)
+
+    it("tells which limit of a subscription has passed", function()
+      for _, case in ipairs({ { 1, 1000, "idleTimeout" }, { 1000, 1, "deadline" }, { nil, 1, "deadline" } }) do
+        local stream = assert(again:subscribe("a.b", nil, { idleTimeout = case[1], timeout = case[2] }))
+        local _, err = stream:next()
+        assert.equal("TIMEOUT", err.code)
+        assert.equal(case[3], next(err.details))
+      end
+    end)
+
+    describe("and can hold its peer back", function()
+      local host, calls, stream
+
+      before_each(function()
+        host, calls = fake_host.new(), {}
+        for _, name in ipairs({ "hold", "release" }) do
+          transport[name] = function()
+            calls[#calls + 1] = name
+          end
+        end
+        stream = assert(again:subscribe("a.b", nil, { unconsumed_bytes = 1, consumer_timeout = 100 }))
+        hosts.use(host)
+      end)
+
+      after_each(function()
+        hosts.use("plain")
+      end)
+
+      local function pending_after(ms)
+        host.advance(ms)
+        return again:pending_count()
+      end
+
+      it("ends a subscription whose consumer stops meanwhile", function()
+        for _ = 1, 3 do
+          deliver(sent[1].id)
+        end
+        host.advance(60)
+        stream:next()
+        assert.same({ 1, 1, 0 }, { pending_after(60), pending_after(70), pending_after(20) })
+        assert.same({ "hold", "release" }, calls)
+      end)
+
+      it("holds it back whenever too much is unconsumed", function()
+        for _ = 1, 2 do
+          deliver(sent[1].id)
+          deliver(sent[1].id)
+          stream:next()
+          stream:next()
+          assert.equal(1, pending_after(1000))
+        end
+        assert.same({ "hold", "release", "hold", "release" }, calls)
+      end)
+    end)
+
+    it("sets no timer any more once it is closed", function()
+      local host, timers = fake_host.new(), {}
+      hosts.use(host)
+      operations.run(function()
+        task.spawn(function()
+          again:call("a.b")
+        end)
+        operations.sleep(0)
+        timers[1] = host.timers
+        again:close()
+        timers[2] = host.timers
+      end)
+      hosts.use("plain")
+      assert.same({ 1, 0 }, timers)
+    end)
+
+    it("ends a subscription whose request cannot be sent again", function()
+      local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
+      refusal = operations.error("BUSY", "full")
+      reconnect()
+      assert.equal("BUSY: full", tostring(select(2, stream:next())))
+    end)
   end)
 
   it("says of a request that was not sent that it surely did not run", function()

@@ -75,11 +75,30 @@ describe("what a peer tells that it offers", function()
     end
   end)
 
+  it("is imported from all peers that the call map knows, without a filter", function()
+    local one, two = { namespace = "a", name = "one" }, { namespace = "b", name = "two" }
+    local map = {
+      offered = function()
+        return { "services.list", "services.schema", "a.one", "b.two", "c.gone" }
+      end,
+      call = function(_, id, input)
+        if id == "services.list" then
+          return { data = { operations = { one } } }
+        end
+        assert(input.operationId == "b.two" or input.operationId == "c.gone")
+        return input.operationId == "b.two" and { data = two } or nil
+      end,
+    }
+    assert.same({ "a.one", "b.two" }, operations.import(operations.registry(), map))
+    assert.same({ "a.one" }, operations.import(operations.registry(), map, { tag = "x" }))
+  end)
+
   it("is imported as the identity sees it", function()
     local map, registry = over_a_wire(served()), operations.registry()
     assert.same({ "a.open" }, operations.import(registry, map))
     assert.same({ "a.open", "a.guarded" }, operations.import(registry, map, nil, { identity = ada }))
     map:close()
+    assert.equal("TRANSPORT_LOST: the call map is closed", tostring(select(2, operations.import(registry, map))))
   end)
 end)
 

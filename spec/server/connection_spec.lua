@@ -550,7 +550,8 @@ describe("a connection of the HTTP server", function()
     it("returns no response answers 500", function()
       local wrong = { false, "text", {}, { status = "200" }, { status = 99 }, { status = 100 }, { status = 101 },
         { status = 200.5 }, { status = 200, headers = "a" }, { status = 200, body = 1 },
-        { status = 200, headers = { a = "b\r\nc: d" } }, { status = 200, headers = { ["a b"] = "c" } } }
+        { status = 200, headers = { a = "b\r\nc: d" } }, { status = 200, headers = { ["a b"] = "c" } },
+        { status = 101, headers = { a = "b\r\nc: d" }, upgrade = error } }
       with(function(request)
         return wrong[tonumber(request.target:sub(2))]
       end, {}, function(server, log)

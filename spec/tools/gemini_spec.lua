@@ -107,6 +107,7 @@ describe("a stream of Gemini's", function()
   end)
 
   it("fails with an error, and is none before it says why it ended", function()
+    assert.truthy(streamed('{"candidates":[{"finishReason":"STOP"}]}', '{"candidates":[{"index":0}]}'))
     assert.equal("full", streamed('{"error":{"message":"full"}}'))
     assert.is_nil(streamed(chunk('[{"text":"a"}]')))
     assert.is_nil(streamed('{"candidates":[7]}', '{"candidates":7}'))

@@ -54,6 +54,48 @@ describe("the strict form", function()
     end
   end)
 
+  it("is text for a union with a reference that leads back to where it is", function()
+    local object = { type = "object", properties = { k = { type = "string" } } }
+    local function offered(branches, definitions)
+      return parameters.of({ type = "object", properties = { x = { anyOf = branches } }, required = { "x" },
+        ["$defs"] = definitions }, "openai", true).schema.properties.x.type
+    end
+    local a, b = { ["$ref"] = "#/$defs/a" }, { ["$ref"] = "#/$defs/b" }
+    assert.equal("string", offered({ a, object }, { a = b, b = a }))
+    assert.equal("string", offered({ a }, { a = { anyOf = { a, object } } }))
+    assert.equal("string", offered({ a }, { a = { anyOf = { object, a } } }))
+  end)
+
+  it("has an enum for Gemini where its values are texts, or null", function()
+    local function of(...)
+      local schema = { type = "object", properties = { x = { enum = { ... } } }, required = { "x" } }
+      local x = parameters.of(schema, "gemini", true).schema.properties.x
+      return { x.type, x.nullable or false, x.enum or false }
+    end
+    assert.same({ "STRING", true, { "a" } }, of("a", json.null))
+    assert.same({ "STRING", true, false }, of("a", json.null, 1))
+    assert.same({ "STRING", false, false }, of("a", 1))
+  end)
+
+  it("is left again where a reference in a union is to another union, beside which objects are text", function()
+    local T = require("operations").type
+    local u = { ["$ref"] = "#/$defs/u" }
+    local function made(one, other)
+      return parameters.of({ type = "object", required = { "x" }, properties = { x = { anyOf = { one, other } } },
+        ["$defs"] = { u = { anyOf = { T.object({ a = T.optional(T.string()) }), T.string() } } } }, "openai", true)
+    end
+    for _, other in ipairs({ { type = "null" }, { type = "integer" } }) do
+      for _, form in ipairs({ made(u, other), made(other, u) }) do
+        assert.same({ x = {} }, (parameters.input(form, { x = { a = json.null } })))
+        assert.equal(7, parameters.input(form, { x = 7 }).x)
+      end
+    end
+    for _, other in ipairs({ T.object({ b = T.optional(T.string()) }), T.array({}), u }) do
+      assert.equal("string", made(u, other).schema.properties.x.type)
+      assert.equal("string", made(other, u).schema.properties.x.type)
+    end
+  end)
+
   -- Definitions each of which has the next one `width` times.
   local function chain(keyword, length, width)
     local definitions = { ["D" .. length] = { type = "string" } }

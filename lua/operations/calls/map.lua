@@ -264,7 +264,6 @@ end
 function CallMap:close()
   if not self._closed then
     self._closed = true
-    self._deadlines:stop()
     self._transport:close()
     self._receiver.lost(errors.new("TRANSPORT_LOST", "the call map was closed"))
   end

@@ -190,12 +190,15 @@ local function arm(waker, self)
   self.wake = waker
 end
 
--- Waits for the next event, until `limit` at most.
+-- Waits for the next event, until `limit` at most; the task may have an earlier deadline.
+---@return any failure
+---@return boolean own  it is the end of `limit`
 local function await(self, limit)
-  local previous
+  local previous, own = nil, false
   if limit then
     previous = scheduler.deadline(limit)
-    if previous and previous < limit then
+    own = not previous or limit <= previous
+    if not own then
       scheduler.deadline(previous)
     end
   end
@@ -204,7 +207,7 @@ local function await(self, limit)
     scheduler.deadline(previous)
   end
   self.wake = nil
-  return failure
+  return failure, own and errors.is_error(failure) and failure.code == "TIMEOUT"
 end
 
 --- A subscription, which ends at its `call.completed` or its failure.
@@ -250,10 +253,7 @@ function Stream:respond(payload)
   self:notify()
 end
 
-function Stream:complete()
-  self.ran = true
-  finish(self)
-end
+Stream.complete = finish
 
 --- Called after a reconnection: sends the request again. Events received so far can still be read.
 ---@return table payload
@@ -290,14 +290,14 @@ end
 local function await_event(self)
   local idle, deadline = self.payload.idleTimeout, self.payload.deadline
   local limit = idle and core.now() + idle
-  local failure = await(self, limit and deadline and math.min(limit, deadline) or limit or deadline)
+  local failure, own = await(self, limit and deadline and math.min(limit, deadline) or limit or deadline)
+  if own and deadline and (not limit or deadline <= limit) then
+    failure = timed_out(self)
+  elseif own then
+    failure = call_event.error({ code = "TIMEOUT", mayHaveRun = true, details = { idleTimeout = idle },
+      message = ("%s: no event for %d ms"):format(self.payload.operationId, idle) })
+  end
   if failure ~= nil then
-    if errors.is_error(failure) and failure.code == "TIMEOUT" then
-      local expired = deadline and core.now() >= deadline
-      failure = expired and timed_out(self) or idle and call_event.error({ code = "TIMEOUT", mayHaveRun = true,
-        message = ("%s: no event for %d ms"):format(self.payload.operationId, idle),
-        details = { idleTimeout = idle } }) or failure
-    end
     self:give_up(errors.from(failure))
   end
 end
@@ -348,7 +348,7 @@ function Handle:close()
   for i = stream.first, stream.last do
     stream[i] = nil
   end
-  stream.first, stream.weights, stream.kept = stream.last + 1, {}, 0
+  stream.first, stream.weights = stream.last + 1, {}
 end
 
 --- `for envelope in subscription do`: raises the error object when it failed.

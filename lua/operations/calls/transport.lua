@@ -80,15 +80,14 @@ function Direct:executor()
 end
 
 function Direct:close()
-  local other, own = self._other, self._receiver
+  local other = self._other
   if not other then
     return
   end
+  local receiver = other._receiver
   self._other, self._receiver, other._other = nil, nil, nil
-  if other ~= self and other._receiver then
-    other._receiver.lost(errors.new("TRANSPORT_LOST", "the other end was closed"))
-  elseif own then
-    own.lost(errors.new("TRANSPORT_LOST", "closed"))
+  if receiver then
+    receiver.lost(errors.new("TRANSPORT_LOST", "the other end was closed"))
   end
 end
 

@@ -26,7 +26,7 @@ local connection = {}
 ---@field write_timeout? number  ms in which no byte of an answer is taken, default 60,000
 ---@field log? fun(level: string, message: string)  default: warnings and errors go to stderr
 
-local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
+local unset = nil -- keeps room in a constructor for what is set before it is read; LuaJIT keeps none for `nil`
 local IN_A_ROW = 16 -- requests served before other connections get their turn
 
 ---@class operations.HttpConnection
@@ -236,12 +236,12 @@ function connection.new(stream, handler, settings, direct)
   local address, port = stream:peer()
   local parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body)
   local self = setmetatable({
-    direct = direct or false, request_id = unset, limit = false, idle = false, peer = { address = address, port = port,
+    direct = direct or false, request_id = unset, limit = unset, idle = false, peer = { address = address, port = port,
       tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
     _calls = direct and direct.calls, _parser = parser, _read = parser.read,
-    _wait = waiters.new(), _request = false, _left = false, _leaving = false, _heartbeat = false, _expired = false,
-    _waiting = false, _asleep = false, _begun = false, _unread = false, _queued = false, _now = false,
+    _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
+    _waiting = false, _asleep = unset, _begun = false, _unread = false, _queued = unset, _now = false,
     _paused = false, _met = false,
   }, Connection)
   self._take = waiting.taker(self)

@@ -161,8 +161,8 @@ end
 function response_writer.upgrade(self, response)
   local bytes, field = framing.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
   if not bytes then
-    waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
-    return waiting.abort(self)
+    self._keep_alive = false
+    return response_writer.respond(self, replace(self, field))
   end
   self._stream:pause()
   waiting.forget(self)

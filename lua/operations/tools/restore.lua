@@ -94,7 +94,8 @@ local function branch_of(plan, value)
   local kind = core.kind(value)
   for _, lenient in ipairs({ false, true }) do
     for _, branch in ipairs(plan.branches) do
-      if branch.type == kind and (kind ~= "object" or not branch.names or has_names(value, branch, lenient)) then
+      if branch.type == "union" -- all others are scalars
+        or branch.type == kind and (kind ~= "object" or not branch.names or has_names(value, branch, lenient)) then
         return branch
       end
     end

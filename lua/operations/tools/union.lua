@@ -17,9 +17,7 @@ local function shape_of(self, offered, depth)
     return made.offered and depth < 8 and shape_of(self, made.offered, depth + 1) or { type = "object" }
   end
   local kind = offered.type
-  if offered.enum or offered.const ~= nil then
-    kind = "scalar"
-  elseif type(kind) == "string" then
+  if type(kind) == "string" then
     kind = kind:lower()
     kind = scalar[kind] and "scalar" or kind
   else
@@ -41,9 +39,13 @@ local function shape_of(self, offered, depth)
 end
 
 local function are_apart(self, a, b)
-  if a.type ~= b.type or a.type == "scalar" then
+  if a.type == "scalar" or b.type == "scalar" then
     return true
-  elseif a.type ~= "object" or not a.names or not b.names then
+  elseif a.type == "union" or b.type == "union" then -- a reference to one, whose branches are not compared
+    return false
+  elseif a.type ~= b.type then
+    return true
+  elseif not a.names or not b.names then -- no objects, or references to what is not known yet
     return false
   end
   for key, value in pairs(a.constants) do

@@ -26,6 +26,7 @@ describe("the nodes on Redis", function()
     nodes:hear("y", 1, { "a", "c" })
     assert.same({ "a", "c" }, nodes:offered())
     assert.same({ -1, {} }, { nodes:hear("z").version, nodes:hear("z").offers })
+    assert.equal(-1, nodes:hear("z", nil, { "a" }).version)
   end)
 
   it("have not been silent when they are heard", function()

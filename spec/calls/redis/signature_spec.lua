@@ -55,6 +55,23 @@ describe("a signature", function()
     assert.is_false(one:is_new(heard[3]))
     assert.is_false(one:is_new({ from = "another" }))
     assert.is_true(one:is_new({ node = "another", n = 1 }))
+    assert.is_false(one:is_new({ n = 1 }))
+  end)
+
+  it("may have its digits in capitals, and adds a limited number of bytes", function()
+    local one = signatures.new(SECRET)
+    local sealed = one:seal("place", TEXT, true)
+    assert.is_true(one:fits("place", (sealed:gsub("%x+\"}$", string.upper))))
+    assert.is_true(#sealed - #TEXT < signatures.most)
+  end)
+
+  it("is missing once somebody has signed, where there is no secret", function()
+    local unsigned, missing = signatures.new(), {}
+    for i, sig in ipairs({ false, "a", false }) do
+      unsigned:is_new({ sig = sig or nil })
+      missing[i] = unsigned.missing
+    end
+    assert.same({ false, true, true }, missing)
   end)
 end)
 
