@@ -70,8 +70,10 @@ void http_sockets_add(http_Sockets *sockets, const http_Transfer *t) {
   http_Socket **bucket = bucket_of(sockets, t->route.local_port);
   http_Socket *socket;
   size_t i = 0;
-  while (i < HTTP_OPENED && port_of(t->opened[i]) != t->route.local_port) i++;
-  if (i == HTTP_OPENED) return;
+  while (i < HTTP_OPENED && i < t->opened_count &&
+         port_of(t->opened[i]) != t->route.local_port)
+    i++;
+  if (i == HTTP_OPENED || i >= t->opened_count) return;
   socket = ops_alloc(&sockets->alloc, sizeof(*socket));
   if (socket == NULL) return;
   socket->route = t->route;
