@@ -268,6 +268,10 @@ describe("a match that costs too much", function()
     judge("^(a{0,1000}){0,1000}$", { ("a"):rep(50000) }, {})
   end)
 
+  it("counts from where each attempt starts", function() -- twice 1000 characters for each; needs PCRE2's JIT
+    judge("a{1000}a?[bc]", { ("a"):rep(14500) .. "b" }, {})
+  end)
+
   it("is told at the value, beside what else is wrong", function()
     local definition = { type = "object", properties = { s = { pattern = costly, enum = { "x" } } } }
     local issues = issues_of({ allOf = { definition } }, { s = subject })
