@@ -64,6 +64,7 @@ describe("a pattern", function()
     judge("^\\cJ\\x41\\u0042\\u{1F432}\\uD83D\\uDC32\\/\\.$", { "\nAB🐲🐲/." }, {})
     judge("^[\\b\\-\\]\\cA]+$", { "\b-]\1" }, { "b" })
     judge("^\\-\\@\\_$", { "-@_" }, {})
+    judge("^\\\0[\\\0-a]$", { "\0\0", "\0A", "\0a" }, { "\0b", "0A" })
   end)
 
   it("never matches half of a surrogate pair", function()

@@ -72,7 +72,7 @@ static bool parse_property(regex_Parser *p, bool negated) {
 ** it is wrong. */
 static int parse_class_escape(regex_Parser *p, bool in_class) {
   int c = regex_peek(p, 0);
-  if (c < 0 || strchr("dDwWsSpP", c) == NULL) return 0;
+  if (c <= 0 || strchr("dDwWsSpP", c) == NULL) return 0;
   p->pos++;
   if (c == 'p' || c == 'P') return parse_property(p, c == 'P') ? 1 : -1;
   if (c != 's' && c != 'S') {
@@ -168,15 +168,14 @@ static Atom parse_escape(regex_Parser *p) {
 /* Parses one member of a class.  Returns 1 for a character (in `c`, not yet
 ** written), 2 for a set such as \d (written), -1 when it is wrong. */
 static int parse_class_atom(regex_Parser *p, uint32_t *c) {
+  int set;
   if (!regex_accept(p, "\\")) return regex_read_literal(p, c) ? 1 : -1;
   if (regex_accept(p, "b")) {
     *c = '\b';
     return 1;
   }
-  if (!regex_at_end(p) && regex_peek(p, 0) != '0') {
-    int set = parse_class_escape(p, true);
-    if (set != 0) return set > 0 ? 2 : -1;
-  }
+  set = parse_class_escape(p, true);
+  if (set != 0) return set > 0 ? 2 : -1;
   return regex_read_character_escape(p, c) ? 1 : -1;
 }
 
