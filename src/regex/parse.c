@@ -114,7 +114,6 @@ static bool parse_named_reference(regex_Parser *p) {
     emit_reference(p, regex_group_at(p, i)->number);
   }
   regex_emit_text(p, ")");
-  p->names.len = wanted.name;
   return found > 0 || regex_fail(p, "no group has this name", start);
 }
 
@@ -341,7 +340,6 @@ static Atom parse_group(regex_Parser *p) {
     return ATOM_WRONG;
   }
   regex_emit_text(p, ")");
-  if (kind == ATOM_ASSERTION) regex_emit_meter(p, REGEX_METER_SOME);
   return kind;
 }
 
@@ -556,9 +554,7 @@ static bool parse_disjunction(regex_Parser *p) {
     if (!regex_accept(p, "|")) break;
     regex_emit_text(p, "|");
     set_active(p, names, false);
-    if (!moved && p->terms - p->metered_terms < METER_TERMS) continue;
-    regex_emit_meter(p, REGEX_METER_SOME);
-    p->metered_terms = p->terms;
+    if (moved) regex_emit_meter(p, REGEX_METER_SOME);
   }
   set_active(p, names, true);
   return true;
