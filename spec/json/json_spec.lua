@@ -209,6 +209,20 @@ describe("decoding JSON", function()
     assert.same(array, value.array)
   end)
 
+  it("keeps every member of a large object in arrays, on the stack of any thread", function()
+    local object = {}
+    for i = 1, 2000 do
+      object["key" .. i] = i
+    end
+    for depth = 0, 3 do
+      local value = coroutine.wrap(decodes)(("["):rep(depth) .. encodes(object) .. ("]"):rep(depth))
+      for _ = 1, depth do
+        value = value[1]
+      end
+      assert.same(object, value)
+    end
+  end)
+
   it("lets the last of equal keys win among many", function()
     local members = {}
     for i = 1, 300 do
@@ -498,6 +512,15 @@ describe("a JSON decoder", function()
       assert.is_nil(ok)
       assert.equal("JSON, line 1, column 5 (byte 5): longer than 4 bytes", err.message)
     end
+  end)
+
+  it("reads each piece on the stack of the thread that feeds it", function()
+    local deep = ("["):rep(400) .. ("]"):rep(400)
+    local decoder = json.decoder()
+    for _, piece in ipairs({ "[" .. deep, "," .. deep, "," .. deep, "]" }) do
+      assert.is_true(coroutine.wrap(decoder.feed)(decoder, piece))
+    end
+    assert.equal("[" .. deep .. "," .. deep .. "," .. deep .. "]", encodes(decoder:finish()))
   end)
 
   it("survives collections between its pieces", function()

@@ -64,6 +64,7 @@ describe("a pattern", function()
     judge("^\\cJ\\x41\\u0042\\u{1F432}\\uD83D\\uDC32\\/\\.$", { "\nAB🐲🐲/." }, {})
     judge("^[\\b\\-\\]\\cA]+$", { "\b-]\1" }, { "b" })
     judge("^\\-\\@\\_$", { "-@_" }, {})
+    judge("^\\\0[\\\0-a]$", { "\0\0", "\0A", "\0a" }, { "\0b", "0A" })
   end)
 
   it("never matches half of a surrogate pair", function()
@@ -96,6 +97,7 @@ describe("a pattern", function()
     judge("^.{1,100000}$", { "a", ("a"):rep(100000) }, { "", ("a"):rep(100001) })
     judge("^[ab]{65536,}?$", { ("b"):rep(65536) }, { ("b"):rep(65535) })
     judge("^a{0,3000000000}$", { ("a"):rep(70000) }, {})
+    judge("^a{4194240}$", {}, { "a" })
   end)
 
   it("refers to groups, forward and unset ones being empty", function()
@@ -152,6 +154,7 @@ describe("a wrong pattern", function()
     ["[b-a]"] = "range out of order at offset 1",
     ["a{3,2}"] = "repeat counts out of order at offset 1",
     ["(a){70000}"] = "repeat count too large at offset 3",
+    ["a{4194241}"] = "repeat count too large at offset 1",
     ["\\a"] = "unknown escape at offset 0",
     ["a\\"] = "backslash at the end at offset 1",
     ["\\c1"] = "\\c needs a letter at offset 0",
@@ -260,12 +263,24 @@ describe("a match that costs too much", function()
     stops("^(?:[^" .. ("\\u0100"):rep(6000) .. "])*$", text)
   end)
 
+  it("is stopped where its parts are many", function()
+    local text, wide = ("a"):rep(5000), "[b" .. ("\\u0100"):rep(600) .. "]" -- which makes each step cost more
+    stops("^(?:" .. ("yx|"):rep(500) .. "a|" .. wide .. ")*$", text)
+    stops("^" .. ("(?=a*)"):rep(300) .. wide, text)
+    stops("a{0,1000}" .. wide, text)
+  end)
+
   it("is none where a long subject is passed once", function() -- the first one needs PCRE2's JIT
     local text = ("ab"):rep(500000)
     judge("^(a|b)*$", { text }, { text .. "c" })
     judge("^[^c]*$", { text }, { text .. "c" })
     judge("^(?:\\w+ ?)*$", { ("word "):rep(20000) }, {})
+    judge("^(?:" .. ("y|"):rep(128) .. "z)*$", { ("z"):rep(30000) }, {})
     judge("^(a{0,1000}){0,1000}$", { ("a"):rep(50000) }, {})
+  end)
+
+  it("counts from where each attempt starts", function() -- twice 1000 characters for each; needs PCRE2's JIT
+    judge("a{1000}a?[bc]", { ("a"):rep(14500) .. "b" }, {})
   end)
 
   it("is told at the value, beside what else is wrong", function()

@@ -214,6 +214,14 @@ describe("a parser with a handler", function()
     end
   end)
 
+  it("repairs a byte wherever it is", function()
+    for at = 0, 72 do
+      local before, after = ("x"):rep(at), ("y"):rep(72 - at)
+      local events = parse({ "data: " .. before .. "\255" .. after .. "\n\n" })
+      assert.equal(before .. "\239\191\189" .. after, events[1].data)
+    end
+  end)
+
   it("gives every event a table of its own", function()
     local parser, events = collect()
     parser:feed("data: 1\n\n")

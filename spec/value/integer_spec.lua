@@ -153,6 +153,30 @@ describe("an integer of 64 bits", function()
 end)
 
 if ffi then
+  describe("an integer of 64 bits under LuaJIT", function()
+    it("is a cdata only where a number would round", function()
+      local exact = { ["-9007199254740992"] = true, ["-1"] = true, ["0"] = true, ["9007199254740992"] = true }
+      local rule = assert(schema.compile({ type = "integer" }))
+      for _, text in ipairs(EDGES) do
+        local expected = exact[text] and "number" or "cdata"
+        assert.equal(expected, type(integer(text)), text)
+        assert.equal(expected, type((rule:cast(text))), text)
+      end
+    end)
+
+    it("is a string of digits without FFI", function()
+      local pipe = assert(io.popen(([[%s -e '
+        local ffi = require("ffi")
+        package.loaded.ffi, package.preload.ffi = nil, error
+        local core = require("operations.core")
+        print(core.json_decode("9007199254740993"), core.kind(ffi.new("int64_t", 1)))
+      ']]):format(arg[-1])))
+      local output = pipe:read("*a")
+      pipe:close()
+      assert.equal("9007199254740993\tcdata\n", output)
+    end)
+  end)
+
   describe("a cdata", function()
     it("is an integer when it is an int64_t or a uint64_t", function()
       for _, one in ipairs({ ffi.new("int64_t", 1), ffi.new("uint64_t", 1), ffi.new("const int64_t", 1) }) do

@@ -20,7 +20,7 @@ static lines_Status keep(lines_Splitter *s, const char *p, size_t len) {
 /* Hands out an item that ends with the `len` bytes at `p`. */
 static lines_Status end_item(lines_Splitter *s, const char *p, size_t len,
                              lines_OnItem on_item, void *ud) {
-  lines_Status status = LINES_OK;
+  lines_Status status;
   if (s->rest.len == 0) {
     if (len > s->rest.max) return LINES_TOO_LARGE;
     on_item(ud, p, len);
@@ -58,7 +58,6 @@ void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max) {
 
 void lines_queue_free(lines_Queue *q) {
   buffer_free(&q->bytes);
-  q->start = q->scanned = 0;
 }
 
 static size_t unread(const lines_Queue *q) {

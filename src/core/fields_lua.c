@@ -11,7 +11,6 @@
 ** a folded line belongs to the cookie before it.  The size limit of a head (64
 ** KiB) bounds how often a cookie is copied. */
 static void add_cookie(lua_State *L, int headers, const fields_Field *field) {
-  bool goes_on;
   size_t n;
   lua_getfield(L, headers, COOKIES);
   if (lua_isnil(L, -1)) {
@@ -21,14 +20,13 @@ static void add_cookie(lua_State *L, int headers, const fields_Field *field) {
     lua_setfield(L, headers, COOKIES);
   }
   n = ops_rawlen(L, -1);
-  goes_on = field->folded && n > 0;
-  if (goes_on) {
+  if (field->folded) {
     (void)ops_rawgeti(L, -1, n);
     lua_pushliteral(L, " ");
   }
   lua_pushlstring(L, field->value, field->value_len);
-  if (goes_on) lua_concat(L, 3);
-  ops_rawseti(L, -2, goes_on ? n : n + 1);
+  if (field->folded) lua_concat(L, 3);
+  ops_rawseti(L, -2, field->folded ? n : n + 1);
   lua_pop(L, 1);
 }
 

@@ -250,9 +250,8 @@ static bool follows_bidi_rule(const Label *label) {
     en = en || bidi == BIDI_EN;
     if (bidi != BIDI_NSM) last = bidi;
   }
-  if (an && en && right) return false;
-  return last == BIDI_EN || last == (right ? BIDI_R : BIDI_L) ||
-         (right && last == BIDI_AN);
+  if (an && en) return false;
+  return last == BIDI_EN || last == BIDI_AN || last == BIDI_R || last == BIDI_L;
 }
 
 /* ---- labels and names ---- */
@@ -267,9 +266,8 @@ static bool is_ascii(const Label *label) {
 
 /* Decodes "xn--..." and checks it as a U-label. */
 static bool read_a_label(const char *s, size_t len, Label *label) {
-  return len > 4 && len <= MAX_LABEL && s[len - 1] != '-' &&
-         punycode_decode(s + 4, len - 4, label) && !is_ascii(label) &&
-         a_label_size(label) == len && is_u_label(label);
+  return len <= MAX_LABEL && punycode_decode(s + 4, len - 4, label) &&
+         !is_ascii(label) && a_label_size(label) == len && is_u_label(label);
 }
 
 bool format_is_a_label(const char *s, size_t len) {

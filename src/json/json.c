@@ -406,7 +406,7 @@ static const char *open_level(json_Reader *r, const char *p, bool object) {
              r->max_depth);
     return fail(r, p, message);
   }
-  if (level >= JSON_INLINE_DEPTH && level % 8 == 0 &&
+  if (level >= JSON_INLINE_DEPTH &&
       r->nest.len <= (level - JSON_INLINE_DEPTH) / 8 &&
       !buffer_add_char(&r->nest, 0))
     return out_of_memory(r, p);

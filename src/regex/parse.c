@@ -72,7 +72,7 @@ static bool parse_property(regex_Parser *p, bool negated) {
 ** it is wrong. */
 static int parse_class_escape(regex_Parser *p, bool in_class) {
   int c = regex_peek(p, 0);
-  if (c < 0 || strchr("dDwWsSpP", c) == NULL) return 0;
+  if (c <= 0 || strchr("dDwWsSpP", c) == NULL) return 0;
   p->pos++;
   if (c == 'p' || c == 'P') return parse_property(p, c == 'P') ? 1 : -1;
   if (c != 's' && c != 'S') {
@@ -114,7 +114,6 @@ static bool parse_named_reference(regex_Parser *p) {
     emit_reference(p, regex_group_at(p, i)->number);
   }
   regex_emit_text(p, ")");
-  p->names.len = wanted.name;
   return found > 0 || regex_fail(p, "no group has this name", start);
 }
 
@@ -168,15 +167,14 @@ static Atom parse_escape(regex_Parser *p) {
 /* Parses one member of a class.  Returns 1 for a character (in `c`, not yet
 ** written), 2 for a set such as \d (written), -1 when it is wrong. */
 static int parse_class_atom(regex_Parser *p, uint32_t *c) {
+  int set;
   if (!regex_accept(p, "\\")) return regex_read_literal(p, c) ? 1 : -1;
   if (regex_accept(p, "b")) {
     *c = '\b';
     return 1;
   }
-  if (!regex_at_end(p) && regex_peek(p, 0) != '0') {
-    int set = parse_class_escape(p, true);
-    if (set != 0) return set > 0 ? 2 : -1;
-  }
+  set = parse_class_escape(p, true);
+  if (set != 0) return set > 0 ? 2 : -1;
   return regex_read_character_escape(p, c) ? 1 : -1;
 }
 
@@ -342,7 +340,6 @@ static Atom parse_group(regex_Parser *p) {
     return ATOM_WRONG;
   }
   regex_emit_text(p, ")");
-  if (kind == ATOM_ASSERTION) regex_emit_meter(p, REGEX_METER_SOME);
   return kind;
 }
 
@@ -557,9 +554,7 @@ static bool parse_disjunction(regex_Parser *p) {
     if (!regex_accept(p, "|")) break;
     regex_emit_text(p, "|");
     set_active(p, names, false);
-    if (!moved && p->terms - p->metered_terms < METER_TERMS) continue;
-    regex_emit_meter(p, REGEX_METER_SOME);
-    p->metered_terms = p->terms;
+    if (moved) regex_emit_meter(p, REGEX_METER_SOME);
   }
   set_active(p, names, true);
   return true;

@@ -30,7 +30,6 @@ typedef struct regex_Parser {
   size_t opened;        /* named groups parsed so far */
   size_t term;          /* start of the term being translated */
   size_t terms;         /* terms parsed so far */
-  size_t metered_terms; /* terms before the last alternative with a meter */
   size_t metered;       /* end of the last meter in the output, or 0 */
   int depth;
   size_t folded; /* code points in case-insensitive classes */

@@ -97,7 +97,7 @@ static size_t source_offset(const regex_Regex *regex, const char *source,
   buffer_Buffer out;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   to.out = &out;
-  if (!regex_parse(&regex->alloc, source, len, &to, &problem)) to.watched = len;
+  regex_parse(&regex->alloc, source, len, &to, &problem);
   buffer_free(&out);
   return to.watched;
 }

@@ -188,7 +188,7 @@ static int registry_select(lua_State *L) {
 static int registry_visible(lua_State *L) {
   check_self(L);
   lua_settop(L, 4);
-  if (lua_type(L, 2) == LUA_TSTRING && push_found(L, 2) != NULL) {
+  if (push_found(L, 2) != NULL) {
     ops_getslot(L, 5, OPERATION_SPEC);
     lua_replace(L, 2);
   }
@@ -233,7 +233,6 @@ static int registry_admit(lua_State *L) {
   const operation_Operation *op;
   bool streams = lua_toboolean(L, 4);
   check_self(L);
-  lua_settop(L, CALL_INPUT);
   lua_settop(L, CALL_TRUST);
   op = prepare_look_up(L);
   luaL_argcheck(L, op != NULL, CALL_ID, "operation expected");

@@ -332,10 +332,7 @@ static const char *skip_bom(sse_Parser *p, const char *s, const char *end) {
   static const char bom[] = "\xEF\xBB\xBF";
   while (p->bom < 3 && s < end) {
     if (*s != bom[p->bom]) {
-      if (p->bom > 0) {
-        p->field = FIELD_UNKNOWN;
-        p->place = IN_VALUE;
-      }
+      if (p->bom > 0) p->place = IN_VALUE;
       p->bom = 3;
       return s;
     }

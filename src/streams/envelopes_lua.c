@@ -85,7 +85,6 @@ static void push_kept(Reader *r, Kept *kept, size_t place, bool same,
     (void)ops_rawgeti(L, AT_VALUES, place);
     return;
   }
-  kept->s = NULL;
   lua_pushlstring(L, s, len);
   lua_pushvalue(L, -1);
   ops_rawseti(L, AT_VALUES, place);

@@ -53,7 +53,6 @@ static void push_kept(Box *box, Kept *kept, int place, bool same, const char *s,
                       size_t len) {
   lua_State *L = box->L;
   if (!same) {
-    kept->s = NULL; /* the next call may run out of memory */
     lua_pushlstring(L, s, len);
     lua_pushvalue(L, -1);
     ops_rawseti(L, STRINGS, (size_t)place);

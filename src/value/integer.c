@@ -4,7 +4,6 @@
 
 #define TWO_TO_63 9223372036854775808.0
 #define TWO_TO_64 18446744073709551616.0
-#define MAX_DIGITS 20
 
 int integer_compare(integer_Value a, integer_Value b) {
   int64_t x = (int64_t)a.bits, y = (int64_t)b.bits;
@@ -21,13 +20,10 @@ static bool from_double(double d, integer_Value *n) {
 }
 
 int integer_compare_double(double a, integer_Value b) {
-  integer_Value whole;
   int order;
   if (a >= TWO_TO_64) return 1;
   if (a < -TWO_TO_63) return -1;
-  if (from_double(a, &whole)) return integer_compare(whole, b);
-  order = integer_compare(integer_of((int64_t)a),
-                          b); /* close to zero: there may be a fraction */
+  order = integer_compare(integer_of((int64_t)a), b);
   if (order != 0) return order;
   return a < (double)(int64_t)a ? -1 : 1;
 }
@@ -36,7 +32,7 @@ bool integer_parse(const char *s, size_t len, integer_Value *n) {
   bool negative = len > 0 && s[0] == '-';
   const char *p = s + negative, *end = s + len;
   uint64_t magnitude = 0;
-  if (p == end || end - p > MAX_DIGITS) return false;
+  if (p == end) return false;
   for (; p < end; p++) {
     uint64_t digit = (uint64_t)(unsigned char)*p - '0';
     if (digit > 9 || magnitude > (UINT64_MAX - digit) / 10) return false;

@@ -74,8 +74,11 @@ static inline double integer_to_double(integer_Value n) {
   return n.above ? (double)n.bits : (double)(int64_t)n.bits;
 }
 
-/* -1, 0, 1: `a` is less than, equal to, greater than `b`, exactly. */
+/* -1, 0, 1: `a` is less than, equal to, greater than `b`. */
 int integer_compare(integer_Value a, integer_Value b);
+
+/* The same, exactly, for a number that integer_read does not read: one with a
+** fraction, or beyond 64 bits. */
 int integer_compare_double(double a, integer_Value b);
 
 #endif

@@ -69,8 +69,7 @@ static value_Kind table_kind(lua_State *L, const core_State *core, int i) {
 static value_Kind other_kind(lua_State *L, const core_State *core, int i,
                              int t) {
   integer_Value n;
-  if (t == LUA_TUSERDATA && core->foreign_null != NULL &&
-      lua_touserdata(L, i) == core->foreign_null)
+  if (t == LUA_TUSERDATA && lua_touserdata(L, i) == core->foreign_null)
     return VALUE_NULL;
   return t == INTEGER_WIDE_TYPE && integer_is_wide(L, core, i, &n)
              ? VALUE_NUMBER

@@ -178,7 +178,7 @@ static void take_in(websocket_Codec *c) {
 ** made, by the code of the violation. */
 static void tell_violation(websocket_Codec *c) {
   size_t head = c->server ? 2 : 6, n = 0;
-  uint8_t frame[8], mask[4] = {0, 0, 0, 0};
+  uint8_t frame[8], mask[4] = {0};
   if (c->out.len < head + c->answered ||
       (!c->server && !make_mask(c, mask, sizeof(mask))))
     return;
