@@ -1,5 +1,6 @@
 local fields = require("operations.offer.fields")
 local input = require("operations.offer.input")
+local with_stdin = require("spec.support.with_stdin")
 
 --- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".
 local numbers = {
@@ -134,6 +135,18 @@ describe("an argument of the command line", function()
     assert.same({ whole = { a = { 1 } } }, item("@" .. path))
   end)
 
+  it("is read from standard input, to its end", function()
+    for _, argument in ipairs({ "-", "@-" }) do
+      assert.same({ whole = { 1 } }, with_stdin("[1]", function()
+        return item(argument)
+      end))
+    end
+    with_stdin("[1]", function()
+      assert.same({ key = "a", value = { 1 } }, item("a:=@-"))
+      assert.matches("^standard input: .", item("b:=@-"))
+    end)
+  end)
+
   it("is refused in words that name it", function()
     assert.equal('"a" is not an input: expected key=value, key:=json, @file, - or a JSON object', item("a"))
     assert.equal('"=x" is not an input: expected key=value, key:=json, @file, - or a JSON object', item("=x"))
@@ -178,6 +191,11 @@ describe("a text of the command line", function()
     assert.same({ a = { list = { 1 } } }, converted(schema, "a.list=1"))
     assert.same({ a = { list = { 1, 2 } } }, converted(schema, "a.list[0]=1", "a.list[1]=2"))
     assert.same({ a = { list = { "x" } } }, converted(schema, "a.list=x"))
+  end)
+
+  it("gets the type that is wanted where the schema refuses the value for another reason", function()
+    local schema = T.object({ flag = { type = "boolean", const = false }, none = { type = "null", enum = { false } } })
+    assert.same({ flag = true, none = operations.null }, converted(schema, "flag=true", "none=null"))
   end)
 
   it("stays a text where the other type would be wrong, too", function()
