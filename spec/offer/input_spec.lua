@@ -193,9 +193,10 @@ describe("a text of the command line", function()
     assert.same({ a = { list = { "x" } } }, converted(schema, "a.list=x"))
   end)
 
-  it("gets the type that is wanted where the schema refuses the value for another reason", function()
-    local schema = T.object({ flag = { type = "boolean", const = false }, none = { type = "null", enum = { false } } })
-    assert.same({ flag = true, none = operations.null }, converted(schema, "flag=true", "none=null"))
+  it("is read as JSON, however that writes the value", function()
+    local schema = T.object({ price = T.number(), count = T.integer(), flag = T.boolean(), none = { type = "null" } })
+    assert.same({ price = 1.5, count = 7, flag = true, none = operations.null },
+      converted(schema, "price=1.50", "count= 7", "flag= true", "none= null"))
   end)
 
   it("stays a text where the other type would be wrong, too", function()

@@ -455,6 +455,23 @@ describe("a body of", function()
   end)
 end)
 
+describe("the parts of a value that is refused", function()
+  local parts_of = require("operations.openapi.multipart").parts
+
+  it("have the place of the value, and no open file", function()
+    local path, open, opened = os.tmpname(), io.open, nil
+    io.open = function(...) -- luacheck: ignore 122
+      opened = open(...)
+      return opened
+    end
+    local ok, parts, message, place = pcall(parts_of, {}, { a = { path = path }, ["b/c~d"] = print }, { files = true })
+    io.open = open -- luacheck: ignore 122
+    os.remove(path)
+    assert.same({ true, nil, "a function cannot be sent", "/b~1c~0d" }, { ok, parts, message, place })
+    assert.equal("closed file", io.type(opened))
+  end)
+end)
+
 describe("the media type of a body", function()
   local function call(content, input, config)
     local api = support.api(support.one({ requestBody = { content = content } }, { method = "post" }), config)

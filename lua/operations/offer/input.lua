@@ -183,8 +183,8 @@ local function try(value, pointer, schema, other)
   end
 end
 
---- Casting keeps the text of a value that has the right type but is invalid otherwise (9 where 5 is the maximum). The
---- message should say what is wrong with the value, not that it is a text.
+--- Casting keeps a text that is not what the value would be written as (1.50, 1e2), and null. The text is converted as
+--- JSON.
 local function retype(value, pointer, schema)
   local text = mistyped(value, pointer, schema)
   local scalar = text and json.decode(text)
