@@ -27,6 +27,15 @@ describe("the original schemas of a document", function()
       reader():schema({ anyOf = { component("Any"), component("None") } }))
   end)
 
+  it("have the targets of a discriminator's mapping as definitions", function()
+    local function schema_with(target)
+      return { discriminator = { propertyName = "t", mapping = { a = target, b = 7 } } }
+    end
+    local expected = schema_with("#/$defs/Owner")
+    expected["$defs"] = { Owner = { type = "string" } }
+    assert.same(expected, reader():schema(schema_with("#/components/schemas/Owner")))
+  end)
+
   it("are themselves without references", function()
     for _, schema in ipairs({ true, false, { type = "string" } }) do
       assert.same(schema, reader():schema(schema))
