@@ -51,6 +51,7 @@ describe("the entry of an operation", function()
       return names
     end)())
     assert.equal("body", of('{"properties":{"body":{"type":"string"}},"required":["body"]}').signature)
+    assert.equal("body{t}", of('{"properties":{"body":{"properties":{"t":true},"required":["t"]}}}').signature)
     assert.equal("", of('{"properties":{"body":{"properties":{"t":true}}}}').signature)
     assert.equal("p", of('{"properties":{"p":{"properties":{"t":true},"required":["t"]}},"required":["p"]}').signature)
   end)
@@ -112,6 +113,8 @@ describe("the operation that a word means", function()
     many[7], many[6] = nil, nil
     assert.equal("'x' may be n1.x, n2.x, n3.x, n4.x, n5.x: give the whole id", entry.problem("x", many, many))
     assert.equal("no operation 'pets.gat'; did you mean pets.get or shop.get?", entry.problem("pets.gat", {}, list))
+    assert.equal("no operation 'shop.deep.names'; did you mean shop.deep.name?",
+      entry.problem("shop.deep.names", {}, list))
     assert.equal("no operation 'zzzzzzzz'", entry.problem("zzzzzzzz", {}, list))
   end)
 end)

@@ -15,7 +15,7 @@ end
 local function quoted(text)
   local encoded, err = json.encode(text)
   if not encoded then
-    error(err, 0)
+    error(err)
   end
   return (encoded:gsub("\127", "\\x7f"):gsub("\194([\128-\159])", function(byte)
     return ("\\x%02x"):format(byte:byte())
@@ -42,7 +42,7 @@ end
 local function scalar(value, indent)
   if type(value) ~= "string" then
     local text, err = json.encode(value)
-    return text or error(err, 0)
+    return text or error(err)
   elseif is_block(value) then
     return block(value, indent)
   end
