@@ -4,10 +4,11 @@ local json = require("operations.base.json")
 describe("the parts of a document", function()
   local text = [[{ "openapi": "3.1.0", "info": { "title": "a \"quoted {brace}\\ {" }, "paths": {
     "/a/{id}": { "get": { "responses": { "200": { "$ref": "#/components/responses/R" } } } },
-    "/b": { "get": { "x": [1, -2.5e3, true, null, "]"], "y": "#/components/schemas/Gone" } } },
+    "/b": { "get": { "x": [1, -2.5e3, true, null, "]"], "y": "#/components/schemas/Gone" } },
+    "/e": { "x": ["#/components/schemas/a%20b", "#/components/schemas/%"] } },
     "components": { "securitySchemes": { "s": { "type": "http" } }, "responses": { "R": { "schema":
       { "$ref": "#/components/schemas/A~1B/properties/x" } }, "Unused": {} },
-      "schemas": { "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
+      "schemas": { "a b": {}, "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
 
   local function cut(path)
     local found = document_parts.find(text)
@@ -39,6 +40,10 @@ describe("the parts of a document", function()
     assert.same(whole.paths["/b"], cut("/b").paths["/b"])
     assert.is_nil(cut("/b").components.schemas)
     assert.is_nil(cut("/c"))
+  end)
+
+  it("are referred to with percent-encoded names, too", function()
+    assert.same({ ["a b"] = {} }, cut("/e").components.schemas)
   end)
 
   it("are not looked for where references lead elsewhere", function()

@@ -31,6 +31,16 @@ describe("the entry of an operation", function()
         "d":{"enum":["z"]}}}]]).keys)
   end)
 
+  it("follows eight references one behind the other", function()
+    for count, expected in pairs({ [8] = { { name = "x" } }, [9] = {} }) do
+      local input = { ["$ref"] = "#/$defs/n2", ["$defs"] = { ["n" .. count + 1] = { properties = { x = true } } } }
+      for i = 2, count do
+        input["$defs"]["n" .. i] = { ["$ref"] = "#/$defs/n" .. i + 1 }
+      end
+      assert.same(expected, of(json.encode(input)).keys)
+    end
+  end)
+
   it("follows references, also of the whole, but none that leads nowhere or in a circle", function()
     assert.same({ { name = "x" } }, of('{"$ref":"#/$defs/i","$defs":{"i":{"properties":{"x":true}}}}').keys)
     for _, text in ipairs({ '{"$ref":"#/$defs/i"}', '{"$ref":"#/$defs/i","$defs":{"i":{"$ref":"#/$defs/i"}}}',

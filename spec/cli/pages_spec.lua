@@ -63,6 +63,29 @@ describe("the pages of a call", function()
     assert.same({ true, "--select: no" }, { ok, code })
   end)
 
+  it("are printed to the one before the error, but not to a file", function()
+    local failed = outcome.failed
+    outcome.failed = function(_, err)
+      return err.code
+    end
+    for place, expected in pairs({ [false] = { { 1 } }, [true] = {} }) do
+      local call, printed_lists = call_of({ { 1 } }, {}), {}
+      local every, answer = call.registry.pages(), call.answer
+      local first = every.next
+      every.next = function()
+        local envelope = first()
+        return envelope, not envelope and { code = "HTTP_500" } or nil
+      end
+      answer.format, answer.place = "json", place or nil
+      answer.print = function(_, list)
+        printed_lists[#printed_lists + 1] = list
+      end
+      assert.equal("HTTP_500", pages.run(call, 9))
+      assert.same(expected, printed_lists)
+    end
+    outcome.failed = failed
+  end)
+
   it("fail as a call does where there is none", function()
     local call, failed = { registry = { pages = function() return nil, "refused" end }, answer = {} }, outcome.failed
     outcome.failed = function(asked, err)

@@ -64,7 +64,7 @@ local function add_member(lines, head, value, indent)
     lines[#lines + 1] = (head:gsub(" $", ""))
     return add(lines, value, indent .. "  ")
   end
-  lines[#lines + 1] = head .. (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, indent .. "  "))
+  lines[#lines + 1] = head .. scalar(value, indent .. "  ")
 end
 
 function add(lines, value, indent)
@@ -85,7 +85,7 @@ end
 function yaml.encode(value)
   local kind = core.kind(value)
   if kind ~= "object" and kind ~= "array" or next(value) == nil then
-    return (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, "  ")) .. "\n"
+    return scalar(value, "  ") .. "\n"
   end
   local lines = {}
   add(lines, value, "")
