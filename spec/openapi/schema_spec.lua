@@ -274,6 +274,16 @@ describe("properties of one direction", function()
     }
   end
 
+  it("are told through seven references", function()
+    for count, expected in pairs({ [7] = {}, [8] = { id = defs("N1") } }) do
+      local schemas = { ["N" .. count] = { readOnly = true } }
+      for i = 1, count - 1 do
+        schemas["N" .. i] = ref("N" .. i + 1)
+      end
+      assert.same(expected, input(schemas, { properties = { id = ref("N1") } }).properties)
+    end
+  end)
+
   it("are not sent when they are readOnly", function()
     local body = input({}, user())
     assert.is_nil(body.properties.id)

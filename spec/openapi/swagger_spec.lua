@@ -225,13 +225,15 @@ describe("an operation of Swagger 2.0", function()
       ["https://docs.test/swagger.json"] = '{"swagger":"2.0","host":"api.test","paths":{"/x":{"post":{'
         .. '"parameters":[{"$ref":"parts.json#/body"}],"responses":{}}}}}',
       ["https://docs.test/parts.json"] = '{"body":{"name":"b","in":"body","schema":{'
-        .. '"properties":{"z":{},"a":{},"m":{}}}}}',
+        .. '"properties":{"z":{"minimum":3},"a":{},"m":{}}}}}',
     }
     local list = operations.from_openapi.url("https://docs.test/swagger.json", { remote_refs = true, http = {
       request = function(request)
         return { status = 200, headers = {}, body = files[request.url] }
       end } })
-    assert.same({ "z", "a", "m" }, operations.schema.properties(list[1].inputSchema().properties.body))
+    local schema = list[1].inputSchema().properties.body
+    assert.same({ "z", "a", "m" }, operations.schema.properties(schema))
+    assert.same({ minimum = 3 }, schema.properties.z)
   end)
 
   it("has no schema where a response has none, or is malformed", function()
