@@ -2,12 +2,13 @@ local document_parts = require("operations.cli.document_parts")
 local json = require("operations.base.json")
 
 describe("the parts of a document", function()
-  local text = [[{ "openapi": "3.1.0", "info": { "title": "a \"quoted\" {brace}" }, "paths": {
+  local text = [[{ "openapi": "3.1.0", "info": { "title": "a \"quoted {brace}\\ {" }, "paths": {
     "/a/{id}": { "get": { "responses": { "200": { "$ref": "#/components/responses/R" } } } },
-    "/b": { "get": { "x": [1, -2.5e3, true, null, "]"] } } },
+    "/b": { "get": { "x": [1, -2.5e3, true, null, "]"], "y": "#/components/schemas/Gone" } },
+    "/e": { "x": ["#/components/schemas/a%20b", "#/components/schemas/%"] } },
     "components": { "securitySchemes": { "s": { "type": "http" } }, "responses": { "R": { "schema":
       { "$ref": "#/components/schemas/A~1B/properties/x" } }, "Unused": {} },
-      "schemas": { "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
+      "schemas": { "a b": {}, "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
 
   local function cut(path)
     local found = document_parts.find(text)
@@ -19,7 +20,7 @@ describe("the parts of a document", function()
 
   it("are a path item, and what it refers to", function()
     local root = cut("/a/{id}")
-    assert.equal('a "quoted" {brace}', root.info.title)
+    assert.equal('a "quoted {brace}\\ {', root.info.title)
     assert.is_table(root.paths["/a/{id}"].get)
     assert.is_nil(root.paths["/b"])
     assert.same({ "A/B", "C" }, (function()
@@ -41,14 +42,29 @@ describe("the parts of a document", function()
     assert.is_nil(cut("/c"))
   end)
 
+  it("are referred to with percent-encoded names, too", function()
+    assert.same({ ["a b"] = {} }, cut("/e").components.schemas)
+  end)
+
   it("are not looked for where references lead elsewhere", function()
     for _, member in ipairs({ '"$ref": "other.json#/a"', '"$id": "x"', '"$anchor": "x"' }) do
       assert.is_nil(document_parts.find('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
     end
   end)
 
+  it("of Swagger 2.0 are its definitions, parameters and responses as well", function()
+    local swagger = '{"swagger":"2.0","definitions":{"D":{},"Unused":{}},"parameters":{"P":{},"Unused":{}},'
+      .. '"responses":{"R":{},"Unused":{}},"paths":{"/a":{"x":["#/definitions/D","#/parameters/P","#/responses/R"]}}}'
+    local root = json.decode(document_parts.cut(function(from, to)
+      return swagger:sub(from, to)
+    end, document_parts.find(swagger), "/a"))
+    assert.same({ swagger = "2.0", definitions = { D = {} }, parameters = { P = {} }, responses = { R = {} },
+      paths = { ["/a"] = { x = { "#/definitions/D", "#/parameters/P", "#/responses/R" } } } }, root)
+  end)
+
   it("keep the order of properties", function()
     local value = json.decode('{"properties":{"z":1,"a":[],"m":{}}}', { property_order = true })
     assert.equal('{"properties":{"z":1,"a":[],"m":{}}}', document_parts.encode(value))
+    assert.equal('[1,{},"x"]', document_parts.encode({ 1, {}, "x" }))
   end)
 end)

@@ -31,6 +31,16 @@ describe("the entry of an operation", function()
         "d":{"enum":["z"]}}}]]).keys)
   end)
 
+  it("follows eight references one behind the other", function()
+    for count, expected in pairs({ [8] = { { name = "x" } }, [9] = {} }) do
+      local input = { ["$ref"] = "#/$defs/n2", ["$defs"] = { ["n" .. count + 1] = { properties = { x = true } } } }
+      for i = 2, count do
+        input["$defs"]["n" .. i] = { ["$ref"] = "#/$defs/n" .. i + 1 }
+      end
+      assert.same(expected, of(json.encode(input)).keys)
+    end
+  end)
+
   it("follows references, also of the whole, but none that leads nowhere or in a circle", function()
     assert.same({ { name = "x" } }, of('{"$ref":"#/$defs/i","$defs":{"i":{"properties":{"x":true}}}}').keys)
     for _, text in ipairs({ '{"$ref":"#/$defs/i"}', '{"$ref":"#/$defs/i","$defs":{"i":{"$ref":"#/$defs/i"}}}',
@@ -51,6 +61,7 @@ describe("the entry of an operation", function()
       return names
     end)())
     assert.equal("body", of('{"properties":{"body":{"type":"string"}},"required":["body"]}').signature)
+    assert.equal("body{t}", of('{"properties":{"body":{"properties":{"t":true},"required":["t"]}}}').signature)
     assert.equal("", of('{"properties":{"body":{"properties":{"t":true}}}}').signature)
     assert.equal("p", of('{"properties":{"p":{"properties":{"t":true},"required":["t"]}},"required":["p"]}').signature)
   end)
@@ -112,6 +123,8 @@ describe("the operation that a word means", function()
     many[7], many[6] = nil, nil
     assert.equal("'x' may be n1.x, n2.x, n3.x, n4.x, n5.x: give the whole id", entry.problem("x", many, many))
     assert.equal("no operation 'pets.gat'; did you mean pets.get or shop.get?", entry.problem("pets.gat", {}, list))
+    assert.equal("no operation 'shop.deep.names'; did you mean shop.deep.name?",
+      entry.problem("shop.deep.names", {}, list))
     assert.equal("no operation 'zzzzzzzz'", entry.problem("zzzzzzzz", {}, list))
   end)
 end)

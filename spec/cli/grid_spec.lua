@@ -36,7 +36,12 @@ describe("a table", function()
   end)
 
   it("names the columns that have no place", function()
-    local _, left_out = grid.text(json.decode('[{"a":"xxxxxxxx","b":"xxxxxxxx","c":"xxxxxxxx"}]'), {}, 16)
-    assert.same({ "c" }, left_out)
+    local rows = json.decode('[{"a":"xxxxxxxx","b":"xxxxxxxx","c":"xxxxxxxx"}]')
+    for width, expected in pairs({ [22] = {}, [21] = { "c" }, [14] = { "c" }, [13] = { "b", "c" },
+      [1] = { "b", "c" } }) do
+      local _, left_out = grid.text(rows, {}, width)
+      assert.same(expected, left_out)
+    end
+    assert.equal("a       b       c\nxxxxx…  xxxxx…  xxxxxx…\n", (grid.text(rows, {}, 23)))
   end)
 end)

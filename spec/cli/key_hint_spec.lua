@@ -3,7 +3,8 @@ local key_hint = require("operations.cli.key_hint")
 local operations = require("operations")
 
 local schema = { type = "object", properties = { title = {}, owner = { type = "object", properties = { name = {} } },
-  lines = { type = "array", items = { type = "object", properties = { count = {} } } } } }
+  lines = { type = "array", items = { type = "object", properties = { count = {} } } },
+  pair = { prefixItems = { { properties = { first = {} } }, { properties = { second = {} } } } } } }
 
 local function issue(path, keyword)
   return { path = path, keyword = keyword or "additionalProperties", message = "unknown property" }
@@ -30,6 +31,8 @@ describe("the error of an input with an unknown key", function()
     assert.same({ "/titel: " .. title, { title } }, hinted(issue("/titel")))
     assert.same({ "/owner/nam: " .. name, { name, count } }, hinted(issue("/owner/nam"), issue("/lines/1/coutn")))
     assert.same({ "/titel: " .. title, { title } }, hinted(issue("/titel", "unevaluatedProperties")))
+    assert.same({ "unknown property (did you mean first?)", "unknown property (did you mean second?)" },
+      hinted(issue("/pair/0/frist"), issue("/pair/1/secnod"))[2])
     assert.same({ "/zzz: unknown property", { "unknown property" } }, hinted(issue("/zzz")))
   end)
 

@@ -42,3 +42,28 @@ describe("the sources that may have an operation", function()
     assert.equal(many, loaders.narrow(many, nil))
   end)
 end)
+
+describe("a hub as a source", function()
+  local operations = require("operations")
+
+  -- The options of the connection to a hub, for a source with these credentials.
+  local function connected(auth)
+    local websocket, given = operations.transports.websocket, nil
+    operations.transports.websocket = function(url, options)
+      given = { url, options }
+      return nil, "no hub"
+    end
+    local config = { auth = auth, headers = {}, document_headers = {}, oauth = {} }
+    local ok, list, err = pcall(loaders.load, { kind = "websocket", place = "ws://hub", config = config }, {})
+    operations.transports.websocket = websocket
+    assert.same({ true, nil, "no hub" }, { ok, list, err })
+    return given
+  end
+
+  it("gets the bearer token, and no other credentials", function()
+    assert.same({ "ws://hub", { token = "t" } }, connected({ type = "bearer", token = "t" }))
+    for _, auth in ipairs({ false, { type = "apiKey", token = "t" } }) do
+      assert.same({ "ws://hub", {} }, connected(auth or nil))
+    end
+  end)
+end)

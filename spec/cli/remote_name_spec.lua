@@ -15,6 +15,7 @@ describe("the name that a server gives a file", function()
     for _, name in ipairs({ "..", ".", "", "a/", ".bashrc", "a/.ssh", "\127" }) do
       assert.is_nil(remote_name.of(('attachment; filename="%s"'):format(name)), name)
     end
+    assert.is_nil(remote_name.of('attachment; filename="a'))
   end)
 
   it("is else the end of the URL", function()

@@ -26,6 +26,13 @@ describe("a secret of the command line", function()
     assert.equal("kept", secret.read("file:" .. path))
   end)
 
+  it("is a reference where the word begins with its kind", function()
+    for word, expected in pairs({ ["env:X"] = true, ["file:x"] = true, ["cmd:x"] = true, ["env:"] = false,
+      ["other:x"] = false, x = false }) do
+      assert.equal(expected, secret.is_reference(word))
+    end
+  end)
+
   it("is not there, or no token, with a reason", function()
     local function reason_of(word)
       local value, message = secret.read(word)
@@ -36,6 +43,11 @@ describe("a secret of the command line", function()
     assert.matches("No such file", reason_of("file:" .. path .. ".nothing"), 1, true)
     assert.equal("`true` printed nothing", reason_of("cmd:true"))
     assert.equal(path .. " is empty", reason_of("file:" .. path))
+    local popen = io.popen
+    io.popen = function() return nil, "no process" end -- luacheck: ignore 122
+    local value, message = secret.read("cmd:true")
+    io.popen = popen -- luacheck: ignore 122
+    assert.same({ nil, "no process" }, { value, message })
     write("two words\n")
     assert.matches("without blanks", reason_of("file:" .. path), 1, true)
     assert.matches("without blanks", reason_of(""), 1, true)

@@ -38,6 +38,7 @@ describe("--select", function()
     assert.equal("--select: items is a list: [] takes this of every item", get("items.id"))
     assert.equal("--select: total is not a list", get("total[]"))
     assert.equal("--select: items[0].id is not a list", get("items[0].id[]"))
+    assert.same({ nil, "--select: the answer is not a list" }, { selection.get({ true }, { ["true"] = 1 }) })
     assert.equal('--select: items[1] has no "name"; it has id', get("items[1].name"))
   end)
 

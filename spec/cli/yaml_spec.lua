@@ -12,11 +12,13 @@ describe("YAML", function()
       encoded('{"e":null,"d":{},"a":[1,{"b":"x","c":[]},[2]]}'))
     assert.equal("1\n", encoded("1"))
     assert.equal("[]\n", encoded("[]"))
+    assert.equal("{}\n", encoded("{}"))
   end)
 
   it("quotes what readers take for something else", function()
     assert.equal('- "yes"\n- "1"\n- ""\n- "a: b"\n- "- a"\n- "#"\n- a b\n- "a "\n- "null"\n- "2020-01-01"\n',
       encoded('["yes","1","","a: b","- a","#","a b","a ","null","2020-01-01"]'))
+    assert.equal('"\\x7f\\x85"\n', encoded('"\127\194\133"'))
   end)
 
   it("writes texts of several lines as blocks", function()

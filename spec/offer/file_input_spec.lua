@@ -1,5 +1,6 @@
 local file_input = require("operations.offer.file_input")
 local json = require("operations.base.json")
+local with_stdin = require("spec.support.with_stdin")
 
 local path
 
@@ -126,5 +127,78 @@ describe("the content of a file", function()
     local content, message = file_input.value("/tmp", { { type = "string" } })
     assert.is_nil(content)
     assert.matches("^/tmp: ", message)
+  end)
+end)
+
+describe("standard input", function()
+  local file_schema = { properties = { path = {}, data = {}, contentType = {} } }
+
+  local function body(text, schema)
+    return with_stdin(text, function()
+      return file_input.body({ schema })
+    end)
+  end
+
+  local function drained(file)
+    local pieces = {}
+    for piece in file.reader do
+      pieces[#pieces + 1] = piece
+    end
+    return pieces
+  end
+
+  it("is sent while it is read, in pieces, and its size is known where it is a file", function()
+    local text = ("x"):rep(70000)
+    with_stdin("before" .. text, function()
+      assert.equal("before", io.stdin:read(6))
+      local file = file_input.value("-", { file_schema })
+      assert.equal(70000, file.size)
+      local pieces = drained(file)
+      assert.equal(2, #pieces)
+      assert.equal(text, table.concat(pieces))
+    end)
+  end)
+
+  it("has no size where it is a pipe, or where its end cannot be found", function()
+    local texts = { "abc" }
+    local device = {
+      read = function() return table.remove(texts) end,
+      seek = function(_, whence) return whence == nil and 1 or nil end,
+    }
+    for _, stdin in ipairs({ assert(io.popen("printf abc")), device }) do
+      with_stdin(stdin, function()
+        local file = file_input.value("-", { file_schema })
+        assert.is_nil(file.size)
+        assert.same({ "abc" }, drained(file))
+      end)
+    end
+  end)
+
+  it("is an empty text where a file is sent and there is none of it", function()
+    assert.equal("", with_stdin("", function()
+      return file_input.value("-", { file_schema })
+    end))
+    assert.is_nil(body("", file_schema))
+  end)
+
+  it("is a value of a key, and is named in messages", function()
+    local function value_of(schema)
+      return with_stdin("{", function()
+        return file_input.value("-", { schema })
+      end)
+    end
+    assert.equal("{", value_of({ type = "string" }))
+    assert.matches("^standard input: .", select(2, value_of({ type = "object" })))
+  end)
+
+  it("is a body: a file, a text where only a text is taken, else JSON", function()
+    assert.equal(3, body("abc", file_schema).size)
+    assert.equal("[1]", (body("[1]", { type = "string" })))
+    assert.same({ 1 }, (body("[1]", { type = { "string", "object" } })))
+    assert.same({ 1 }, (body("[1]", { type = "object" })))
+    local refused, message = body("{", { type = "object" })
+    assert.is_nil(refused)
+    assert.matches("^standard input, taken for the body: .", message)
+    assert.same({}, { body("", { type = "object" }) })
   end)
 end)

@@ -1,5 +1,6 @@
 local fields = require("operations.offer.fields")
 local input = require("operations.offer.input")
+local with_stdin = require("spec.support.with_stdin")
 
 --- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".
 local numbers = {
@@ -134,6 +135,18 @@ describe("an argument of the command line", function()
     assert.same({ whole = { a = { 1 } } }, item("@" .. path))
   end)
 
+  it("is read from standard input, to its end", function()
+    for _, argument in ipairs({ "-", "@-" }) do
+      assert.same({ whole = { 1 } }, with_stdin("[1]", function()
+        return item(argument)
+      end))
+    end
+    with_stdin("[1]", function()
+      assert.same({ key = "a", value = { 1 } }, item("a:=@-"))
+      assert.matches("^standard input: .", item("b:=@-"))
+    end)
+  end)
+
   it("is refused in words that name it", function()
     assert.equal('"a" is not an input: expected key=value, key:=json, @file, - or a JSON object', item("a"))
     assert.equal('"=x" is not an input: expected key=value, key:=json, @file, - or a JSON object', item("=x"))
@@ -178,6 +191,12 @@ describe("a text of the command line", function()
     assert.same({ a = { list = { 1 } } }, converted(schema, "a.list=1"))
     assert.same({ a = { list = { 1, 2 } } }, converted(schema, "a.list[0]=1", "a.list[1]=2"))
     assert.same({ a = { list = { "x" } } }, converted(schema, "a.list=x"))
+  end)
+
+  it("is read as JSON, however that writes the value", function()
+    local schema = T.object({ price = T.number(), count = T.integer(), flag = T.boolean(), none = { type = "null" } })
+    assert.same({ price = 1.5, count = 7, flag = true, none = operations.null },
+      converted(schema, "price=1.50", "count= 7", "flag= true", "none= null"))
   end)
 
   it("stays a text where the other type would be wrong, too", function()

@@ -450,6 +450,15 @@ describe("the store of a document", function()
     assert.matches('^%$ref "d.json" cannot be read: d.json: JSON, line 1', lookup(root, "d.json", files)[1])
   end)
 
+  it("knows another file by its $id, which is relative to its location", function()
+    local source = store.new({ openapi = "3.1.0" }, "api.json", function(where)
+      return where == "sub/b.json" and '{"$id":"named.json","y":7}' or nil, "is not there"
+    end)
+    assert.equal(7, source:lookup("sub/b.json#/y", source.file).node)
+    assert.equal(7, source:lookup("sub/named.json#/y", source.file).node)
+    assert.is_nil(source:lookup("named.json#/y", source.file))
+  end)
+
   it("reads each file once, whether it is there or not", function()
     local reads = {}
     local source = store.new({ openapi = "3.0.0" }, "api.json", function(where)

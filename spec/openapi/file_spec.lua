@@ -220,6 +220,7 @@ describe("the content of a file", function()
     { "/size", "expected a number", { data = "", size = "1" } },
     { "/headers", "expected a table", { data = "", headers = "h" } },
     { "/more", "a file has no such member", { data = "", more = 1 } },
+    { "/a~1b~0c", "a file has no such member", { data = "", ["a/b~c"] = 1 } },
     { "", "expected one of path, data and reader", { size = 1 } },
     { "", "expected one of path, data and reader", { data = "", reader = print } },
     { "", "expected one of path, data and reader", { path = "", reader = print } },

@@ -43,6 +43,7 @@ describe("a form", function()
     assert.same({ nil, "expected an object, which is sent as a form", "" }, { form.text({}, "a=1") })
     assert.same({ nil, "a function cannot be sent", "/a" }, { form.text({}, { a = print }) })
     assert.same({ nil, "a function cannot be sent", "/a/1" }, { form.text({}, { a = { 1, print } }) })
+    assert.same({ nil, "a function cannot be sent", "/a~1b~0c" }, { form.text({}, { ["a/b~c"] = print }) })
     assert.same({ nil, "a function cannot be sent", "/a/1" },
       { form.text({ a = { style = "form", explode = true } }, { a = { 1, print } }) })
     assert.same({ nil, "a function cannot be sent", "/a" },

@@ -65,6 +65,18 @@ describe("a definition of a document", function()
     assert.same({ "write" }, api.by_name.delete_a.accessControl.requiredScopes)
   end)
 
+  it("is left out and reported by its operationId when the program's choice of scopes fails", function()
+    local api = support.api({ paths = { ["/a"] = { get = { operationId = "get.a" }, delete = {} } } }, {
+      accessControl = function()
+        error("no scopes", 0)
+      end,
+    })
+    assert.same({}, api.definitions)
+    assert.same({ pointer = "#/paths/~1a/get", message = "cannot be read: no scopes", operation = "get.a" },
+      problem(api, "#/paths/~1a/get"))
+    assert.equal("delete_a", problem(api, "#/paths/~1a/delete").operation)
+  end)
+
   it("is a query for GET, HEAD and QUERY, else a mutation", function()
     local item = {}
     for _, method in ipairs({ "get", "head", "query", "post", "put", "patch", "delete", "options", "trace" }) do

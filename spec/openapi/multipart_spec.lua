@@ -455,6 +455,29 @@ describe("a body of", function()
   end)
 end)
 
+describe("the parts of a value that is refused", function()
+  local parts_of = require("operations.openapi.multipart").parts
+
+  it("have the place of the value, and no open file", function()
+    local path, open = os.tmpname(), io.open
+    for _, case in ipairs({
+      { { a = { path = path }, ["b/c~d"] = print }, "a function cannot be sent", "/b~1c~0d" },
+      { { a = { path = "/tmp" } }, "cannot be read: it is not a regular file", "/a/path" },
+    }) do
+      local opened
+      io.open = function(...) -- luacheck: ignore 122
+        opened = open(...)
+        return opened
+      end
+      local ok, parts, message, place = pcall(parts_of, {}, case[1], { files = true })
+      io.open = open -- luacheck: ignore 122
+      assert.same({ true, nil, case[2], case[3] }, { ok, parts, message, place })
+      assert.equal("closed file", io.type(opened))
+    end
+    os.remove(path)
+  end)
+end)
+
 describe("the media type of a body", function()
   local function call(content, input, config)
     local api = support.api(support.one({ requestBody = { content = content } }, { method = "post" }), config)

@@ -70,6 +70,14 @@ describe("a query of ours", function()
     assert.equal('POST /a/b {"l":[]}', query(any, { l = operations.array({}) }))
   end)
 
+  it("is asked by the method of its document", function()
+    local schema = T.object({ s = T.string() })
+    for method, expected in pairs({ HEAD = "HEAD /x?s=a", DELETE = "DELETE /x?s=a", QUERY = 'QUERY /x {"s":"a"}' }) do
+      assert.equal(expected, request_of({ type = "query", inputSchema = schema, outputSchema = true,
+        _meta = { http = { path = "/x", method = method } } }, { s = "a" }))
+    end
+  end)
+
   it("is sent in a body where its address would be long", function()
     local schema = T.object({ s = T.string() })
     assert.equal("GET /a/b?s=" .. ("x"):rep(2040), query(schema, { s = ("x"):rep(2040) }))

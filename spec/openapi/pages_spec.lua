@@ -230,7 +230,7 @@ describe("the pages of an answer", function()
 
     it("are followed for methods that are safe", function()
       local link = { operationId = "op", parameters = { at = 1 } }
-      for method, found in pairs({ get = true, query = true, post = false, put = false }) do
+      for method, found in pairs({ get = true, head = true, query = true, post = false, put = false }) do
         assert.equal(found, second(link, first(), { method = method }) ~= nil, method)
       end
     end)

@@ -34,6 +34,20 @@ local function defs(name)
   return { ["$ref"] = "#/$defs/" .. name }
 end
 
+describe("a schema in a document", function()
+  it("is nested at most 500 deep", function()
+    local function report_of(depth)
+      local schema = { type = "integer" }
+      for _ = 2, depth do
+        schema = { items = schema }
+      end
+      return (select(2, import({}, schema)))
+    end
+    assert.same({}, report_of(500))
+    assert.equal("schemas are nested deeper than 500", report_of(501)[1].message)
+  end)
+end)
+
 describe("the schema of an operation", function()
   it("is an object of its parameters and its body, open to nothing else", function()
     local api = support.api(support.one({
@@ -259,6 +273,16 @@ describe("properties of one direction", function()
       },
     }
   end
+
+  it("are told through seven references", function()
+    for count, expected in pairs({ [7] = {}, [8] = { id = defs("N1") } }) do
+      local schemas = { ["N" .. count] = { readOnly = true } }
+      for i = 1, count - 1 do
+        schemas["N" .. i] = ref("N" .. i + 1)
+      end
+      assert.same(expected, input(schemas, { properties = { id = ref("N1") } }).properties)
+    end
+  end)
 
   it("are not sent when they are readOnly", function()
     local body = input({}, user())

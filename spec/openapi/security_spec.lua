@@ -290,3 +290,15 @@ describe("the configuration of credentials", function()
     assert.matches("http hoba are not supported", api.report[1].message, 1, true)
   end)
 end)
+
+describe("the requirements of an operation in words", function()
+  it("are alternatives of schemes with their scopes, or nothing", function()
+    local names = require("operations.openapi.security").names
+    local requirements = { { key = {} }, { oauth = { "a", 7, "b" }, basic = 7 }, { gone = {} }, {}, 7 }
+    assert.same({ "key (API key in header X-Key)", "basic (HTTP basic) and oauth (OAuth 2: a b)",
+      "gone (unknown scheme)", "nothing", "nothing" }, names(requirements, schemes))
+    for _, none in ipairs({ {}, 7, false }) do
+      assert.is_nil(names(none, schemes))
+    end
+  end)
+end)

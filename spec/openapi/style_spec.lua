@@ -80,6 +80,7 @@ describe("the expression of a style", function()
       return message, path
     end
     assert.same({ "a function cannot be sent", "/1" }, { refused({ 1, print }) })
+    assert.same({ "a function cannot be sent", "/a~1b~0c" }, { refused({ ["a/b~c"] = print }) })
     assert.same({ "expected a finite number", "/k" }, { refused({ k = 0 / 0 }) })
     assert.same({ "a function cannot be sent" }, { refused(print) })
     assert.same({ nil, "a function cannot be sent" },
@@ -141,5 +142,6 @@ describe("deepObject", function()
   it("says where a value cannot be sent", function()
     assert.same({ "a function cannot be sent", "/a/1" }, { deep({ a = { 1, print } }) })
     assert.same({ "a function cannot be sent", "/a" }, { deep({ a = print }) })
+    assert.same({ "a function cannot be sent", "/a~1b~0c" }, { deep({ ["a/b~c"] = print }) })
   end)
 end)

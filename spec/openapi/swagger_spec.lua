@@ -220,6 +220,22 @@ describe("an operation of Swagger 2.0", function()
     assert.is_false((output:check({ "1" })))
   end)
 
+  it("has the properties of a schema of another file in their order", function()
+    local files = {
+      ["https://docs.test/swagger.json"] = '{"swagger":"2.0","host":"api.test","paths":{"/x":{"post":{'
+        .. '"parameters":[{"$ref":"parts.json#/body"}],"responses":{}}}}}',
+      ["https://docs.test/parts.json"] = '{"body":{"name":"b","in":"body","schema":{'
+        .. '"properties":{"z":{"minimum":3},"a":{},"m":{}}}}}',
+    }
+    local list = operations.from_openapi.url("https://docs.test/swagger.json", { remote_refs = true, http = {
+      request = function(request)
+        return { status = 200, headers = {}, body = files[request.url] }
+      end } })
+    local schema = list[1].inputSchema().properties.body
+    assert.same({ "z", "a", "m" }, operations.schema.properties(schema))
+    assert.same({ minimum = 3 }, schema.properties.z)
+  end)
+
   it("has no schema where a response has none, or is malformed", function()
     for _, responses in ipairs({ 7, { ["200"] = 7 }, { ["200"] = { ["$ref"] = "#/responses/none" } },
       { ["200"] = { description = "" } } }) do

@@ -238,14 +238,17 @@ describe("the paths of a server", function()
     assert.same({ 422, "VALIDATION_ERROR" }, { refused.status, refused.json.code })
   end)
 
-  it("have no method GET where the input does not fit in a query string, which is logged", function()
-    local told = {}
-    local server = serve(registry_with({ name = "a", type = "query", inputSchema = T.object({ o = T.object({}) }),
-      _meta = { http = { method = "GET" } } }), { log = function(_, message)
-      told[#told + 1] = message
-    end })
-    assert.equal("OPTIONS", http_request.send(server, "OPTIONS", "/task/a").headers.allow)
-    assert.same({ "not served: the input of task.a does not fit in a query string, as its method GET needs" }, told)
+  it("have no method GET or HEAD where the input does not fit in a query string, which is logged", function()
+    for _, method in ipairs({ "GET", "HEAD" }) do
+      local told = {}
+      local server = serve(registry_with({ name = "a", type = "query", inputSchema = T.object({ o = T.object({}) }),
+        _meta = { http = { method = method } } }), { log = function(_, message)
+        told[#told + 1] = message
+      end })
+      assert.equal("OPTIONS", http_request.send(server, "OPTIONS", "/task/a").headers.allow)
+      assert.same({ "not served: the input of task.a does not fit in a query string, as its method " .. method
+        .. " needs" }, told)
+    end
   end)
 
   it("are in the document as they are, with the names of their parameters", function()

@@ -1,5 +1,6 @@
 --- A JSON document as text, with the positions of its parts: path items and components. A call needs few parts of a
 --- large document: they are cut out into a document of their own, in which every reference can be resolved.
+local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local property_order = require("operations.base.property_order")
@@ -153,7 +154,7 @@ local function compose(read, found, texts)
   for kind, list in pairs(kinds) do
     components[#components + 1] = json.encode(json_pointer.unescape(kind)) .. ":" .. object(list)
   end
-  groups.components = #components > 0 and components or nil
+  groups.components = components[1] and components
   for name, list in pairs(groups) do
     members[#members + 1] = json.encode(name) .. ":" .. object(list)
   end
@@ -192,7 +193,7 @@ end
 function document_parts.encode(value)
   if type(value) ~= "table" then
     return (assert(json.encode(value)))
-  elseif value[1] ~= nil or getmetatable(value) == json.array_mt then
+  elseif core.kind(value) == "array" then
     local items = {}
     for i, item in ipairs(value) do
       items[i] = document_parts.encode(item)

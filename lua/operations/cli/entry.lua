@@ -112,12 +112,11 @@ local function endpoint_of(text)
   return method and method:upper() .. " " .. path:gsub("{[^}]*}", "{}")
 end
 
-local function is_named(item, word, wanted)
+local function is_named(item, wanted)
   local namespace, name = item.id:match("^([^.]*)%.(.*)$")
   local own = item.operationId and plain(item.operationId)
   local prefix = plain(namespace) .. "_"
   return plain(item.id) == wanted or plain(name) == wanted or own ~= nil and (own == wanted or prefix .. own == wanted)
-    or item.id == word
 end
 
 --- The operations that a word may mean: the one with that id, else all with that name, operationId or endpoint.
@@ -130,7 +129,7 @@ function entry.find(word, list)
     if item.id == word then
       return { item }
     elseif endpoint and item.method and endpoint_of(item.method .. " " .. tostring(item.path)) == endpoint
-      or not endpoint and is_named(item, word, wanted) then
+      or not endpoint and is_named(item, wanted) then
       found[#found + 1] = item
     end
   end

@@ -14,7 +14,7 @@ local function cell(value)
     return ""
   elseif type(value) ~= "string" then
     local text, err = json.encode(value, { sort_keys = true })
-    return text or error(err, 0)
+    return text or error(err)
   end
   return (value:gsub("%s+", " "))
 end
@@ -84,9 +84,6 @@ local function fit(columns, width)
       second = column ~= widest and math.max(second, column.width) or second
     end
     local less = math.min(over, math.max(1, widest.width - second))
-    if widest.width - less < 1 then
-      break
-    end
     widest.width, over = widest.width - less, over - less
   end
   return left_out

@@ -6,7 +6,7 @@ local remote_name = {}
 -- The last part of a path of any system; nil if it is not a proper name.
 local function last_part(text)
   local name = text:gsub("[%z\1-\31\127]", ""):match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
-  return name ~= "" and name ~= "." and name ~= ".." and name:sub(1, 1) ~= "." and name or nil
+  return name:find("^[^.]") and name or nil
 end
 
 -- RFC 8187: charset'language'percent-encoded

@@ -105,7 +105,7 @@ local function take(steps, at, value)
     end
     return list
   end
-  local found = step ~= true and child(value, step)
+  local found = child(value, step)
   if found == nil or step == true then
     local not_a_list = step == true and ("--select: %s is not a list"):format(place(steps, at - 1))
     return nil, not_a_list or missing(steps, at, value)

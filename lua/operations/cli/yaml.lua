@@ -15,7 +15,7 @@ end
 local function quoted(text)
   local encoded, err = json.encode(text)
   if not encoded then
-    error(err, 0)
+    error(err)
   end
   return (encoded:gsub("\127", "\\x7f"):gsub("\194([\128-\159])", function(byte)
     return ("\\x%02x"):format(byte:byte())
@@ -42,7 +42,7 @@ end
 local function scalar(value, indent)
   if type(value) ~= "string" then
     local text, err = json.encode(value)
-    return text or error(err, 0)
+    return text or error(err)
   elseif is_block(value) then
     return block(value, indent)
   end
@@ -64,7 +64,7 @@ local function add_member(lines, head, value, indent)
     lines[#lines + 1] = (head:gsub(" $", ""))
     return add(lines, value, indent .. "  ")
   end
-  lines[#lines + 1] = head .. (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, indent .. "  "))
+  lines[#lines + 1] = head .. scalar(value, indent .. "  ")
 end
 
 function add(lines, value, indent)
@@ -85,7 +85,7 @@ end
 function yaml.encode(value)
   local kind = core.kind(value)
   if kind ~= "object" and kind ~= "array" or next(value) == nil then
-    return (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, "  ")) .. "\n"
+    return scalar(value, "  ") .. "\n"
   end
   local lines = {}
   add(lines, value, "")

@@ -47,11 +47,11 @@ function file_input.stdin()
   end
   local here = io.stdin:seek()
   local size = here and io.stdin:seek("end")
-  if size and here then
+  if size then
     io.stdin:seek("set", here)
     size = size - here + #first
   end
-  local value = { size = size or nil }
+  local value = { size = size }
   function value.reader()
     local piece = first or io.stdin:read(PIECE)
     first = nil
@@ -60,18 +60,31 @@ function file_input.stdin()
   return value
 end
 
-local function read(path)
-  if path == "-" then
-    return io.stdin:read("*a")
+--- A file's name for messages.
+---@param path string  "-" is standard input
+---@return string
+function file_input.shown(path)
+  return path == "-" and "standard input" or path
+end
+
+--- The bytes of a file.
+---@param path string  "-" is standard input
+---@return string? bytes
+---@return string? message
+function file_input.read(path)
+  local file, message = io.stdin, nil
+  if path ~= "-" then
+    file, message = io.open(path, "rb")
   end
-  local file, message = io.open(path, "rb")
   if not file then
     return nil, message
   end
   local text
   text, message = file:read("*a")
-  file:close()
-  return text, message and ("%s: %s"):format(path, message)
+  if path ~= "-" then
+    file:close()
+  end
+  return text, message and ("%s: %s"):format(file_input.shown(path), message)
 end
 
 local function as_file(path)
@@ -84,7 +97,7 @@ end
 
 -- The content of a file for a text or JSON. Invalid JSON may be one text of a list.
 local function content(path, schemas, items)
-  local text, message = read(path)
+  local text, message = file_input.read(path)
   if not text then
     return nil, message
   elseif takes_base64(schemas) then
@@ -94,11 +107,11 @@ local function content(path, schemas, items)
     if value == nil and items[1] and schema_place.allows(items, "string") and json.encode(text) then
       return text
     elseif value == nil then
-      return nil, ("%s: %s"):format(path == "-" and "standard input" or path, err.message)
+      return nil, ("%s: %s"):format(file_input.shown(path), err.message)
     end
     return value
   elseif not json.encode(text) then
-    return nil, ("%s is not UTF-8, and a text is wanted here"):format(path == "-" and "standard input" or path)
+    return nil, ("%s is not UTF-8, and a text is wanted here"):format(file_input.shown(path))
   end
   return text
 end

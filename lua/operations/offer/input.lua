@@ -1,6 +1,7 @@
 --- Reads an operation's input from command line arguments, and converts plain texts. fields.lua puts the parts in
 --- place.
 local core = require("operations.core")
+local file_input = require("operations.offer.file_input")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
@@ -23,22 +24,6 @@ Input (any mix; later arguments win):
 A missing body is read from standard input, if that is redirected.
 ]]
 
-local function read(path)
-  local file, message = io.stdin, nil
-  if path ~= "-" then
-    file, message = io.open(path, "rb")
-  end
-  if not file then
-    return nil, message
-  end
-  local text
-  text, message = file:read("*a")
-  if path ~= "-" then
-    file:close()
-  end
-  return text, message and ("%s: %s"):format(path == "-" and "standard input" or path, message)
-end
-
 local function decode(text, origin)
   local value, err = json.decode(text)
   if value == nil then
@@ -51,11 +36,11 @@ local function decode_file(path)
   if path == "" then
     return nil, "expected a file after @"
   end
-  local text, message = read(path)
+  local text, message = file_input.read(path)
   if not text then
     return nil, message
   end
-  return decode(text, path == "-" and "standard input" or path)
+  return decode(text, file_input.shown(path))
 end
 
 --- Reads an argument that is a whole input; nil when it is for one key.
@@ -198,8 +183,8 @@ local function try(value, pointer, schema, other)
   end
 end
 
---- Casting keeps the text of a value that has the right type but is invalid otherwise (9 where 5 is the maximum). The
---- message should say what is wrong with the value, not that it is a text.
+--- Casting keeps a text that is not what the value would be written as (1.50, 1e2), and null. The text is converted as
+--- JSON.
 local function retype(value, pointer, schema)
   local text = mistyped(value, pointer, schema)
   local scalar = text and json.decode(text)

@@ -11,9 +11,6 @@ local encoding = {}
 ---@field headers? table<string, string>  of the part: defaults of declared headers
 ---@field required_headers? string[]
 
--- The depth to which nested arrays are inspected.
-local MAX_DEPTH = 16
-
 local combinators = { "allOf", "anyOf", "oneOf" }
 
 -- Calls `visit` with a schema and those that it combines, each once; the first result of `visit` is returned.
@@ -75,29 +72,26 @@ end
 
 local of_schema
 
-local function of_array(build, target, depth)
+local function of_array(build, target)
   local item = build.source:member(target, "items")
-  local items = item and of_schema(build, item, depth + 1) or {}
-  if items.is_array then
-    return { is_array = true, default_type = "application/json" }
-  end
+  local items = item and of_schema(build, item, true) or {}
   items.is_array = true
   return items
 end
 
--- The default encoding of values of a schema.
-function of_schema(build, place, depth)
+-- The default encoding of values of a schema. An array that is an item is JSON, whatever it contains.
+function of_schema(build, place, is_item)
   return search(build, place, function(target)
     local kind = type_of(target.node)
-    if kind == "array" then
-      return of_array(build, target, depth)
-    elseif kind == "object" then
+    if kind == "array" and not is_item then
+      return of_array(build, target)
+    elseif kind == "array" or kind == "object" then
       return { default_type = "application/json" }
     elseif kind == "string" then
       return of_string(target.node)
     elseif kind then
       return { text = true }
-    elseif says_nothing(target.node) and depth <= MAX_DEPTH then
+    elseif says_nothing(target.node) then
       return { default_type = "application/octet-stream", file = true }
     end
   end) or {}
@@ -180,7 +174,7 @@ function encoding.fields(build, place, is_multipart)
   local fields, needs_file = {}, false
   local properties, required = properties_of(build, build.source:member(place, "schema"))
   for name, property in pairs(properties) do
-    fields[name] = of_schema(build, property, 0)
+    fields[name] = of_schema(build, property)
     needs_file = needs_file or fields[name].file == true and required[name] == true
   end
   local all = build.source:child(place, "encoding")
@@ -197,7 +191,7 @@ end
 
 -- The encoding of one unnamed part, by the schema of its position and its Encoding Object.
 local function position(build, schema, entry)
-  local field = schema and of_schema(build, schema, 0) or {}
+  local field = schema and of_schema(build, schema) or {}
   if entry then
     read_entry(build, entry, field, true)
   end

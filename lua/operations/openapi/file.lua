@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
 local http_stream = require("operations.net.http.stream")
+local json_pointer = require("operations.base.json_pointer")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -87,7 +88,8 @@ local function problem_of(value, allow_path)
     if name == "reader" and not readers[type(item)] then
       return "expected a function or an object with a method read", "/reader"
     elseif name ~= "reader" and type(item) ~= expected then
-      return expected and "expected a " .. expected or "a file has no such member", "/" .. tostring(name)
+      local message = expected and "expected a " .. expected or "a file has no such member"
+      return message, "/" .. json_pointer.escape(tostring(name))
     end
     sources = sources + ((name == "path" or name == "data" or name == "reader") and 1 or 0)
   end

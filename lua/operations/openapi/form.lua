@@ -2,6 +2,7 @@
 --- application/x-www-form-urlencoded. Pure: a value in, text out.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local style = require("operations.openapi.style")
@@ -92,7 +93,7 @@ function form.text(fields, value)
     local field = fields and fields[name] or plain_field
     local list, message, path = form.pairs(field, name, value[name], field.reserved and encode_reserved or style.encode)
     if not list then
-      return nil, message, "/" .. name .. (path or "")
+      return nil, message, "/" .. json_pointer.escape(name) .. (path or "")
     end
     for _, pair in ipairs(list) do
       texts[#texts + 1] = pair[1] .. "=" .. pair[2]

@@ -150,7 +150,7 @@ end
 --- `nullable` beside `type` adds a type. Beside references and enums it also adds null, regardless of later revisions
 --- of 3.0, as servers send null.
 local function allow_null(schema)
-  if schema.enum ~= nil and type(schema.enum) == "table" then
+  if type(schema.enum) == "table" then
     local enum = with_null(schema.enum)
     if enum ~= schema.enum then
       enum[#enum + 1] = core.null

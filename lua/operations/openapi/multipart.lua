@@ -7,6 +7,7 @@ local file = require("operations.openapi.file")
 local form = require("operations.openapi.form")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local style = require("operations.openapi.style")
 
@@ -167,7 +168,7 @@ function multipart.parts(fields, value, options)
       end
     end
     if message then
-      return failed(parts, message, "/" .. name .. (path or ""))
+      return failed(parts, message, "/" .. json_pointer.escape(name) .. (path or ""))
     end
   end
   return parts

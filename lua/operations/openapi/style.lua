@@ -1,6 +1,7 @@
 --- OpenAPI's parameter styles: those that are expressions of RFC 6570, and `deepObject`; a value in, text out.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local url = require("operations.base.url")
 
@@ -116,7 +117,7 @@ local function map_texts(map, encode)
     if map[key] ~= core.null then
       local text, message = style.value_text(map[key])
       if not text then
-        return nil, message, "/" .. key
+        return nil, message, "/" .. json_pointer.escape(key)
       end
       texts[#texts + 1] = encode_name(key)
       texts[#texts + 1] = encode(text)
@@ -226,7 +227,7 @@ local function deep_members(name, value, kind, arrays)
     return list
   end
   for i, key in ipairs(members.names(value)) do
-    list[i] = { name .. "[" .. key .. "]", value[key], "/" .. key }
+    list[i] = { name .. "[" .. key .. "]", value[key], "/" .. json_pointer.escape(key) }
   end
   return list
 end

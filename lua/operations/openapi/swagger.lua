@@ -3,6 +3,7 @@
 --- `produces` to media types, `collectionFormat` to a style.
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 
 local swagger = {}
 
@@ -81,7 +82,7 @@ local function rebased(node, file, depth)
   if type(node) ~= "table" or depth > MAX_DEPTH then
     return node
   end
-  local copy = setmetatable({}, getmetatable(node))
+  local copy = property_order.carry(setmetatable({}, getmetatable(node)), node)
   for key, value in pairs(node) do
     copy[key] = rebased(value, file, depth + 1)
   end
@@ -95,7 +96,7 @@ end
 
 -- The schema of a place for use in another file.
 local function here(place, schema, file)
-  if place.file == file or schema == nil then
+  if place.file == file then
     return schema
   end
   return rebased(schema, place.file, 0)

@@ -30,7 +30,7 @@ function verbatim.reader(root)
   return setmetatable({ components = type(components) == "table" and components or {}, entries = {} }, Verbatim)
 end
 
--- A copy whose references point into `$defs`; false when one points elsewhere.
+-- A copy whose references point into `$defs`; nil when one points elsewhere.
 local function rewrite(schema, uses)
   local ok = true
   local copy = walk.copy(schema, function(inner)
@@ -44,7 +44,7 @@ local function rewrite(schema, uses)
       return "#/$defs/" .. json_pointer.escape(name) .. rest
     end)
   end)
-  return ok and copy
+  return ok and copy or nil
 end
 
 local function entry_of(self, name)
@@ -55,7 +55,7 @@ local function entry_of(self, name)
     if type(schema) == "table" then
       copy = rewrite(schema, uses)
     end
-    entry = copy ~= nil and copy ~= false and { schema = copy, uses = uses } or false
+    entry = copy ~= nil and { schema = copy, uses = uses } or false
     self.entries[name] = entry
   end
   return entry

@@ -119,9 +119,9 @@ local function finish(self, place)
       return nil, flaw
     elseif method == "*" then
       add_methods(methods, made)
-    elseif method == "GET" and not made.flat then
-      self._options.log("warn", ("not served: the input of %s does not fit in a query string, as its method GET needs")
-        :format(made.id))
+    elseif (method == "GET" or method == "HEAD") and not made.flat then
+      self._options.log("warn", ("not served: the input of %s does not fit in a query string, as its method %s needs")
+        :format(made.id, method))
     else
       methods[method] = made
       methods.HEAD = method == "GET" and made or methods.HEAD

@@ -147,6 +147,8 @@ describe("the definitions of a schema", function()
     assert.same({ "A" }, names({ A = { type = "string" } }, { A = { type = "string" } }))
     assert.same({ "op1.A", "op2.A" }, names({ A = { type = "string" } }, { A = { type = "integer" } }))
     assert.same({ "A", "B" }, names({ A = ref, B = { type = "null" } }, { A = ref, B = { type = "null" } }))
+    local circle = { A = ref, B = { items = { ["$ref"] = "#/$defs/C" } }, C = ref }
+    assert.same({ "A", "B", "C" }, names(circle, circle))
     assert.same({ "op1.A", "op1.B", "op2.A", "op2.B" },
       names({ A = ref, B = { type = "null" } }, { A = ref, B = { type = "string" } }))
     assert.same({ "op1.A", "op2.A" }, names({ A = true }, { A = false }))

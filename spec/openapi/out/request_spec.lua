@@ -51,6 +51,13 @@ describe("a query in a document", function()
     end)
   end
 
+  it("has the method HEAD where it names that", function()
+    local method, operation = shown({ type = "query", inputSchema = { type = "object", properties = { a = text } },
+      _meta = { http = { path = "/x", method = "HEAD" } } })
+    assert.same({ "head", "a", "query" }, { method, operation.parameters[1].name, operation.parameters[1]["in"] })
+    assert.is_nil(operation.requestBody)
+  end)
+
   it("has the method QUERY with a body since 3.2", function()
     local nested = { type = "object", properties = { a = { type = "object" } } }
     local _, _, item = shown({ type = "query", inputSchema = nested }, "3.2")

@@ -45,7 +45,7 @@ local function method_of(entry, version, fits)
   elseif version == "3.2" and methods.QUERY then
     return "query"
   end
-  for _, method in ipairs({ "POST", "PUT", "PATCH", "DELETE", "GET", "QUERY" }) do
+  for _, method in ipairs({ "POST", "PUT", "PATCH", "DELETE", "GET", "HEAD", "QUERY" }) do
     if methods[method] then
       return method:lower()
     end
@@ -110,7 +110,7 @@ function request.of(all, entry, version)
   local schema, in_path = entry.spec.inputSchema, members.set(entry.path_names)
   local plain, nothing = is_plain(all, schema), accepts_anything(schema)
   local method = method_of(entry, version, (plain or nothing) and not is_reserved(entry))
-  local by_query = method == "get" or method == "delete" and entry.flat
+  local by_query = method == "get" or method == "head" or method == "delete" and entry.flat
   local list = parameters_of(all, entry, in_path, by_query)
   list[#list + 1] = entry.key_required and { name = "Idempotency-Key", ["in"] = "header", required = true,
     description = "Names the request: sent again with the same key it does not run again.",
