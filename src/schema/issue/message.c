@@ -10,9 +10,8 @@
 
 /* The length of a string's start, cut between code points. */
 static size_t shown_length(const char *s, size_t len) {
-  size_t n = len;
-  if (n <= SHOWN_TEXT) return n;
-  n = SHOWN_TEXT;
+  size_t n = SHOWN_TEXT;
+  if (len <= n) return len;
   while (n > 0 && ((unsigned char)s[n] & 0xC0) == 0x80) n--;
   return n;
 }
