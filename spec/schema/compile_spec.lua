@@ -257,6 +257,7 @@ describe("compiling a schema", function()
       function(length) return { ["$id"] = ("x"):rep(length) } end,
       function(length) return { ["$ref"] = ("x"):rep(length) } end,
       function(length) return { ["$ref"] = "#/" .. ("x"):rep(length - 2) } end,
+      function(length) return { ["$ref"] = "//" .. ("x"):rep(length - 3) .. "/." } end,
       function(length) return { ["$id"] = "a:/" .. ("x"):rep(10), ["$ref"] = ("y"):rep(length - 3) } end,
     }) do
       local compiled, err = schema.compile(make(most))

@@ -49,6 +49,10 @@ describe("the issues of a value", function()
       ": expected at most 1 item of the contained kind, found 2" },
     ["few properties"] = { { minProperties = 2 }, { a = 1 }, ": expected at least 2 properties, got 1" },
     ["many properties"] = { { maxProperties = 1 }, { a = 1, b = 2 }, ": expected at most 1 property, got 2" },
+    ["a missing null"] = { { required = { "a" }, properties = { a = { type = "null" } } }, { b = 1 },
+      "/a: required, but missing; expected null" },
+    ["a missing property that no value fits"] = { { required = { "a" }, properties = { a = false } }, { b = 1 },
+      "/a: required, but missing" },
     ["a missing property"] = { { required = { "a" } }, { b = 1 }, "/a: required, but missing" },
     ["a missing property of a type"] = {
       { required = { "a" }, properties = { a = { ["$ref"] = "#/$defs/a" } }, ["$defs"] = { a = { type = "array" } } },

@@ -118,6 +118,8 @@ local cases = {
   ["a closed object"] = { { type = "object", properties = members(47, function() return integer end),
     additionalProperties = false }, members(47, one), { 4, 20, 20, 3 } },
   ["an object of other members"] = { { additionalProperties = integer }, members(63, one), { 5, 270, 270, 3 } },
+  ["an object of any other members"] = { { properties = { p1 = integer }, additionalProperties = {} },
+    members(63, one), { 2, 266, 266, 3 } },
   ["an object by patterns"] = { { patternProperties = { ["^p"] = integer, ["0$"] = { maximum = 5 } } },
     members(63, one), { 200, 372, 372, 3 } },
   ["few and many members"] = { { minProperties = 1, maxProperties = 90 }, members(63, one), { 8, 24, 24, 3 } },
