@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local schema = require("operations.schema")
 
 local function issues(definition, value, options)
@@ -178,6 +179,17 @@ describe("the issues of a value", function()
         properties = { t = { const = "x" } } })
       assert.same({ case[3] }, (issues({ ["$defs"] = definitions, oneOf = { reference,
         { type = "object", required = { "t" }, properties = { t = { const = "y" } } } } }, { t = "z" })))
+    end
+  end)
+
+  it("count, of the names that they leave out, only those of declared properties", function()
+    for count, ending in pairs({ [24] = 'p9"', [25] = 'p9" or 1 more' }) do
+      local required = many.items(25, function(i) return i < 25 and "p" .. i or "undeclared" end)
+      local value = many.members(24, function() return 1 end)
+      value.undeclared, value.other = 1, 1
+      for _, line in ipairs((issues(closed(many.members(count, function() return true end), required), value))) do
+        assert.equal(ending, line:match('p9".*$'))
+      end
     end
   end)
 
