@@ -335,13 +335,15 @@ describe("casting", function()
     end
     local definition = {
       oneOf = { { ["$ref"] = "#/$defs/Cat" }, { ["$ref"] = "#/$defs/Dog" } },
-      discriminator = { propertyName = "kind", mapping = { puppy = "#/components/schemas/Dog", kitten = "Cat" } },
+      discriminator = { propertyName = "kind",
+        mapping = { puppy = "#/components/schemas/Dog", kitten = "Cat", hound = "Dog" } },
       ["$defs"] = { Cat = pet("lives"), Dog = pet("bark") },
     }
     for _, draft in ipairs({ "2020-12", "openapi-3.0" }) do
       local compiled = assert(schema.compile(definition, { draft = draft }))
       assert.same({ kind = "puppy", bark = 3 }, (compiled:cast({ kind = "puppy", bark = "3", lives = "9" })))
       assert.same({ kind = "kitten", lives = 9 }, (compiled:cast({ kind = "kitten", bark = "3", lives = "9" })))
+      assert.same({ kind = "hound", bark = 3 }, (compiled:cast({ kind = "hound", bark = "3", lives = "9" })))
       assert.same({ kind = "Dog", bark = 3 }, (compiled:cast({ kind = "Dog", bark = "3", lives = "x" })))
       local _, issues = compiled:check({ kind = "puppy", bark = "x", lives = "y" })
       assert.equal("/bark", issues[1].path)

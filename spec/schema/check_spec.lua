@@ -155,8 +155,18 @@ describe("checking a value", function()
     assert.is_false(valid({ type = "integer", exclusiveMinimum = 5, minimum = 2 }, 5))
     assert.is_true(valid({ type = "integer", exclusiveMinimum = 5, minimum = 2 }, 6))
     assert.is_false(valid({ type = "integer", format = "int32", maximum = 1e10 }, 2 ^ 31, { formats = true }))
+    assert.is_false(valid({ type = "integer", format = "int32" }, -2 ^ 31 - 1, { formats = true }))
     assert.is_true(valid({ type = "integer", format = "int64", maximum = 1e10 }, 2 ^ 31, { formats = true }))
     assert.is_false(valid({ type = "number", format = "int64" }, 0.5, { formats = true }))
+  end)
+
+  it("takes a list for an array, to which keywords of objects do not apply", function()
+    for _, more in ipairs({ {}, { minProperties = 1 }, { required = { "a" } }, { properties = { a = true } },
+      { additionalProperties = { type = "integer" } }, { patternProperties = { a = false } } }) do
+      assert.is_true(valid(more, { "x", "y" }))
+      more.type = "object"
+      assert.is_false(valid(more, { 1, 2 }))
+    end
   end)
 
   it("takes null in every spelling, and no other userdata", function()

@@ -103,6 +103,21 @@ describe("compiling a schema", function()
     assert(schema.compile(definition.allOf[1]))
   end)
 
+  it("takes 256 levels at the target of a reference, too", function()
+    for _, ref in ipairs({ "a:b", "a:b#/x", "#/x" }) do
+      for levels = 256, 257 do
+        local definition = true
+        for _ = 1, levels do
+          definition = { items = definition }
+        end
+        local compiled = schema.compile({ ["$ref"] = ref, x = definition }, { resolve = function()
+          return ref == "a:b" and definition or { x = definition }
+        end })
+        assert.equal(levels == 256, compiled ~= nil, ref)
+      end
+    end
+  end)
+
   it("finds a default through 33 references, and no further", function()
     for _, case in ipairs({ { 1, 5 }, { 33, 5 }, { 34 } }) do
       local definitions = {}
@@ -242,6 +257,7 @@ describe("compiling a schema", function()
       function(length) return { ["$id"] = ("x"):rep(length) } end,
       function(length) return { ["$ref"] = ("x"):rep(length) } end,
       function(length) return { ["$ref"] = "#/" .. ("x"):rep(length - 2) } end,
+      function(length) return { ["$ref"] = "//" .. ("x"):rep(length - 3) .. "/." } end,
       function(length) return { ["$id"] = "a:/" .. ("x"):rep(10), ["$ref"] = ("y"):rep(length - 3) } end,
     }) do
       local compiled, err = schema.compile(make(most))

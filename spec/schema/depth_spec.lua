@@ -69,6 +69,9 @@ local cases = {
   ["a member of any kind"] = { { properties = { a = true } }, in_object, object, { 1535, 1535, 1534, 1534 } },
   ["unevaluated members"] = { { unevaluatedProperties = self }, in_object, object, { 1535, 1535 } },
   ["unevaluated items"] = { { unevaluatedItems = self }, in_array, array, { 1535, 1535 } },
+  ["unevaluated members that do not conform"] = { { ["not"] = { ["$ref"] = "#/$defs/n" }, ["$defs"] = {
+    n = { properties = { a = { ["$ref"] = "#/$defs/n" } }, unevaluatedProperties = { type = "string" } } } }, in_object,
+    { b = 1 }, { 1533, 1533 } },
   ["then"] = { { ["if"] = { type = "object" }, ["then"] = { properties = { a = self } } }, in_object, object,
     { 767, 767, 255, 255 } },
   ["a schema that depends on a member"] = { { dependentSchemas = { a = { properties = { a = self } } } }, in_object,
@@ -92,4 +95,17 @@ describe("the levels of a value:", function()
       end
     end)
   end
+
+  it("a value that has too many conforms to no schema, and to no negation of one", function()
+    local again = { ["$ref"] = "#/$defs/n" }
+    for _, given in ipairs({ { true, in_object, object }, { true, in_array, array },
+      { { properties = { a = again } }, in_object, object },
+      { { properties = { a = again }, minProperties = 0 }, in_object, object },
+      { { type = "array", items = again }, in_array, array } }) do
+      local compiled = assert(schema.compile({ ["not"] = again, ["$defs"] = { n = given[1] } }))
+      for levels = 1532, 1537 do
+        assert.is_false((compiled:check(nested(levels, given[2], given[3]))))
+      end
+    end
+  end)
 end)

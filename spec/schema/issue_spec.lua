@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local schema = require("operations.schema")
 
 local function issues(definition, value, options)
@@ -49,6 +50,10 @@ describe("the issues of a value", function()
       ": expected at most 1 item of the contained kind, found 2" },
     ["few properties"] = { { minProperties = 2 }, { a = 1 }, ": expected at least 2 properties, got 1" },
     ["many properties"] = { { maxProperties = 1 }, { a = 1, b = 2 }, ": expected at most 1 property, got 2" },
+    ["a missing null"] = { { required = { "a" }, properties = { a = { type = "null" } } }, { b = 1 },
+      "/a: required, but missing; expected null" },
+    ["a missing property that no value fits"] = { { required = { "a" }, properties = { a = false } }, { b = 1 },
+      "/a: required, but missing" },
     ["a missing property"] = { { required = { "a" } }, { b = 1 }, "/a: required, but missing" },
     ["a missing property of a type"] = {
       { required = { "a" }, properties = { a = { ["$ref"] = "#/$defs/a" } }, ["$defs"] = { a = { type = "array" } } },
@@ -174,6 +179,17 @@ describe("the issues of a value", function()
         properties = { t = { const = "x" } } })
       assert.same({ case[3] }, (issues({ ["$defs"] = definitions, oneOf = { reference,
         { type = "object", required = { "t" }, properties = { t = { const = "y" } } } } }, { t = "z" })))
+    end
+  end)
+
+  it("count, of the names that they leave out, only those of declared properties", function()
+    for count, ending in pairs({ [24] = 'p9"', [25] = 'p9" or 1 more' }) do
+      local required = many.items(25, function(i) return i < 25 and "p" .. i or "undeclared" end)
+      local value = many.members(24, function() return 1 end)
+      value.undeclared, value.other = 1, 1
+      for _, line in ipairs((issues(closed(many.members(count, function() return true end), required), value))) do
+        assert.equal(ending, line:match('p9".*$'))
+      end
     end
   end)
 

@@ -6,11 +6,10 @@
 #include "schema/compile/tree.h"
 
 static void parse_root(lua_State *L, tree_Tree *t, int32_t resource) {
-  schema_Location at = {-1, 0, -1, KEYWORD_NONE};
+  schema_Location at = {-1, tree_resource(t, resource)->uri, -1, KEYWORD_NONE};
   int32_t node;
   if (tree_resource(t, resource)->whole) return;
   tree_resource(t, resource)->whole = true;
-  at.key = tree_resource(t, resource)->uri;
   ops_rawgeti(L, t->roots, (size_t)resource + 1);
   node = tree_parse(L, t, &at, resource, 1);
   tree_resource(t, resource)->node = node;
@@ -89,8 +88,7 @@ static int32_t enter_on_the_way(lua_State *L, tree_Tree *t, int32_t resource) {
 /* The node at a JSON Pointer (a copy, modified here). */
 static int32_t follow(lua_State *L, tree_Tree *t, int32_t resource,
                       char *pointer, const char *end, int32_t location) {
-  schema_Location at = {-1, 0, -1, KEYWORD_NONE};
-  at.key = location;
+  schema_Location at = {-1, location, -1, KEYWORD_NONE};
   ops_rawgeti(L, t->roots, (size_t)resource + 1);
   while (pointer < end) {
     char *token = pointer + 1, *stop = token;

@@ -63,13 +63,12 @@ static bool add_path(buffer_Buffer *out, const char *p, size_t len) {
   while (p < end) {
     const char *from = p, *name = *p == '/' ? p + 1 : p;
     size_t n;
+    bool parent;
     p = scan(name, end, "/");
     n = (size_t)(p - name);
-    if (n == 1 && name[0] == '.') {
-      if (p == end && *from == '/' && !buffer_add_char(out, '/')) return false;
-      if (*from != '/' && p < end) p++;
-    } else if (n == 2 && name[0] == '.' && name[1] == '.') {
-      drop_segment(out, start);
+    parent = n == 2 && name[0] == '.' && name[1] == '.';
+    if (parent || (n == 1 && name[0] == '.')) {
+      if (parent) drop_segment(out, start);
       if (p == end && *from == '/' && !buffer_add_char(out, '/')) return false;
       if (*from != '/' && p < end) p++;
     } else if (!buffer_add(out, from, (size_t)(p - from))) {

@@ -145,8 +145,7 @@ static void collect_known(issue_List *list, int32_t node,
     const schema_Property *p = program_property(list->m.s, object->first + i);
     ops_rawgeti(L, list->m.constants, (size_t)p->key);
     if (ops_rawget(L, v) != LUA_TNIL) {
-      if (p->declared || p->required)
-        collect_member(list, p->node, v, p->name, p->len, top + 1);
+      collect_member(list, p->node, v, p->name, p->len, top + 1);
     } else if (p->required) {
       add_missing(list, node, p);
     }

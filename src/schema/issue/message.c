@@ -10,9 +10,8 @@
 
 /* The length of a string's start, cut between code points. */
 static size_t shown_length(const char *s, size_t len) {
-  size_t n = len;
-  if (n <= SHOWN_TEXT) return n;
-  n = SHOWN_TEXT;
+  size_t n = SHOWN_TEXT;
+  if (len <= n) return len;
   while (n > 0 && ((unsigned char)s[n] & 0xC0) == 0x80) n--;
   return n;
 }
@@ -315,19 +314,20 @@ void issue_push_tags(issue_List *list, const schema_Union *u) {
 
 void issue_push_names(issue_List *list, const schema_Object *object) {
   lua_State *L = list->m.L;
-  int i, n = 0;
+  int i, declared = 0, shown;
   luaL_checkstack(L, SHOWN_NAMES + 8, "message");
-  for (i = 0; i < object->count && n < SHOWN_NAMES; i++) {
+  list->m.left -= object->count / CHECK_STEP_ITEMS;
+  for (i = 0; i < object->count; i++) {
     const schema_Property *p = program_property(list->m.s, object->first + i);
-    if (!p->declared) continue;
-    push_quoted(L, p->name, p->len);
-    n++;
+    if (p->declared && declared++ < SHOWN_NAMES)
+      push_quoted(L, p->name, p->len);
   }
-  if (i < object->count) {
-    lua_pushfstring(L, "%d more", (int)object->count - i);
-    n++;
+  shown = declared < SHOWN_NAMES ? declared : SHOWN_NAMES;
+  if (shown < declared) {
+    lua_pushfstring(L, "%d more", declared - shown);
+    shown++;
   }
-  join(L, n);
+  join(L, shown);
 }
 
 void issue_describe(issue_List *list, const schema_Op *op, int v,

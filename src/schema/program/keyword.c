@@ -123,7 +123,7 @@ static void set_dialect(schema_Dialect *dialect, uint8_t draft) {
 bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect) {
   size_t len = without_fragment(uri);
   const NamedDialect *d;
-  if (len > 7 && strncmp(uri, "https://json-schema.org/draft-0", 31) == 0) {
+  if (strncmp(uri, "https://json-schema.org/draft-0", 31) == 0) {
     uri += 8; /* a common mistake: https for drafts that use http */
     len -= 8;
     for (d = dialects; d->name != NULL; d++) {

@@ -88,7 +88,6 @@ void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
 
 void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
                         int32_t first, int32_t count) {
-  index->mask = 0;
   if (count == 0) return; /* the union may have no tags */
   program_index(L, s, index, &program_tag(s, first)->hash, sizeof(schema_Tag),
                 count);
@@ -96,7 +95,6 @@ void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
 
 void program_index_members(lua_State *L, schema_Schema *s, schema_Index *index,
                            int32_t first, int32_t count) {
-  index->mask = 0;
   if (count == 0) return;
   program_index(L, s, index, &program_member(s, first)->hash,
                 sizeof(schema_Member), count);
@@ -148,10 +146,8 @@ static const schema_Property *find_long(const schema_Schema *s,
 const schema_Property *program_find(const schema_Schema *s,
                                     const schema_Object *object,
                                     const char *name, size_t len) {
-  const int32_t *slots;
+  const int32_t *slots = program_slot(s, object->slots);
   uint32_t i;
-  if (object->count == 0) return NULL;
-  slots = program_slot(s, object->slots);
   for (i = program_slot_of(object, program_address_of(s, name)); slots[i] != 0;
        i = (i + 1) & object->mask) {
     const schema_Property *p =
