@@ -240,6 +240,28 @@ describe("a client of an MCP server", function()
     end
   end)
 
+  it("forgets lists that it keeps when it connects again", function()
+    local methods = { ["resources/list"] = function()
+      return { resources = operations.array(), ttlMs = 60000 }
+    end, ["prompts/list"] = function()
+      return { prompts = operations.array() }
+    end }
+    with("modern", nil, methods, { restart = true }, function(client, _, server)
+      local function asked()
+        for _ = 1, 2 do
+          assert(client:request("resources/list"))
+        end
+        return #mcp_link.params(server, "resources/list")
+      end
+      assert.equal(1, asked())
+      assert(client:restart())
+      assert.equal(2, asked())
+      server.links[#server.links]:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))
+      assert(client:request("prompts/list"))
+      assert.equal(3, asked())
+    end)
+  end)
+
   it("is asked with texts and functions", function()
     with("legacy", nil, nil, nil, function(client)
       raises({
