@@ -161,6 +161,15 @@ describe("a client of an MCP server", function()
     end)
   end)
 
+  it("does not wait to listen again when it is closed", function()
+    with("modern", followed, { ["subscriptions/listen"] = operations.object }, nil, function(client)
+      operations.sleep(0.4)
+      client:close()
+      operations.sleep(0.001)
+      assert.equal(0, hosts.current().timers)
+    end)
+  end)
+
   it("counts from the beginning what listened for long", function()
     local count = 0
     with("modern", followed, { ["subscriptions/listen"] = function(_, link, value)
