@@ -1,4 +1,4 @@
---- A language server on stdin and stdout: two symbols in another, one of the workspace; a query "hang" is never answered.
+--- A language server on stdin and stdout: two symbols in another, one of the workspace; "hang" is never answered.
 local json = require("operations.base.json")
 
 local function range(first, last)
