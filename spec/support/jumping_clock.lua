@@ -28,9 +28,9 @@ function jumping_clock.start()
 
   -- Between two timers the real loop turns several times, however late it is: what the first wakes, and what that
   -- wakes, runs before the second.
-  local function ring(turns)
-    if turns < TURNS then
-      ringing = real.timer(0, function() ring(turns + 1) end)
+  local function ring(turn)
+    if turn < TURNS then
+      ringing = real.timer(0, function() ring(turn + 1) end)
       return
     end
     local timer = earliest()

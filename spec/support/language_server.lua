@@ -1,4 +1,4 @@
---- A language server on stdin and stdout: two nested symbols, one of the workspace; a query "hang" is never answered.
+--- A language server on stdin and stdout: two symbols in another, one of the workspace; "hang" is never answered.
 local json = require("operations.base.json")
 
 local function range(first, last)
@@ -8,7 +8,8 @@ end
 local results = {
   initialize = { capabilities = { documentSymbolProvider = true, workspaceSymbolProvider = true } },
   ["textDocument/documentSymbol"] = { { name = "Outer", kind = 5, range = range(0, 9), selectionRange = range(0, 0),
-    children = { { name = "inner", kind = 12, range = range(2, 3), selectionRange = range(2, 2) } } } },
+    children = { { name = "inner", kind = 12, range = range(2, 3), selectionRange = range(2, 2) },
+      { name = "next", kind = 12, range = range(5, 6), selectionRange = range(5, 5) } } } },
   ["workspace/symbol"] = { { name = "found", kind = 13,
     location = { uri = "file:///some/where.lua", range = range(6, 6) } } },
   shutdown = json.decode("null"),

@@ -23,6 +23,7 @@ describe("what a model is told of a result", function()
   it("is its JSON text with sorted keys, and the data", function()
     local told = of({ b = 1, a = 2 })
     assert.same({ text = '{"a":2,"b":1}', images = {}, data = { b = 1, a = 2 }, failed = false }, told)
+    assert.same({ text = "false", images = {}, data = false, failed = false }, of(false))
   end)
 
   it("says so where there is none", function()

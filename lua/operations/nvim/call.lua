@@ -168,13 +168,16 @@ end
 -- Opens the window of a call and runs `work(window)` in a task that ends with the window.
 local function in_window(id, work)
   local running
-  local window = view.open(id .. ": starting, <C-c> cancels", function()
+  local function cancel(reason)
     if running then
-      running:cancel("its window was closed")
+      running:cancel(reason)
     end
+  end
+  local window = view.open(id .. ": starting, <C-c> cancels", function()
+    cancel("its window was closed")
   end)
   window:on_key("<C-c>", function()
-    running:cancel("cancelled")
+    cancel("cancelled")
   end)
   running = task.detach(function()
     local ok, raised = pcall(work, window)

@@ -4,7 +4,6 @@ local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
-local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local single_flight = require("operations.task.single_flight")
 local url = require("operations.base.url")
@@ -86,7 +85,7 @@ end
 
 -- Returns copies: handlers may change them.
 local function copied(value)
-  if type(value) ~= "table" or value == json.null then
+  if type(value) ~= "table" then
     return value
   end
   local copy = setmetatable({}, getmetatable(value))

@@ -1,7 +1,6 @@
 --- JSON Web Keys (RFC 7517; RFC 7518, section 6; RFC 8037): the keys of a set that verify signatures. Unusable keys are
 --- ignored (RFC 7517, section 5): other types, short keys, keys for encryption.
 local base64 = require("operations.base.base64")
-local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 
@@ -35,7 +34,7 @@ local function make(member)
     return rsa, crypto.rsa(bytes(member.n), bytes(member.e))
   end
   local known = curves[member.kty]
-  local algorithms = known and type(member.crv) == "string" and known[member.crv]
+  local algorithms = known and known[member.crv]
   if not algorithms then
     return nil, nil, "another type of key"
   end
@@ -77,7 +76,7 @@ function jwk.set(document)
     return nil, ("%d keys, %d are too many"):format(#list, limits.jwks_keys + 1)
   end
   for i = 1, #list do
-    local key, flaw = read(list[i] ~= json.null and list[i])
+    local key, flaw = read(list[i])
     keys[#keys + 1] = key
     unused = flaw or unused
   end

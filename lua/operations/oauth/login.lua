@@ -24,7 +24,7 @@ local login = {}
 -- Chooses one of the issuers: the one in use, the one that has our registration, or the first.
 local function choose_issuer(options, record, issuers)
   local known = type(options.client) == "table" and options.client.issuer
-  for _, preferred in ipairs({ record and record.issuer or false, known or false }) do
+  for _, preferred in ipairs({ record and record.issuer or false, known }) do
     if members.contains(issuers, preferred) then
       return preferred
     end

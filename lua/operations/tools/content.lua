@@ -117,7 +117,10 @@ end
 local function finished(self, text, data, options)
   local is_cut
   text, is_cut = cut(text, options.max_result)
-  return { text = text ~= "" and text or "(no result)", images = self.images, data = not is_cut and data or nil,
+  if is_cut then
+    data = nil
+  end
+  return { text = text ~= "" and text or "(no result)", images = self.images, data = data,
     failed = self.failed or false }
 end
 

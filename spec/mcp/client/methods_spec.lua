@@ -161,6 +161,15 @@ describe("a client of an MCP server", function()
     end)
   end)
 
+  it("does not wait to listen again when it is closed", function()
+    with("modern", followed, { ["subscriptions/listen"] = operations.object }, nil, function(client)
+      operations.sleep(0.4)
+      client:close()
+      operations.sleep(0.001)
+      assert.equal(0, hosts.current().timers)
+    end)
+  end)
+
   it("counts from the beginning what listened for long", function()
     local count = 0
     with("modern", followed, { ["subscriptions/listen"] = function(_, link, value)
@@ -238,6 +247,28 @@ describe("a client of an MCP server", function()
         assert.same(before, ask())
       end)
     end
+  end)
+
+  it("forgets lists that it keeps when it connects again", function()
+    local methods = { ["resources/list"] = function()
+      return { resources = operations.array(), ttlMs = 60000 }
+    end, ["prompts/list"] = function()
+      return { prompts = operations.array() }
+    end }
+    with("modern", nil, methods, { restart = true }, function(client, _, server)
+      local function asked()
+        for _ = 1, 2 do
+          assert(client:request("resources/list"))
+        end
+        return #mcp_link.params(server, "resources/list")
+      end
+      assert.equal(1, asked())
+      assert(client:restart())
+      assert.equal(2, asked())
+      server.links[#server.links]:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))
+      assert(client:request("prompts/list"))
+      assert.equal(3, asked())
+    end)
   end)
 
   it("is asked with texts and functions", function()

@@ -98,9 +98,12 @@ describe("a session with an MCP server", function()
     end)
   end)
 
-  it("interrupts the program's answers when the connection is over", function()
+  it("interrupts the program's answers when the connection, or the server's session, is over", function()
     for _, finish in ipairs({ function(client) client:close() end, function(_, link)
       link:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))
+    end, function(client, link)
+      link.expired = true
+      assert(client:request("tools/list"))
     end }) do
       local outcome
       with("legacy", nil, { sampling = function()

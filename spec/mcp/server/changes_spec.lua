@@ -85,6 +85,7 @@ describe("the changes of an MCP server", function()
       assert.equal(2, #watched)
       server.changes:leave(two)
       server.changes:leave(one)
+      server.changes:leave(one) -- it watches nothing any more
       server.changes:leave(peer("none"))
       assert.same({ "unwatch a", "unwatch b" }, { watched[3], watched[4] })
       assert.equal(4, #watched)

@@ -1,3 +1,4 @@
+local many = require("operations.mcp.server.many")
 local operations = require("operations")
 local pipe = require("spec.support.mcp_server.pipe")
 
@@ -85,6 +86,13 @@ describe("an MCP server of many tools", function()
     _, tools = listed()
     for _, tool in ipairs(tools) do
       assert.is_nil(tool.outputSchema)
+    end
+  end)
+
+  it("leaves out the schemas of results when they exceed the limit together", function()
+    for bytes, kept in pairs({ [6] = true, [5] = false, [3] = false }) do
+      local list = many.trim({ schema_bytes = bytes }, { { outputSchema = { 1 } }, { outputSchema = { 2 } } })
+      assert.same({ kept, kept }, { list[1].outputSchema ~= nil, list[2].outputSchema ~= nil })
     end
   end)
 end)

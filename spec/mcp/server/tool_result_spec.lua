@@ -15,6 +15,7 @@ describe("the result of a tool", function()
     assert.equal('{"content":[{"text":"[1]","type":"text"}],"structuredContent":[1]}', of({ 1 }, true))
     assert.equal('{"content":[{"text":"7","type":"text"}]}', of(7))
     assert.equal('{"content":[{"text":"null","type":"text"}],"structuredContent":null}', of(core.null, true))
+    assert.equal('{"content":[{"text":"false","type":"text"}],"structuredContent":false}', of(false, true))
   end)
 
   it("has a text as it is", function()

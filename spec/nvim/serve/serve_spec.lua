@@ -138,7 +138,8 @@ describe("an editor that is an MCP server", function()
     local client = nvim:client()
     nvim:wait_for("#vim.tbl_values(vim.lsp.buf_get_clients(1))", "1")
     assert.same({ { name = "Outer", kind = "Class", line = 1, end_line = 10 },
-      { name = "inner", kind = "Function", line = 3, end_line = 4, container = "Outer" } },
+      { name = "inner", kind = "Function", line = 3, end_line = 4, container = "Outer" },
+      { name = "next", kind = "Function", line = 6, end_line = 7, container = "Outer" } },
       call(client, "symbols_list").symbols)
     assert.same({ { name = "found", kind = "Variable", line = 7, end_line = 7, path = "/some/where.lua" } },
       call(client, "symbols_find", { query = "f" }).symbols)

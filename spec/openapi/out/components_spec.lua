@@ -19,12 +19,14 @@ describe("a schema in a document", function()
   it("keeps the examples that it accepts itself", function()
     local schemas, schema = schemas_of({ type = "object", properties = {
       good = { type = "integer", example = 1, examples = { 2, "x", 3 } },
+      flag = { type = "boolean", example = false, examples = { false, "x", true } },
       bad = { type = "integer", example = "x", examples = { "y" } },
       far = { type = "object", example = { ["$ref"] = "#/x" } },
       kin = { ["$ref"] = "#/$defs/Kin", example = "k", examples = { 1, "l" } } },
       ["$defs"] = { Kin = { type = "string" } } })
     local properties = (schema.properties or schemas[schema["$ref"]:match("[^/]+$")].properties)
     assert.same({ 1, { 2, 3 } }, { properties.good.example, properties.good.examples })
+    assert.same({ false, { false, true } }, { properties.flag.example, properties.flag.examples })
     assert.is_nil(properties.bad.example)
     assert.is_nil(properties.bad.examples)
     assert.is_nil(properties.far.example)
@@ -114,10 +116,10 @@ describe("the definitions of a schema", function()
   it("have the schema itself among them where it refers to itself", function()
     for _, ref in ipairs({ "#", "#/properties/list" }) do
       local schema, all, is_plain = shown({ properties = { list = { items = { ["$ref"] = ref } } },
-        ["$defs"] = { A = { ["$ref"] = "#/$defs/B" }, B = {} } })
+        additionalProperties = false, ["$defs"] = { A = { ["$ref"] = "#/$defs/B" }, B = {} } })
       assert.same({ ["$ref"] = prefix .. "op.input" }, schema)
       assert.same({ ["op.input"] = { properties = { list = { items = { ["$ref"] = prefix .. "op.input"
-        .. ref:sub(2) } } } } }, all)
+        .. ref:sub(2) } } }, additionalProperties = false } }, all)
       assert.is_false(is_plain)
     end
   end)

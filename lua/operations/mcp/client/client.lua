@@ -134,8 +134,7 @@ function Client:_call(plan, input, options, again)
   if value then
     return result.of_tool(value, plan, self._config, session.modern)
   elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
-    self._cache:forget("tools/list") -- the list is outdated
-    self:refresh()
+    self:refresh() -- the list is outdated
     return self:_call(self._plans[plan.tool] or plan, input, options, true)
   end
   return nil, err

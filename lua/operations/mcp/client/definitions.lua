@@ -299,8 +299,8 @@ function definitions.apply(registry, found)
   for _, list in ipairs({ found.added, found.changed }) do
     for _, definition in ipairs(list) do
       local replace = is_ours(registry, definition.namespace .. "." .. definition.name, definition)
-      local id, err = registry:register(definition, { replace = replace })
-      problem = problem or not id and err or nil
+      local _, err = registry:register(definition, { replace = replace })
+      problem = problem or err
     end
   end
   return not problem or nil, problem

@@ -176,18 +176,16 @@ end
 --- Passes progress to its request; unread reports are replaced by the latest.
 ---@param token any
 ---@param params table
----@return boolean
 function Duplex:progress(token, params)
   local entry = self.pending:find(token)
   if not entry then
-    return false
+    return
   end
   entry.progress = params
   entry.limit = math.min(scheduler.host().now() + entry.timeout, entry.last)
   if entry.wake then
     entry:wake()
   end
-  return true
 end
 
 --- Sends a text if that is possible without waiting.

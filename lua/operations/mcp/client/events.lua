@@ -25,7 +25,7 @@ end
 
 -- Reads the stream to its end, in its own task.
 local function listen(self, reader, stream)
-  local _, err = reader:run(stream, function(event, data)
+  local err = reader:run(stream, function(event, data)
     if event == "message" then
       local value, problem, warning = message.decode(data)
       self:take(value, problem, data, warning)
@@ -44,7 +44,7 @@ local function open(config, listeners)
   end
   local self = duplex.init(setmetatable({ _config = config }, Events), listeners)
   local reader, refusal = reply.reader(config.max_message), nil
-  local _, broken = reader:run(stream, function(event, data)
+  local broken = reader:run(stream, function(event, data)
     if event == "endpoint" then
       self._endpoint, refusal = endpoint_of(config, data)
       return false

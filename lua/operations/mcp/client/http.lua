@@ -148,7 +148,6 @@ function Http:progress(token, params)
   if entry then
     entry.progress = params
   end
-  return entry ~= nil
 end
 
 --- Sends a message without an answer, and waits until the server has it.

@@ -216,7 +216,8 @@ function Incoming:notification(notification, link)
   local method, params = notification.method, notification.params or {}
   if method == "notifications/progress" then
     local token = params.progressToken
-    if not link:progress(token, params) and self.reports[token] ~= nil then
+    link:progress(token, params)
+    if self.reports[token] ~= nil then
       self.reports[token] = params
     end
   elseif method == "notifications/cancelled" then

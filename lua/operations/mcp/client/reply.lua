@@ -45,27 +45,26 @@ end
 --- Reads one connection, or continues it after the event where it stopped.
 ---@param stream operations.HttpStream
 ---@param on_event fun(event: string, data: string): boolean?  false: enough
----@return boolean ended  false: `on_event` wanted no more
 ---@return operations.Error? err  the error that ended the connection
 function EventReader:run(stream, on_event)
   local parser = self._stream == stream and self._parser
   if not parser then
     parser = sse.parser(nil, { max_event = self._max, last_event_id = self.last_id })
   elseif hand_over(self, parser, on_event) == false then
-    return false
+    return nil
   end
   while true do
     local chunk, err = stream:read()
     local fed, too_large = parser:feed(chunk or "\n\n") -- ends a last event without its blank line
     if hand_over(self, parser, on_event) == false then
       self._parser, self._stream = parser, stream
-      return false
+      return nil
     elseif not chunk then
       self.retry, self.last_id = parser:retry() or self.retry, parser:last_event_id() or self.last_id
-      return true, err
+      return err
     elseif not fed then
       stream:close()
-      return true, too_large
+      return too_large
     end
   end
 end
@@ -158,7 +157,7 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
       stream:close()
     end
   end
-  local _, err = reader:run(stream, function(event, data)
+  local err = reader:run(stream, function(event, data)
     if data ~= "" and event == "message" then
       is_receiving = true
       self:receive(data, entry)

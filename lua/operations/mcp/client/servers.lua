@@ -136,7 +136,7 @@ end
 -- Is a server started at once?
 local function is_wanted(self, entry)
   local chosen = self._options.start
-  return not entries.is_disabled(entry) and (chosen == nil or chosen(entry.name, entry.namespace) and true or false)
+  return not entries.is_disabled(entry) and (chosen == nil or chosen(entry.name, entry.namespace))
 end
 
 -- Connects to the servers in the background; `on_state` reports each.
@@ -249,8 +249,8 @@ local function first_start(self, entry)
     return nil, err
   end
   for _, registry in ipairs(self._registries) do
-    local ids, problem = client:register(registry)
-    err = err or not ids and problem or nil
+    local _, problem = client:register(registry)
+    err = err or problem
   end
   self:_tell(entry.name, self:state(entry.name))
   return not err or nil, err

@@ -32,11 +32,22 @@ local function wake_all(self)
   end
 end
 
--- Drops events that were read, or are too many.
+local function drop_first(self)
+  self.bytes = self.bytes - #self._events[self.first]
+  self._events[self.first], self.first = nil, self.first + 1
+end
+
+-- Drops events that were read, the oldest first, for a new one.
+local function make_room(self, size)
+  while self.reader and self.first <= self.reader.at and self.bytes + size > MAX_BYTES do
+    drop_first(self)
+  end
+end
+
+-- Drops events that are too many.
 local function trim(self)
-  while self.first <= self.last and (self.last - self.first >= MAX or self.bytes > MAX_BYTES) do
-    self.bytes = self.bytes - #self._events[self.first]
-    self._events[self.first], self.first = nil, self.first + 1
+  while self.last - self.first >= MAX or self.bytes > MAX_BYTES do
+    drop_first(self)
   end
 end
 
@@ -45,6 +56,9 @@ end
 ---@param droppable? boolean
 ---@return boolean kept
 function Channel:put(text, droppable)
+  if droppable then
+    make_room(self, #text)
+  end
   local unread = self.reader and self.last - self.reader.at or self.last - self.first
   if self.over or droppable and (unread >= MAX or self.bytes + #text > MAX_BYTES) then
     return false

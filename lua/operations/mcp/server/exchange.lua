@@ -133,11 +133,6 @@ local function run(self)
   end
 end
 
-local function status_of(self)
-  local failure = self.failure
-  return failure and failure.status or 200, failure and failure.headers
-end
-
 --- The first output: the answer, or the beginning of a stream.
 ---@param self operations.mcp.Exchange
 ---@param more? table  headers
@@ -151,13 +146,8 @@ function exchange.response(self, more)
   elseif self.call.cancelled then
     return exchange.empty(self.session and 202 or 499, more)
   end
-  local status, headers = status_of(self)
-  if headers then
-    for name, field in pairs(more or {}) do
-      headers[name] = field
-    end
-  end
-  return exchange.json_response(status, self.answer, headers or more)
+  local failure = self.failure or {}
+  return exchange.json_response(failure.status or 200, self.answer, failure.headers or more)
 end
 
 -- When the caller disconnects, cancels the request (modern era).
@@ -168,11 +158,8 @@ local function watch(self, request)
   request.left(function()
     if not self.session then
       self.call:cancel("the client has left")
-    elseif self.reader then
-      self.reader.gone = true
-      if self.channel.reader == self.reader then
-        self.channel:hang_up()
-      end
+    elseif self.reader and self.channel.reader == self.reader then
+      self.channel:hang_up()
     end
   end)
 end

@@ -25,7 +25,7 @@ local features = { methods = {} }
 
 ---@class operations.mcp.Feature
 ---@field methods table<string, operations.mcp.Method>
----@field capabilities? fun(server: operations.McpServer, call: operations.mcp.ServerCall): table<string, table>
+---@field capabilities? fun(server: operations.McpServer): table<string, table>
 
 ---@type operations.mcp.Feature[]
 local list = { lifecycle, tools, resources, prompts, changes }
@@ -36,14 +36,13 @@ for _, feature in ipairs(list) do
   end
 end
 
---- The server's capabilities for the caller.
+--- The server's capabilities.
 ---@param server operations.McpServer
----@param call operations.mcp.ServerCall
 ---@return table<string, table>
-function features.capabilities(server, call)
+function features.capabilities(server)
   local all = {}
   for _, feature in ipairs(list) do
-    for name, capability in pairs(feature.capabilities and feature.capabilities(server, call) or {}) do
+    for name, capability in pairs(feature.capabilities and feature.capabilities(server) or {}) do
       all[name] = capability
     end
   end

@@ -203,7 +203,6 @@ local function get(server, request, identity)
       if stream.reader == reader then
         stream:hang_up()
       end
-      reader.gone = true
     end)
   end
   return exchange.stream_response(server, body)

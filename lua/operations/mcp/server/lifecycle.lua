@@ -7,7 +7,7 @@ local negotiation = require("operations.mcp.protocol.negotiation")
 local lifecycle = { methods = {} }
 
 --- Set by `features`, which knows all features.
----@type fun(server: operations.McpServer, call: operations.mcp.ServerCall): table
+---@type fun(server: operations.McpServer): table
 lifecycle.capabilities_of = nil
 
 local INVALID_PARAMS = message.codes.INVALID_PARAMS
@@ -22,10 +22,9 @@ lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function
   peer.version = negotiation.common({ params.protocolVersion }, false) or negotiation.legacy
   peer.capabilities = type(params.capabilities) == "table" and params.capabilities or {}
   peer.client = type(params.clientInfo) == "table" and params.clientInfo or nil
-  call.version, call.capabilities = peer.version, peer.capabilities
   server.changes:join(peer)
   return {
-    protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server, call)),
+    protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server)),
     serverInfo = server.info, instructions = server.options.instructions,
   }
 end }
@@ -37,7 +36,7 @@ end }
 lifecycle.methods["server/discover"] = { era = "modern", cached = true, run = function(call)
   return {
     supportedVersions = marks.array(negotiation.all()),
-    capabilities = marks.object(lifecycle.capabilities_of(call.server, call)),
+    capabilities = marks.object(lifecycle.capabilities_of(call.server)),
     instructions = call.server.options.instructions,
   }
 end }

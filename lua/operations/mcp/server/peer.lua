@@ -58,13 +58,11 @@ end
 
 --- Handles a possible answer to a request of ours.
 ---@param value operations.mcp.Message
----@return boolean
 function Peer:answered(value)
   local wake = self._asked[message.id_of(value.id)]
   if wake then
     wake(value)
   end
-  return wake ~= nil
 end
 
 --- Handles a notification.

@@ -118,7 +118,10 @@ function template:match(uri)
       return nil
     end
   end
-  return query and read_query(self, query, found) or not query and found or nil
+  if query then
+    return read_query(self, query, found)
+  end
+  return found
 end
 
 return template

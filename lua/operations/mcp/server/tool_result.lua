@@ -17,24 +17,24 @@ local function readable(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
 end
 
--- May the data be `structuredContent`? Until 2025-11-25 only an object.
-local function is_structured(data, modern)
-  return data ~= nil and (modern or core.kind(data) == "object")
-end
-
 -- Data as a result.
 local function of_data(data, modern)
+  local text, err
   if data == nil then
     return { content = marks.array() }
   elseif type(data) == "string" then
-    return { content = marks.array({ text_block(readable(data)) }), structuredContent = modern and data or nil }
+    text = readable(data)
+  else
+    text, err = json.encode(data)
   end
-  local text, err = json.encode(data)
   if not text then
     return nil, err
   end
-  return { content = marks.array({ text_block(text) }),
-    structuredContent = is_structured(data, modern) and data or nil }
+  local result = { content = marks.array({ text_block(text) }) }
+  if modern or core.kind(data) == "object" then -- until 2025-11-25 only an object
+    result.structuredContent = data
+  end
+  return result
 end
 
 -- Returns the content of an envelope from another server's tool, or one made by a handler, unchanged.

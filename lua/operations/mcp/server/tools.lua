@@ -3,7 +3,6 @@
 local core = require("operations.core")
 local definition = require("operations.mcp.server.definition")
 local interaction = require("operations.mcp.server.interaction")
-local limits = require("operations.base.limits")
 local listing = require("operations.mcp.server.listing")
 local many = require("operations.mcp.server.many")
 local message = require("operations.mcp.protocol.message")
@@ -25,8 +24,7 @@ local function offer_of(server)
         specs[#specs + 1] = spec
       end
     end
-    local search = server.options.search
-    local searched = search ~= false and (search == true or #specs > limits.mcp_tools)
+    local searched = many.applies(server.options, #specs)
     local named, flaws = names.assign(specs, searched and many.reserved or nil)
     for _, flaw in ipairs(flaws) do
       server.options.log("warn", flaw.message)

@@ -97,7 +97,7 @@ local missing = { [-32002] = true, [-32602] = true }
 local function failure_of(err)
   local details = type(err.details) == "table" and err.details or {}
   if details.rpcCode then
-    return { code = details.rpcCode, message = (err.message:gsub("^[%w/]+: ", "", 1)), data = details.data }
+    return { code = details.rpcCode, message = (err.message:gsub("^[%w/]+: ", "")), data = details.data }
   end
   return { code = message.codes.INTERNAL_ERROR, message = "a server behind this one failed" }
 end

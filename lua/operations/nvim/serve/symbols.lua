@@ -65,13 +65,13 @@ local function add(list, symbol, container)
   if #list >= limits.nvim_items or type(symbol.name) ~= "string" then
     return
   end
-  local place = symbol.location and symbol.location.uri
-  list[#list + 1] = { name = text.shown(symbol.name, NAME), container = container,
+  local name, place = text.shown(symbol.name, NAME), symbol.location and symbol.location.uri
+  list[#list + 1] = { name = name, container = container,
     kind = vim.lsp.protocol.SymbolKind[symbol.kind] or tostring(symbol.kind),
     line = range and range.start.line + 1, end_line = range and range["end"].line + 1,
     path = place and text.shown(vim.uri_to_fname(place), NAME) or nil }
   for _, child in ipairs(symbol.children or {}) do
-    add(list, child, list[#list].name)
+    add(list, child, name)
   end
 end
 

@@ -6,6 +6,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local members = require("operations.base.members")
 local naming = require("operations.openapi.name")
 local schemas = require("operations.schema")
 local url = require("operations.base.url")
@@ -84,10 +85,8 @@ local function uses_of(schema, but)
 end
 
 local function without_definitions(schema)
-  local copy = {}
-  for key, value in pairs(schema) do
-    copy[key] = key ~= "$defs" and value or nil
-  end
+  local copy = members.merged(schema)
+  copy["$defs"] = nil
   return copy
 end
 
@@ -233,7 +232,9 @@ local function with_examples(record, copy, original)
   if core.kind(original.examples) == "array" then
     local kept = {}
     for _, value in ipairs(original.examples) do
-      kept[#kept + 1] = accepts(record, original, value) and value or nil
+      if accepts(record, original, value) then
+        kept[#kept + 1] = value
+      end
     end
     copy.examples = kept[1] ~= nil and kept or nil
   end
