@@ -178,7 +178,7 @@ static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
 
 /* curl counts connections in use among the idle ones that it keeps: a limit
 ** without them would leave none for reuse when many run at once.  curl applies
-** the limit when a connection becomes idle. */
+** the limit when a connection becomes idle: `in_use` are the others then. */
 static void limit_idle(const http_Pool *pool, size_t in_use) {
   size_t most = pool->idle + in_use;
   curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
@@ -519,7 +519,8 @@ static void limit_connections(const http_Transfer *t, const http_Request *q) {
   pool->idle = q->idle_connections;
   /* Byte streams use connections of the stream pool, but do not count as
   ** running. */
-  limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running);
+  limit_idle(pool,
+             q->stream ? t->op.reactor->active_count : pool->running - 1);
   if (q->stream) return;
   curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                     (long)q->host_connections);
