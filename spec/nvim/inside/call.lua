@@ -84,7 +84,7 @@ describe("a call", function()
 
   it("shows the content of a tool's result", function()
     assert.equal("one\ntwo\n[image, image/png, 3 bytes]\n[audio, ?, 6 bytes]\ninside\n[resource x://b]\n"
-      .. "[resource_link x://c]\n[resource_link n]", (shown("call own.blocks", "resource_link n")))
+      .. "[resource_link x://c]\n[resource_link n]", (shown("call own.blocks", "^own%.blocks\n.*resource_link n")))
     assert.equal("markdown", vim.bo.filetype)
   end)
 
@@ -94,7 +94,7 @@ describe("a call", function()
   end)
 
   it("shows the data of a result that has some", function()
-    assert.equal('{\n  "a": 1\n}', (shown("call own.structured", '"a"')))
+    assert.equal('{\n  "a": 1\n}', (shown("call own.structured", '^own%.structured\n.*"a"')))
     assert.equal("json", vim.bo.filetype)
     editor.press("q")
     assert.equal('{\n  "a": 1\n}', (shown("call own.bare", '"a"')))
