@@ -156,6 +156,14 @@ describe("a list that is cast ahead", function()
     end))
   end)
 
+  it("takes no more steps in all than the value has at once", function()
+    local item = { type = "string" }
+    for _ = 1, 14 do
+      item = { anyOf = { item, item } }
+    end
+    same({ type = "array", items = item }, records(400, tonumber))
+  end)
+
   it("keeps the values of an integer of 64 bits", function()
     local value = json.decode("18446744073709551615")
     assert.truthy(same(list, records(100, function()
