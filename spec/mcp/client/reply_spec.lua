@@ -502,6 +502,15 @@ describe("the answer of an MCP server over HTTP", function()
     count = 0
     function script.GET()
       count = count + 1
+      return count == 1 and events(event("{")) or { status = 500 }
+    end
+    with("legacy", { stream = true }, function()
+      operations.sleep(7200)
+    end)
+    assert.equal(1 + limits.reconnects, count) -- the first one is no failure
+    count = 0
+    function script.GET()
+      count = count + 1
       return { status = 499 }
     end
     with("legacy", { stream = true }, function()

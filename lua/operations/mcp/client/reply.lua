@@ -70,7 +70,7 @@ function EventReader:run(stream, on_event)
 end
 
 --- The wait before the stream is opened again: the server's, up to five minutes.
----@param failures integer  consecutive ones
+---@param failures integer  consecutive ones; 0: the connection had events
 ---@return number ms
 function EventReader:delay(failures)
   local asked = math.min(self.retry or 1000, limits.reconnect_wait)
@@ -120,7 +120,7 @@ function reply.listen(link)
       end)
       stream:close()
     end
-    failures = reader.events > before and 1 or failures + 1
+    failures = reader.events > before and 0 or failures + 1
     task.sleep(reader:delay(failures) / 1000)
   end
   link._listener = nil
