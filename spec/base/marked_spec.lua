@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
@@ -23,6 +24,18 @@ describe("marks", function()
 
   it("share null with lua-cjson", function()
     assert.equal(require("cjson").null, operations.null)
+  end)
+
+  it("are those of a lua-cjson that marks arrays, as OpenResty's does", function()
+    local result = command.run([[lua - <<'END'
+      local cjson = require("cjson")
+      cjson.array_mt, cjson.empty_array_mt = { name = "array" }, { name = "empty" }
+      local operations = require("operations")
+      local list = operations.json.decode('{"list":[]}').list
+      print(getmetatable(list).name, getmetatable(operations.array()).name)
+      print(operations.json.encode({ setmetatable({}, cjson.array_mt), setmetatable({}, cjson.empty_array_mt) }))
+END]])
+    assert.equal("array\tarray\n[[],[]]\n", result.out .. result.err)
   end)
 end)
 
