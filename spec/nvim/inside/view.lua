@@ -71,7 +71,8 @@ describe("a view", function()
 
   it("is in the middle of the screen, and as large as that allows", function()
     local columns, lines = vim.o.columns, vim.o.lines
-    for _, case in ipairs({ { 100, 51, 80, 35, 9, 6 }, { 40, 11, 32, 7, 3, 0 }, { 22, 8, 20, 5, 0, 0 } }) do
+    for _, case in ipairs({ { 100, 51, 80, 35, 9, 6 }, { 40, 11, 32, 7, 3, 0 }, { 22, 9, 20, 5, 0, 0 },
+      { 22, 8, 20, 5, 0, 0 } }) do
       vim.o.columns, vim.o.lines = case[1], case[2]
       view.open("title")
       local config = vim.api.nvim_win_get_config(0)
