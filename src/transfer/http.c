@@ -519,8 +519,7 @@ static void limit_connections(const http_Transfer *t, const http_Request *q) {
   pool->idle = q->idle_connections;
   /* Byte streams use connections of the stream pool, but do not count as
   ** running. */
-  limit_idle(pool,
-             q->stream ? t->op.reactor->active_count : pool->running - 1);
+  limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running - 1);
   if (q->stream) return;
   curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                     (long)q->host_connections);
