@@ -26,7 +26,7 @@ local connection = {}
 ---@field write_timeout? number  ms in which no byte of an answer is taken, default 60,000
 ---@field log? fun(level: string, message: string)  default: warnings and errors go to stderr
 
-local unset = nil -- keeps room in a constructor for what is set before it is read; LuaJIT keeps none for `nil`
+local unset = nil -- reserves room in a constructor for a field that is set later; LuaJIT reserves none for `nil` itself
 local IN_A_ROW = 16 -- requests served before other connections get their turn
 
 ---@class operations.HttpConnection

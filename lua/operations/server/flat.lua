@@ -3,6 +3,7 @@
 --- without loss, or refused. The schema itself is checked later, by the registry.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local target = require("operations.server.target")
@@ -214,7 +215,7 @@ local function read(member, text)
 end
 
 local function issue(name, message, keyword)
-  return { path = "/" .. name:gsub("~", "~0"):gsub("/", "~1"), keyword = keyword, message = message }
+  return { path = "/" .. json_pointer.escape(name), keyword = keyword, message = message }
 end
 
 local function quoted(text)

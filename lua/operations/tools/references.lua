@@ -1,6 +1,7 @@
 --- References in a subset: `$ref` where it has them, else the definition written out. A definition may turn out to be
 --- JSON text when others assumed already that it is not; then all is made again.
 local core = require("operations.core")
+local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local merge = require("operations.tools.merge")
 local offered_schema = require("operations.tools.offered_schema")
@@ -9,7 +10,7 @@ local references = {}
 
 local function refer(self, name)
   self.used[name] = true
-  return { ["$ref"] = "#/$defs/" .. name:gsub("~", "~0"):gsub("/", "~1") }
+  return { ["$ref"] = "#/$defs/" .. json_pointer.escape(name) }
 end
 
 local function definition_of(self, name, depth)

@@ -2,6 +2,7 @@
 --- that do not match the plan are kept: the original schema validates them.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 
 local restore = {}
 
@@ -44,7 +45,7 @@ local function object(plan, value, path, issues)
     if not member then
       result[name] = item
     elseif not left_out then
-      local below = path .. "/" .. member.key:gsub("~", "~0"):gsub("/", "~1")
+      local below = path .. "/" .. json_pointer.escape(member.key)
       if member.box and type(item) == "table" and item.value ~= nil then
         item = item.value
       end

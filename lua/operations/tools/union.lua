@@ -45,7 +45,7 @@ local function are_apart(self, a, b)
     return false
   elseif a.type ~= b.type then
     return true
-  elseif not a.names or not b.names then -- no objects, or references to what is not known yet
+  elseif not a.names or not b.names then -- two lists, or a reference whose target is not made yet
     return false
   end
   for key, value in pairs(a.constants) do
