@@ -182,8 +182,10 @@ local cases = {
 }
 
 describe("of a full stack enough is left for", function()
-  for name, case in pairs(cases) do
+  for name in pairs(cases) do
     it(name, function()
+      local case = cases[name]
+      cases[name] = nil -- each collection of later specs would go through it
       local expected = answers(case)
       assert.same(expected, on_full_stack(function() return answers(case) end))
     end)
