@@ -96,6 +96,21 @@ describe("the strict form", function()
     end
   end)
 
+  it("keeps what is said beside a reference, within an allOf too", function()
+    local function said(property)
+      local x = parameters.of({ type = "object", properties = { x = property }, required = { "x" },
+        ["$defs"] = { d = { type = "object", properties = { a = { type = "string" } } } } }, "openai", true)
+        .schema.properties.x
+      return x.anyOf[1]["$ref"], x.description
+    end
+    local beside = { ["$ref"] = "#/$defs/d", description = "beside" }
+    for _, property in ipairs({ beside, { allOf = { beside } },
+      { allOf = { { ["$ref"] = "#/$defs/d" } }, description = "beside" },
+      { allOf = { { ["$ref"] = "#/$defs/d", description = "below" } }, description = "beside" } }) do
+      assert.same({ "#/$defs/d", "beside" }, { said(property) })
+    end
+  end)
+
   -- Definitions each of which has the next one `width` times.
   local function chain(keyword, length, width)
     local definitions = { ["D" .. length] = { type = "string" } }
