@@ -257,7 +257,6 @@ int regex_match(const regex_Regex *regex, const char *subject, size_t len,
   } else {
     found = PCRE2_ERROR_NOMATCH;
   }
-  if (meter.left < 0) meter.left = 0;
   *steps -= (most - meter.left) / STEP_COST;
   if (found >= 0) return 1;
   return found == PCRE2_ERROR_NOMATCH ? 0 : -1;

@@ -19,6 +19,11 @@ local properties = {
   ["if"] = { { ["if"] = const("a", 1) }, { a = 1 }, { a = 2 } },
   ["then"] = { { ["if"] = const("a", 1), ["then"] = { properties = { b = {} } } }, { a = 1, b = 1 }, { b = 1 } },
   ["else"] = { { ["if"] = const("a", 1), ["else"] = { properties = { b = {} } } }, { b = 1 }, { a = 1, b = 1 } },
+  ["else, only what it names"] = { { ["if"] = const("a", 1), ["else"] = { properties = { b = {} } } }, {}, { c = 1 } },
+  ["then beside else"] = { { ["if"] = const("a", 1), ["then"] = { properties = { b = {} } },
+    ["else"] = { properties = { c = {} } } }, { a = 1, b = 1 }, { a = 1, c = 1 } },
+  ["else beside then"] = { { ["if"] = const("a", 1), ["then"] = { properties = { b = {} } },
+    ["else"] = { properties = { c = {} } } }, { c = 1 }, { b = 1 } },
   ["dependentSchemas"] = {
     { properties = { a = {} }, dependentSchemas = { a = { properties = { b = {} } } } }, { a = 1, b = 1 }, { b = 1 },
   },
