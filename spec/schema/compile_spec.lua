@@ -251,6 +251,19 @@ describe("compiling a schema", function()
       problems(document("a:two", "a:one#y"), { uri = "a:one" }))
   end)
 
+  it("reads of another document what is referred to, all of it where a reference is dynamic", function()
+    local function problem(keyword)
+      local definition = { properties = { a = { [keyword] = "a:doc#/good" } } }
+      local compiled, err = schema.compile(definition, { resolve = function()
+        return { ["$schema"] = "https://json-schema.org/draft/2020-12/schema", ["$id"] = "a:doc",
+          good = { type = "integer" }, properties = { bad = { type = "none" } } }
+      end })
+      return compiled and "compiled" or err.details[1].path
+    end
+    assert.equal("compiled", problem("$ref"))
+    assert.equal("a:doc/properties/bad/type", problem("$dynamicRef"))
+  end)
+
   it("takes URIs and pointers of up to a mebibyte, and raises where one is longer", function()
     local most = 2 ^ 20
     for _, make in ipairs({

@@ -77,7 +77,8 @@ end
 --- Ends the terminal, and what runs in it.
 function Tmux:close()
   os.execute("tmux -S " .. self._socket .. " kill-server 2>/dev/null")
-  os.execute("rm -rf " .. self.home)
+  -- A shell that ends still writes its history.
+  os.execute(("n=0; until rm -rf %s 2>/dev/null || [ $((n += 1)) = 50 ]; do sleep 0.1; done"):format(self.home))
 end
 
 return tmux

@@ -137,14 +137,11 @@ static size_t quoted_length(const char *s, size_t len) {
   return 0;
 }
 
-/* The inside of [...]: RFC 5321, section 4.1.3 */
+/* The inside of [...], whose bracket ends a tag: RFC 5321, section 4.1.3 */
 static bool is_address_literal(const char *s, size_t len) {
   size_t i, tag;
   if (format_ipv4(s, len)) return true;
-  for (tag = 0; tag < len && (format_is_alnum(s[tag]) || s[tag] == '-');
-       tag++) {
-    continue;
-  }
+  for (tag = 0; format_is_alnum(s[tag]) || s[tag] == '-'; tag++) continue;
   if (tag == 0 || s[tag - 1] == '-' || tag + 1 >= len || s[tag] != ':') {
     return false;
   }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -41,10 +40,8 @@ void platform_poller_close(platform_Poller *p, bool forked) {
 
 void platform_poller_set(const platform_Poller *p, int fd, uint32_t generation,
                          uint32_t have, uint32_t want) {
-  struct epoll_event event;
-  memset(&event, 0, sizeof(event));
-  event.events = want;
-  event.data.u64 = (uint64_t)generation << 32 | (uint32_t)fd;
+  struct epoll_event event = {
+      .events = want, .data.u64 = (uint64_t)generation << 32 | (uint32_t)fd};
   if (want == 0) epoll_ctl(p->fd, EPOLL_CTL_DEL, fd, NULL);
   else if (have == 0) epoll_ctl(p->fd, EPOLL_CTL_ADD, fd, &event);
   else epoll_ctl(p->fd, EPOLL_CTL_MOD, fd, &event);
@@ -72,22 +69,17 @@ int platform_poller_wait(const platform_Poller *p,
 }
 
 static bool open_timer(platform_Poller *p) {
-  struct epoll_event event;
+  struct epoll_event event = {.events = EPOLLIN, .data.u64 = TIMER_TAG};
   if (p->timer != -1) return true;
   p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   if (p->timer == -1) return false;
-  memset(&event, 0, sizeof(event));
-  event.events = EPOLLIN;
-  event.data.u64 = TIMER_TAG;
   return epoll_ctl(p->fd, EPOLL_CTL_ADD, p->timer, &event) == 0;
 }
 
 bool platform_poller_alarm(platform_Poller *p, uint64_t due) {
-  struct itimerspec spec;
+  struct itimerspec spec = {
+      .it_value = {(time_t)(due / 1000000000u), (long)(due % 1000000000u)}};
   if (!open_timer(p)) return false;
-  memset(&spec, 0, sizeof(spec));
-  spec.it_value.tv_sec = (time_t)(due / 1000000000u);
-  spec.it_value.tv_nsec = (long)(due % 1000000000u);
   return timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &spec, NULL) == 0;
 }
 

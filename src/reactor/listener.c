@@ -48,11 +48,10 @@ static void stop_listening(reactor_Op *op) {
 }
 
 static struct addrinfo *numeric(const char *host, int port) {
-  struct addrinfo hints, *found = NULL;
+  const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+  struct addrinfo *found = NULL;
   char service[16];
-  memset(&hints, 0, sizeof(hints));
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   snprintf(service, sizeof(service), "%d", port);
   if (getaddrinfo(host, service, &hints, &found) == 0) return found;
   errno = EINVAL;

@@ -53,7 +53,6 @@ static char **strings_option(lua_State *L, const char *name) {
 }
 
 static void read_options(lua_State *L, process_Options *o) {
-  memset(o, 0, sizeof(*o));
   o->window = reactor_size_option(L, "window");
   o->max_line = reactor_size_option(L, "max_line");
   o->queue = reactor_size_option(L, "queue");

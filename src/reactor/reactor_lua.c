@@ -145,8 +145,7 @@ static int pull(lua_State *L, bool owner) {
     }
     reactor_stop(op);
   }
-  lua_pushnil(L);
-  return 1;
+  return 0;
 }
 
 /* reactor:next() -> handle, kind, ... | nil when no event is pending */

@@ -44,11 +44,9 @@ static bool make_token(reactor_Relay *relay) {
 }
 
 static bool listen_on_loopback(reactor_Relay *relay) {
-  struct sockaddr_in address;
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t len = sizeof(address);
-  memset(&address, 0, sizeof(address));
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   relay->listener = platform_socket(AF_INET, SOCK_STREAM, 0, false);
   if (relay->listener == -1 ||
       bind(relay->listener, (struct sockaddr *)&address, len) != 0 ||

@@ -103,23 +103,13 @@ static bool knows(check_Machine *m, int32_t node, const Question *q,
 
 bool check_knows_key(check_Machine *m, int32_t node, int v, const char *name,
                      size_t len, bool check) {
-  Question q;
-  memset(&q, 0, sizeof(q));
-  q.v = v;
-  q.name = name;
-  q.len = len;
-  q.check = check;
+  Question q = {.v = v, .name = name, .len = len, .check = check};
   return knows(m, node, &q, true);
 }
 
 bool check_knows_item(check_Machine *m, int32_t node, int v, size_t index,
                       int item) {
-  Question q;
-  memset(&q, 0, sizeof(q));
-  q.v = v;
-  q.index = index;
-  q.item = item;
-  q.check = true;
+  Question q = {.v = v, .index = index, .item = item, .check = true};
   return knows(m, node, &q, true);
 }
 
