@@ -265,28 +265,24 @@ static size_t authority_of(const char *target, size_t length) {
 static request_Event split_target(request_Parser *p, request_Field *host) {
   size_t start = p->method_length, length = p->target_length;
   const char *target = p->text.data + start;
-  size_t from = authority_of(target, length), end = from;
+  size_t from = authority_of(target, length), end = from, path;
   while (end < length && target[end] != '/' && target[end] != '?') end++;
   if (from == 0 || !host_is_valid(target + from, end - from))
     return request_fail(p, 400,
                         "the target is neither a path nor a URL of http");
   p->head.target_length = length - end;
-  p->head.target = NULL;
+  path = start + end;
   if (end == length || target[end] == '?') {
-    size_t path = p->text.len;
+    path = p->text.len;
     if (!buffer_reserve(&p->text, length - end + 1))
       return request_out_of_memory(p);
     (void)buffer_add_char(&p->text, '/');
     (void)buffer_add(&p->text, p->text.data + start + end, length - end);
     p->head.target_length++;
-    if (!set_host(p, host, start + from, end - from))
-      return request_out_of_memory(p);
-    p->head.target = p->text.data + path;
-    return REQUEST_MORE;
   }
   if (!set_host(p, host, start + from, end - from))
     return request_out_of_memory(p);
-  p->head.target = p->text.data + start + end;
+  p->head.target = p->text.data + path;
   return REQUEST_MORE;
 }
 

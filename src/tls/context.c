@@ -43,6 +43,10 @@ static int on_password(char *to, int room, int writing, void *password) {
   return (int)length;
 }
 
+static bool is_no_pem(void) {
+  return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
 /* Reads all remaining certificates of `bio`; NULL when one is invalid. */
 static STACK_OF(X509) * read_all(BIO *bio) {
   STACK_OF(X509) *list = sk_X509_new_null();
@@ -54,17 +58,12 @@ static STACK_OF(X509) * read_all(BIO *bio) {
     sk_X509_pop_free(list, X509_free);
     return NULL;
   }
-  if (list == NULL ||
-      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE) {
+  if (list == NULL || is_no_pem()) {
     ERR_clear_error();
     return list;
   }
   sk_X509_pop_free(list, X509_free);
   return NULL;
-}
-
-static bool is_no_pem(void) {
-  return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 }
 
 static bool read_certificate(tls_Certificate *c, tls_Text text,

@@ -10,7 +10,6 @@
 
 bool tls_session_open(tls_Session *s, tls_Context *context) {
   BIO *bio = BIO_new(context->method);
-  ERR_clear_error();
   s->ssl = bio != NULL ? SSL_new(context->ssl) : NULL;
   if (s->ssl == NULL) {
     BIO_free(bio);

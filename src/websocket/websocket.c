@@ -95,11 +95,7 @@ static bool is_text(const char *p, size_t length) {
 
 static void give(websocket_Codec *c, uint8_t kind, uint16_t code,
                  const void *bytes, size_t length) {
-  Head head;
-  memset(&head, 0, sizeof(head));
-  head.length = length;
-  head.code = code;
-  head.kind = kind;
+  const Head head = {.length = length, .code = code, .kind = kind};
   if (!buffer_add(&c->messages, &head, sizeof(head)) ||
       !buffer_add(&c->messages, bytes, length))
     c->starved = true;
@@ -211,9 +207,8 @@ bool websocket_feed(websocket_Codec *c, const char *bytes, size_t length) {
 bool websocket_next(const websocket_Codec *c, size_t *position,
                     websocket_Message *message) {
   Head head;
-  if (c->messages.len - *position < sizeof(head)) return false;
+  if (*position == c->messages.len) return false;
   memcpy(&head, c->messages.data + *position, sizeof(head));
-  if (c->messages.len - *position - sizeof(head) < head.length) return false;
   message->kind = (websocket_Kind)head.kind;
   message->code = head.code;
   message->length = head.length;
@@ -223,7 +218,6 @@ bool websocket_next(const websocket_Codec *c, size_t *position,
 }
 
 bool websocket_send(websocket_Codec *c, const websocket_Message *message) {
-  struct wslay_event_msg queued;
   const uint8_t *bytes = (const uint8_t *)message->bytes;
   int failed;
   if (c->wslay == NULL || c->starved) return false;
@@ -231,9 +225,9 @@ bool websocket_send(websocket_Codec *c, const websocket_Message *message) {
     failed = wslay_event_queue_close(c->wslay, message->code, bytes,
                                      message->length);
   } else {
-    queued.opcode = (uint8_t)message->kind;
-    queued.msg = bytes;
-    queued.msg_length = message->length;
+    const struct wslay_event_msg queued = {.opcode = (uint8_t)message->kind,
+                                           .msg = bytes,
+                                           .msg_length = message->length};
     failed = wslay_event_queue_msg(c->wslay, &queued);
   }
   return failed == 0 && wslay_event_send(c->wslay) == 0 && !c->starved;
