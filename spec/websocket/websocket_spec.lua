@@ -139,6 +139,22 @@ describe("WebSocket framing", function()
     end
   end)
 
+  it("answers nothing that comes after its own close, but reads it", function()
+    for _, server in ipairs({ true, false }) do
+      local mask = server and "\0\0\0\0" or ""
+      local bit = server and 128 or 0
+      local text = "\129" .. string.char(bit + 1) .. mask .. "a"
+      local violation = "\131" .. string.char(bit) .. mask
+      for _, case in ipairs({ { text, true, { "text", "a" } }, { violation, false, {} } }) do
+        local codec = websocket.codec(server, 10)
+        assert.is_string(codec:close(1000))
+        local open, messages = codec:feed(case[1])
+        assert.same({ case[2], case[3] }, { open, messages })
+        assert.is_nil(codec:output())
+      end
+    end
+  end)
+
   it("sends pings of up to 125 bytes", function()
     for _, server in ipairs({ true, false }) do
       local sender, taker = websocket.codec(server, 200), websocket.codec(not server, 200)
