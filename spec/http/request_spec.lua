@@ -1,5 +1,6 @@
 local http_server = require("operations.http_server")
 local lfs = require("lfs")
+local usage = require("spec.support.usage")
 
 local VECTORS = "spec/vectors/http_server"
 local MAX_BODY = 16 * 1024 * 1024
@@ -340,6 +341,33 @@ describe("the reader of requests", function()
     end
     collectgarbage()
     assert.is_true(collectgarbage("count") - before < 100)
+  end)
+
+  it("takes memory for a large head only until the next request", function()
+    local reader = http_server.parser(2 ^ 27, 10, 100, 100)
+    local function read_one(size)
+      assert.equal("head", (reader:read(("GET / HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n"):format(("x"):rep(size)), 1)))
+    end
+    read_one(1)
+    assert.is_true(usage.growth(function()
+      read_one(2 ^ 26)
+      read_one(1)
+    end) < 2 ^ 14)
+    read_one(1)
+  end)
+
+  it("counts the trailers for themselves, each a field", function()
+    local reader = http_server.parser(100, 2, 100, 100)
+    local head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    for _ = 1, 2 do
+      local event, next_byte, _, _, _, _, ended = reader:read(head .. "A: 1\r\nB: 2\r\n\r\n", 1)
+      assert.same({ "head", true, #head + 15 }, { event, ended, next_byte })
+    end
+    local event, next_byte = reader:read(head .. "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", 1)
+    assert.equal("head", event)
+    local status
+    event, _, status = reader:read(head .. "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", next_byte)
+    assert.same({ "error", 431 }, { event, status })
   end)
 
   it("refuses misuse", function()

@@ -1,4 +1,7 @@
-local answer = require("operations.http_server").answer
+local http_server = require("operations.http_server")
+local usage = require("spec.support.usage")
+
+local answer = http_server.answer
 
 -- RFC 9110, section 15, RFC 6585, and nginx's for a client that is gone.
 local phrases = {
@@ -130,6 +133,15 @@ describe("the bytes of an answer", function()
       assert.equal("HTTP/1.1 200 OK\r\nDate: x\r\nTransfer-Encoding: chunked\r\n\r\n",
         answer(200, { [name] = "v" }, true, "x"))
     end
+  end)
+
+  it("take memory for a large body only while they are made", function()
+    assert.is_true(usage.growth(function()
+      assert.is_true(#answer(200, nil, ("x"):rep(2 ^ 26), "x") > 2 ^ 26)
+    end) < 2 ^ 14)
+    assert.is_true(usage.growth(function()
+      assert.is_true(#http_server.result("1", ("x"):rep(2 ^ 26), "x") > 2 ^ 26)
+    end) < 2 ^ 14)
   end)
 
   it("refuse misuse", function()

@@ -1,3 +1,5 @@
+local usage = require("spec.support.usage")
+
 local collector = require("operations.http_server").collector
 
 describe("a collector of a body", function()
@@ -28,6 +30,18 @@ describe("a collector of a body", function()
       assert.is_false(body:add(("x"):rep(max + 1)))
       assert.is_true(body:add(("x"):rep(max)))
     end
+  end)
+
+  it("takes no memory once all was taken, or it is collected", function()
+    local body = collector(2 ^ 30)
+    assert.is_true(usage.growth(function()
+      body:add(("x"):rep(2 ^ 26))
+      assert.equal(2 ^ 26, #body:take())
+    end) < 2 ^ 14)
+    assert.is_true(usage.growth(function()
+      collector(2 ^ 30):add(("x"):rep(2 ^ 26))
+    end) < 2 ^ 14)
+    assert.equal("", body:take())
   end)
 
   it("may be dropped with what it holds", function()

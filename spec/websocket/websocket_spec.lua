@@ -1,3 +1,4 @@
+local usage = require("spec.support.usage")
 local websocket = require("operations.websocket")
 
 local function hex(bytes)
@@ -122,6 +123,12 @@ describe("WebSocket framing", function()
       assert.same({ true, {} }, { server:feed("") })
       assert.is_nil(server:output())
     end
+    client, server = websocket.codec(false, 2 ^ 27), websocket.codec(true, 2 ^ 27)
+    assert.is_true(usage.growth(function()
+      feed(server, client:text(("y"):rep(2 ^ 26)), 2 ^ 27)
+      server:feed("")
+    end) < 2 ^ 14)
+    assert.same({ "text", "z" }, (feed(server, client:text("z"), 9)))
   end)
 
   it("closes with a code from 1000 to 4999 and a reason, and then no more", function()
