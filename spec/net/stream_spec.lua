@@ -512,6 +512,40 @@ describe("a stream of a reactor", function()
     assert.equal("sent", theirs:transmit("y"))
   end)
 
+  it("says once that it was lost, though something of it waits to be sent", function()
+    local ours, theirs = pair(100, 100, 1)
+    assert.equal("sent", theirs:transmit("ab"))
+    await(ours, "data")
+    assert.equal("sent", ours:transmit("x"))
+    theirs:cancel() -- without "x"
+    reactor:hold()
+    assert.equal("sent", ours:transmit("y"))
+    assert.equal("ab", ours:receive()) -- and reads on
+    assert.same({ ours, "error", "reset", "Connection reset by peer" }, { reactor:next() })
+    reactor:release()
+    assert.is_nil((reactor:next()))
+    assert.same({ "closed" }, { ours:transmit("z"), ours:receive(), ours:unsent() })
+    assert.equal(1, reactor:inflight())
+  end)
+
+  it("takes memory for what is large only until that is read and sent", function()
+    local ours, theirs = pair(2 ^ 30, 2 ^ 30)
+    assert.is_true(usage.growth(function()
+      local sent, got = ("x"):rep(2 ^ 26), 0
+      assert.equal("sent", ours:transmit(sent))
+      sent = nil
+      while theirs:unsent() and got < 2 ^ 26 do
+        for _ = 1, 2000 do
+          reactor:step(0)
+        end
+        got = got + #(theirs:receive() or "")
+      end
+      assert.equal(2 ^ 26, got)
+      assert.is_nil(sent)
+    end) < 2 ^ 14)
+    assert.equal(0, ours:unsent())
+  end)
+
   it("is at work until both sides have ended, or it is dropped", function()
     local ours, theirs = pair(100, 100)
     assert.equal(3, reactor:inflight())

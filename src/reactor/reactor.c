@@ -7,10 +7,8 @@
 #define MIN_SOURCES 64
 
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
-  memset(r, 0, sizeof(*r));
-  r->alloc = alloc;
-  r->pid = getpid();
-  r->armed = REACTOR_NEVER;
+  *r = (reactor_Reactor){
+      .alloc = alloc, .pid = getpid(), .armed = REACTOR_NEVER};
   if (!platform_poller_open(&r->poller)) return false;
   r->mine = (char *)platform_fork_page();
   if (r->mine != NULL) *r->mine = 1;
@@ -33,7 +31,6 @@ void reactor_close(reactor_Reactor *r) {
   if (r->poller.fd == -1) return;
   while ((op = r->ops) != NULL) reactor_stop(op);
   if (r->engine != NULL && !forked) r->engine->close(r);
-  r->engine = NULL;
   if (r->on_close != NULL) r->on_close(r, forked);
   platform_poller_close(&r->poller, forked);
   platform_fork_page_free(r->mine);
@@ -41,10 +38,6 @@ void reactor_close(reactor_Reactor *r) {
   ops_free(&r->alloc, r->sources, r->source_count * sizeof(*r->sources));
   ops_free(&r->alloc, r->dirty, r->source_count * sizeof(*r->dirty));
   ops_free(&r->alloc, r->heap, r->heap_capacity * sizeof(void *));
-  r->sources = NULL;
-  r->dirty = NULL;
-  r->heap = NULL;
-  r->source_count = r->dirty_count = r->timer_count = r->heap_capacity = 0;
 }
 
 /* Ops and their events */
@@ -258,12 +251,11 @@ static int wait_ms(const reactor_Reactor *r, int timeout_ms) {
 
 static void take(reactor_Reactor *r, const platform_Ready *ready) {
   int fd = ready->fd;
-  reactor_Source *source;
+  const reactor_Source *source;
   if (fd == POLLER_ALARM) {
     r->armed = REACTOR_NEVER;
     return;
   }
-  if ((size_t)fd >= r->source_count) return;
   source = &r->sources[fd];
   /* The event was fetched in one batch with another whose handler closed this
   ** descriptor. */

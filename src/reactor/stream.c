@@ -108,7 +108,7 @@ static void flush(stream_Stream *s) {
   if (unsent(s) == 0) {
     out->len = s->taken = 0;
     if (out->capacity > CHUNK) buffer_free(out); /* of one large write */
-    if (s->closing && s->fd != -1) (void)shutdown(s->fd, SHUT_WR);
+    if (s->closing) (void)shutdown(s->fd, SHUT_WR);
   } else if (n < 0 && errno != EAGAIN) {
     lose(s, strerror(errno));
   }
@@ -126,14 +126,14 @@ static void tell_drained(stream_Stream *s) {
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
   stream_Stream *s = (stream_Stream *)r->sources[fd].op;
   if (events & POLLER_WRITE) flush(s);
-  if (s->fd != -1 && events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR))
-    fill(s);
+  if (events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR)) fill(s);
   tell_drained(s);
   watch(s);
 }
 
 static void on_release(reactor_Op *op) {
   stream_Stream *s = (stream_Stream *)op;
+  if (s->fd == -1) return; /* lost meanwhile */
   flush(s);
   tell_drained(s);
   watch(s);
@@ -205,7 +205,7 @@ bool stream_peer(const stream_Stream *s, char *host, size_t room, int *port) {
 }
 
 void stream_finish(stream_Stream *s) {
-  if (s->closing || !is_open(s)) return;
+  if (!is_open(s)) return;
   s->closing = true;
   flush(s);
   watch(s);

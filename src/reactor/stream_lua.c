@@ -159,7 +159,7 @@ static int stream_lua_receive(lua_State *L) {
     return 1;
   }
   lua_pushlstring(L, bytes, length);
-  if (s->op.reactor != NULL) stream_drained(s);
+  stream_drained(s);
   return 1;
 }
 
