@@ -886,6 +886,25 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
+  it("say once that they read no more", function()
+    local reactor = module.new()
+    local handle = reactor:process({
+      files = { "/bin/sh" }, arguments = { "sh", "-c", "exec <&-; echo closed; exec sleep 1000" }, environment = {},
+      window = 100, max_line = 100, queue = 1e6,
+    })
+    repeat
+      reactor:step(-1)
+    until handle:line()
+    while reactor:next() do end -- luacheck: ignore 542
+    reactor:hold()
+    assert.equal("sent", handle:send("small"))
+    assert.equal("closed", handle:send(("x"):rep(10000)))
+    assert.same({ handle, "drain", true }, { reactor:next() })
+    reactor:release()
+    assert.is_nil((reactor:next()))
+    reactor:close()
+  end)
+
   it("refuse the handle of something else", function()
     local reactor = module.new()
     local timer = reactor:timer(1000)
