@@ -88,7 +88,7 @@ static bool take_connection(reactor_Relay *relay) {
     if (!await_readable(relay, relay->listener, CONNECT_MS)) return false;
     fd = platform_accept(relay->listener, true);
     if (fd != -1 && is_own(relay, fd)) relay->socket = fd;
-    else if (fd != -1) close(fd);
+    else close_fd(&fd);
   }
   close_fd(&relay->listener);
   return setsockopt(relay->socket, IPPROTO_TCP, TCP_NODELAY, &one,
