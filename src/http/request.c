@@ -328,8 +328,7 @@ request_Parser *request_new(const ops_Alloc *alloc,
                             const request_Limits *limits) {
   request_Parser *p = ops_alloc(alloc, sizeof(*p));
   if (p == NULL) return NULL;
-  memset(p, 0, sizeof(*p));
-  p->limits = *limits;
+  *p = (request_Parser){.limits = *limits};
   /* Beside the head: joined values, and the path of an absolute target. */
   buffer_init(&p->text, *alloc, 3 * limits->head + 2 * limits->fields + 64);
   buffer_init(&p->fields, *alloc, (limits->fields + 1) * sizeof(request_Field));
@@ -346,12 +345,9 @@ void request_free(request_Parser *p) {
 }
 
 void request_go_on(request_Parser *p) {
-  request_Parser fresh = {0};
   if (p->state != DONE) return;
   if (p->text.capacity > KEPT) buffer_free(&p->text);
-  fresh.limits = p->limits;
-  fresh.text = p->text;
-  fresh.fields = p->fields;
-  fresh.text.len = fresh.fields.len = 0;
-  *p = fresh;
+  p->text.len = p->fields.len = 0;
+  *p = (request_Parser){
+      .limits = p->limits, .text = p->text, .fields = p->fields};
 }

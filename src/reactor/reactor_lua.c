@@ -27,8 +27,7 @@ static int reactor_create(lua_State *L) {
   ops_Alloc alloc;
   lua_settop(L, 1);
   r = (reactor_Reactor *)ops_newuserdata(L, sizeof(*r), REACTOR_SLOTS);
-  memset(r, 0, sizeof(*r));
-  r->poller.fd = -1;
+  *r = (reactor_Reactor){.poller.fd = -1};
   luaL_getmetatable(L, REACTOR_NAME);
   lua_setmetatable(L, -2);
   lua_insert(L, 1);

@@ -22,10 +22,12 @@ static void close_fd(int *fd) {
 }
 
 void reactor_relay_init(reactor_Relay *relay) {
-  memset(relay, 0, sizeof(*relay));
-  relay->pid = getpid();
-  relay->poller = relay->listener = relay->socket = -1;
-  relay->wake.in = relay->wake.out = -1;
+  *relay = (reactor_Relay){.pid = getpid(),
+                           .poller = -1,
+                           .listener = -1,
+                           .socket = -1,
+                           .wake.in = -1,
+                           .wake.out = -1};
 }
 
 /* Listening.  On loopback: nginx's sockets reach Unix sockets only by the path

@@ -238,9 +238,7 @@ tls_Context *tls_context_new(ops_Alloc alloc, const tls_Options *options,
     (void)fail(flaw, TLS_MEMORY, "not enough memory");
     return NULL;
   }
-  memset(c, 0, sizeof(*c));
-  c->alloc = alloc;
-  c->references = 1;
+  *c = (tls_Context){.alloc = alloc, .references = 1};
   buffer_init(&c->in, alloc, BUFFER_UNLIMITED);
   buffer_init(&c->out, alloc, BUFFER_UNLIMITED);
   if (!allocate(c, options->count) || !set_up(c, options))

@@ -46,10 +46,7 @@ coding_Kind coding_kind(const char *name, size_t length) {
 
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc) {
   coding_end(check);
-  memset(check, 0, sizeof(*check));
-  check->kind = kind;
-  check->alloc = alloc;
-  check->adler_a = 1;
+  *check = (coding_Check){.kind = kind, .alloc = alloc, .adler_a = 1};
   if (kind != CODING_BROTLI) return;
   check->raw.brotli = brotli_new(&check->alloc);
   check->joined.brotli = brotli_new(&check->alloc);

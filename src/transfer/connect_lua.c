@@ -33,16 +33,15 @@ static const reactor_Face connect_face = {push_event, stream_of};
 ** no more; "error", kind, message, phase. */
 static int transfer_lua_connect(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
-  http_Request q;
+  http_Request q = {.method = "GET",
+                    .decode = true,
+                    .connect_only = true,
+                    .max_headers = OPTION_UNLIMITED,
+                    .window = OPTION_UNLIMITED};
   connect_Connection *c;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   c = (connect_Connection *)reactor_new_handle(L, sizeof(*c), &connect_face);
-  memset(&q, 0, sizeof(q));
-  q.method = "GET";
-  q.decode = true;
-  q.connect_only = true;
-  q.max_headers = q.window = OPTION_UNLIMITED;
   reactor_options(L, 2, transfer_options, &q);
   if (q.url == NULL) return luaL_error(L, "bad options ('url' expected)");
   if (connect_start(r, c, &q, reactor_size_option(L, "queue"))) {

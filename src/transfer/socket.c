@@ -26,7 +26,6 @@ void http_sockets_free(http_Sockets *sockets) {
 static int port_of(int fd) {
   struct sockaddr_storage address;
   socklen_t size = sizeof(address);
-  memset(&address, 0, sizeof(address));
   if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
   if (address.ss_family == AF_INET) {
     struct sockaddr_in in;
@@ -47,9 +46,7 @@ static http_Socket **bucket_of(http_Sockets *sockets, int local_port) {
 
 void http_route_set(http_Route *route, const char *ip, int port,
                     int local_port) {
-  memset(route, 0, sizeof(*route));
-  route->local_port = local_port;
-  route->port = port;
+  *route = (http_Route){.local_port = local_port, .port = port};
   strncpy(route->ip, ip, sizeof(route->ip) - 1);
 }
 
