@@ -810,9 +810,30 @@ describe("the reactor's processes", function()
       start({ "true" }):cancel()
       return not (state_of(pids[1]) or state_of(pids[2]) or state_of(pids[3]))
     end)
+    local ended = start({ "true" })
+    eventually(function()
+      return state_of(ended:pid()) == "Z"
+    end)
+    ended:cancel()
+    assert.is_nil(state_of(ended:pid()))
     local pid = start({ "sleep", "1000" }):pid()
     reactor:close()
     assert.is_nil(state_of(pid))
+  end)
+
+  it("are reaped in the turn in which their end is reported", function()
+    for _ = 1, 5 do
+      local reactor = module.new()
+      local handle = reactor:process({ files = { "/bin/sleep" }, arguments = { "sleep", "1000" }, environment = {},
+        window = 1, max_line = 1, queue = 1 })
+      local pid = handle:pid()
+      handle:cancel()
+      eventually(function()
+        reactor:step(0)
+        return not state_of(pid)
+      end)
+      reactor:close()
+    end
   end)
 
   it("say that there is room only when there is, one byte below the most that is queued", function()

@@ -191,16 +191,46 @@ describe("a context of TLS", function()
     end)
   end)
 
+  local function exchange(url, words)
+    local child = assert(operations.process.spawn({ "sh", "-c", ("exec 2>&1; printf 'GET /a HTTP/1.1\\r\\n\\r\\n' | "
+      .. "timeout 20 openssl s_client -ign_eof -connect %s -CAfile %s %s"):format(url:match("[%w.]+:%d+$"),
+      certificates.path("ca.pem"), words) }))
+    while child:read() do end -- luacheck: ignore 542
+    child:wait()
+  end
+
+  it("resumes no session of a client that was asked in another way", function()
+    local file = os.tmpname()
+    finally(function() os.remove(file) end)
+    local ca, modes = certificates.read("ca.pem"), { "unasked", "optional", "required" }
+    local function asking(mode, previous)
+      return assert(context({ client_ca = ca, client_certificate = mode, previous = previous }))
+    end
+    for i, mode in ipairs(modes) do
+      local words = mode == "required" and (" -cert %s -key %s"):format(certificates.path("ada.pem"),
+        certificates.path("ada.key")) or ""
+      local first = asking(mode)
+      with_sessions(first, whole, function(url)
+        exchange(url, "-sess_out " .. file .. words)
+      end)
+      for k, other in ipairs(modes) do
+        with_sessions(asking(other, first), whole, function(url, told)
+          exchange(url, "-sess_in " .. file)
+          if i == k then
+            assert.is_true(told.peer.resumed)
+          elseif other == "required" then
+            assert.same({ "failed" }, { told.state, told.peer })
+          else
+            assert.is_false(told.peer.resumed)
+          end
+        end)
+      end
+    end
+  end)
+
   it("reads the tickets of its last two keys, which contexts that follow have, too", function()
     local file = os.tmpname()
     finally(function() os.remove(file) end)
-    local function exchange(url, words)
-      local child = assert(operations.process.spawn({ "sh", "-c", ("exec 2>&1; printf 'GET /a HTTP/1.1\\r\\n\\r\\n' | "
-        .. "timeout 20 openssl s_client -ign_eof -connect %s -CAfile %s %s"):format(url:match("[%w.]+:%d+$"),
-        certificates.path("ca.pem"), words) }))
-      while child:read() do end -- luacheck: ignore 542
-      child:wait()
-    end
     for _, version in ipairs({ "-tls1_3", "-tls1_2" }) do
       local first = assert(context())
       local made = first
