@@ -3,9 +3,7 @@
 #define BUFFER_MIN_CAPACITY 64
 
 void buffer_init(buffer_Buffer *b, ops_Alloc alloc, size_t max) {
-  memset(b, 0, sizeof(*b));
-  b->alloc = alloc;
-  b->max = max;
+  *b = (buffer_Buffer){.alloc = alloc, .max = max};
 }
 
 void buffer_free(buffer_Buffer *b) {

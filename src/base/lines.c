@@ -51,9 +51,8 @@ lines_Status lines_feed(lines_Splitter *s, const char *bytes, size_t len,
 #define KEPT_CAPACITY 65536 /* an empty queue keeps this much memory */
 
 void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max) {
-  memset(q, 0, sizeof(*q));
+  *q = (lines_Queue){.max = max};
   buffer_init(&q->bytes, alloc, BUFFER_UNLIMITED);
-  q->max = max;
 }
 
 void lines_queue_free(lines_Queue *q) {
@@ -142,9 +141,7 @@ lines_Found lines_queue_next(lines_Queue *q, lines_Line *line) {
     }
     if (len > 0 && p[len - 1] == '\r') len--;
     if (is_blank(p, len)) continue;
-    memset(line, 0, sizeof(*line));
-    line->bytes = p;
-    line->len = len;
+    *line = (lines_Line){.bytes = p, .len = len};
     return LINES_LINE;
   }
   if (q->over && q->dropped > 0) return end_dropped(q, line);

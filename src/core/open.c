@@ -211,8 +211,7 @@ static uint64_t new_seed(const core_State *core) {
 
 static core_State *new_state(lua_State *L) {
   core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
-  memset(core, 0, sizeof(*core));
-  core->seed = new_seed(core);
+  *core = (core_State){.seed = new_seed(core)};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");

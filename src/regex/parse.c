@@ -571,13 +571,9 @@ static bool parse_pattern(regex_Parser *p) {
 
 bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,
                  regex_Translation *translation, regex_Problem *problem) {
-  regex_Parser p;
+  regex_Parser p = {
+      .s = source, .len = len, .to = translation, .problem = problem};
   bool ok;
-  memset(&p, 0, sizeof(p));
-  p.s = source;
-  p.len = len;
-  p.to = translation;
-  p.problem = problem;
   buffer_init(&p.names, *alloc, REGEX_MAX_NAMES);
   buffer_init(&p.groups, *alloc, REGEX_MAX_GROUPS * sizeof(regex_Group));
   ok = parse_pattern(&p);

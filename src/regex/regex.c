@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "regex/parse.h"
 #include "base/utf8.h"
@@ -174,8 +173,7 @@ static bool prepare(regex_Regex *regex, size_t widest) {
 static regex_Regex *regex_new(const ops_Alloc *alloc) {
   regex_Regex *regex = (regex_Regex *)ops_alloc(alloc, sizeof(*regex));
   if (regex == NULL) return NULL;
-  memset(regex, 0, sizeof(*regex));
-  regex->alloc = *alloc;
+  *regex = (regex_Regex){.alloc = *alloc};
   return regex;
 }
 
@@ -274,12 +272,10 @@ static regex_Regex *compile_property(const char *name) {
   const ops_Alloc alloc = {plain_alloc, NULL};
   char pattern[96];
   regex_Regex *regex = regex_new(&alloc);
-  buffer_Buffer text;
+  buffer_Buffer text = {.data = pattern};
   int problem;
   size_t offset;
   if (regex == NULL) return NULL;
-  memset(&text, 0, sizeof(text));
-  text.data = pattern;
   text.len = (size_t)snprintf(pattern, sizeof(pattern), "\\p{%s}", name);
   if (text.len < sizeof(pattern) && compile(regex, &text, &problem, &offset))
     return regex;

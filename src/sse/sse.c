@@ -102,12 +102,12 @@ sse_Parser *sse_new(const ops_Alloc *alloc, size_t max_event,
                     sse_OnEvent on_event, void *ud) {
   sse_Parser *p = ops_alloc(alloc, sizeof(*p));
   if (p == NULL) return NULL;
-  memset(p, 0, sizeof(*p));
-  p->alloc = *alloc;
-  p->max_event = max_event;
-  p->on_event = on_event;
-  p->ud = ud;
-  p->retry = p->new_retry = p->line_retry = -1;
+  *p = (sse_Parser){.alloc = *alloc,
+                    .max_event = max_event,
+                    .on_event = on_event,
+                    .ud = ud,
+                    .retry = -1,
+                    .new_retry = -1};
   text_init(&p->data, alloc, max_event);
   text_init(&p->type, alloc, max_event);
   text_init(&p->id, alloc, max_event);

@@ -391,12 +391,11 @@ static int reader_create(lua_State *L) {
   luaL_argcheck(L, id_len <= max_event, 6, "longer than max_event");
   lua_settop(L, 6);
   r = (Reader *)lua_newuserdata(L, sizeof(*r));
-  memset(r, 0, sizeof(*r));
-  r->kind = (Kind)kind;
-  r->max_event = (size_t)max_event;
-  r->json = lua_toboolean(L, 4);
-  r->tail = 1;
-  r->objects = true;
+  *r = (Reader){.kind = (Kind)kind,
+                .max_event = (size_t)max_event,
+                .json = lua_toboolean(L, 4),
+                .tail = 1,
+                .objects = true};
   lines_init(&r->lines, core_alloc(L), r->max_event,
              kind == KIND_SEQUENCE ? RECORD_SEPARATOR : '\n');
   luaL_getmetatable(L, READER_TYPE);

@@ -128,9 +128,7 @@ static int sse_create(lua_State *L) {
   luaL_argcheck(L, id_len <= max_event, 2, "longer than max_event");
   lua_settop(L, 3);
   box = (Box *)lua_newuserdata(L, sizeof(*box));
-  memset(box, 0, sizeof(*box));
-  box->max_event = (size_t)max_event;
-  box->json = lua_toboolean(L, 3);
+  *box = (Box){.max_event = (size_t)max_event, .json = lua_toboolean(L, 3)};
   luaL_getmetatable(L, SSE_TYPE);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);

@@ -93,9 +93,8 @@ void build_keep_order(build_Builder *b) {
 
 void build_restart(build_Builder *b) {
   b->level = b->levels;
-  memset(b->level, 0, sizeof(*b->level));
-  b->level->table = lua_gettop(b->L);
-  b->level->room = BUILD_WAITING; /* there is only one value */
+  *b->level = (build_Level){.table = lua_gettop(b->L),
+                            .room = BUILD_WAITING}; /* only one value */
 }
 
 static void grow_levels(build_Builder *b) {

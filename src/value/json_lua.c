@@ -18,16 +18,14 @@
 
 /* --- options ------------------------------------------------------------- */
 
-/* The integer `name` of the options at `i` (a table or nothing). */
+/* The integer `name` of the options at `i` (a table or nothing).  Like the
+** functions below, leaves the option on the stack. */
 static size_t option_integer(lua_State *L, int i, const char *name,
                              size_t missing, size_t min, size_t max) {
   lua_Number n;
   if (lua_isnoneornil(L, i)) return missing;
   lua_getfield(L, i, name);
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    return missing;
-  }
+  if (lua_isnil(L, -1)) return missing;
   n = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
   if (!(n >= (lua_Number)min && n <= (lua_Number)max &&
         n == (lua_Number)(size_t)n)) {
@@ -36,12 +34,10 @@ static size_t option_integer(lua_State *L, int i, const char *name,
              "%s: expected an integer from %zu to %zu", name, min, max);
     luaL_argerror(L, i, message);
   }
-  lua_pop(L, 1);
   return (size_t)n;
 }
 
 static bool option_boolean(lua_State *L, int i, const char *name) {
-  bool value;
   if (lua_isnoneornil(L, i)) return false;
   lua_getfield(L, i, name);
   if (!lua_isnil(L, -1) && !lua_isboolean(L, -1)) {
@@ -49,9 +45,7 @@ static bool option_boolean(lua_State *L, int i, const char *name) {
                     luaL_typename(L, -1));
     luaL_argerror(L, i, lua_tostring(L, -1));
   }
-  value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
+  return lua_toboolean(L, -1);
 }
 
 /* Is the option `name` of the table at `i` "text"?  Otherwise it must be
@@ -68,7 +62,6 @@ static bool option_text(lua_State *L, int i, const char *name,
     lua_pushfstring(L, "%s: expected \"%s\" or \"text\"", name, normal);
     luaL_argerror(L, i, lua_tostring(L, -1));
   }
-  lua_pop(L, 1);
   return is_text;
 }
 
@@ -314,8 +307,7 @@ static int json_lines(lua_State *L) {
   lua_settop(L, 0);
   lua_pushvalue(L, lua_upvalueindex(1));
   lines = (Lines *)lua_newuserdata(L, sizeof(*lines));
-  memset(lines, 0, sizeof(*lines));
-  lines->ordered = ordered;
+  *lines = (Lines){.ordered = ordered};
   lines_queue_init(&lines->queue, core_alloc(L), (size_t)max);
   luaL_getmetatable(L, LINES_TYPE);
   lua_setmetatable(L, -2);

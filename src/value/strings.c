@@ -3,7 +3,7 @@
 void strings_open(lua_State *L) {
   core_State *core = core_state(L);
   core->strings = (strings_Set *)lua_newuserdata(L, sizeof(strings_Set));
-  memset(core->strings, 0, sizeof(strings_Set));
+  *core->strings = (strings_Set){.slots = {{.s = NULL}}};
   /* A complete array part: setting an item allocates nothing. */
   lua_createtable(L, STRINGS_SLOTS + 1, 0);
   lua_insert(L, -2);

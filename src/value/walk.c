@@ -146,13 +146,11 @@ static bool fail_depth(Walk *w) {
 static bool fail_key(Walk *w) {
   lua_State *L = w->L;
   const char *type = value_type_name(L, w->core, -2);
-  if (integer_push_text(L, w->core, -2)) {
+  if (integer_push_text(L, w->core, -2))
     lua_pushfstring(L, "an object has the %s key %s; keys must be strings",
                     type, lua_tostring(L, -1));
-    lua_remove(L, -2);
-  } else {
+  else
     lua_pushfstring(L, "an object has a %s as key; keys must be strings", type);
-  }
   return fail_with(w);
 }
 
