@@ -3,6 +3,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local cjson = require("cjson")
 local lfs = require("lfs")
+local raises = require("spec.support.raises")
 
 local VECTORS = "spec/vectors/json/"
 local number_type = rawget(math, "type") -- nil where numbers have one type
@@ -587,9 +588,11 @@ describe("decoding a line of JSON", function()
 
   it("refuses anything but a place in a text", function()
     for _, place in ipairs({ 0, 3, -1, 0 / 0 }) do
-      assert.error_matches(function() core.json_line("1", place) end, "not a place in the text")
+      assert.error_matches(function() core.json_line("1", place) end,
+        "argument #2 to 'json_line' %(not a place in the text%)")
     end
-    assert.error_matches(function() core.json_line({}, 1) end, "string expected")
+    assert.error_matches(function() core.json_line({}, 1) end, "argument #1 to 'json_line' %(string expected")
+    assert.error_matches(function() core.json_line("1", {}) end, "argument #2 to 'json_line' %(number expected")
   end)
 end)
 
@@ -777,8 +780,12 @@ describe("encoding JSON", function()
       core.json_members("b", 1, "a", { true }, "none", nil, "c", long))
     assert.equal("{}", core.json_members())
     assert.equal("{}", core.json_members("a", nil))
-    assert.has_error(function() core.json_members(1, 2) end)
-    assert.has_error(function() core.json_members("a") end)
+    raises({
+      ["#1 to 'json_members' (a name without a value)"] = function() core.json_members("a") end,
+      ["#3 to 'json_members' (a name without a value)"] = function() core.json_members("a", 1, "b") end,
+      ["#1 to 'json_members' (string expected, got number)"] = function() core.json_members(1, 2) end,
+      ["#3 to 'json_members' (string expected, got number)"] = function() core.json_members("a", 1, 2) end,
+    })
   end)
 
   it("says of members what it says of the object", function()

@@ -1,5 +1,6 @@
 local operations = require("operations")
 local schema = require("operations.schema")
+local usage = require("spec.support.usage")
 
 -- Does `pattern` match somewhere in `subject`?
 local function matches(pattern, subject)
@@ -12,8 +13,10 @@ local function problem(pattern)
   return err.details[1].message
 end
 
+local regex_format = assert(schema.compile({ format = "regex" }, { formats = true }))
+
 local function is_regex(text)
-  return (assert(schema.compile({ format = "regex" }, { formats = true })):check(text))
+  return (regex_format:check(text))
 end
 
 -- Every subject of `yes` matches, none of `no`.
@@ -160,7 +163,19 @@ describe("a wrong pattern", function()
     ["\\c1"] = "\\c needs a letter at offset 0",
     ["\\01"] = "octal escape at offset 0",
     ["\\x1"] = "\\x needs two hex digits at offset 0",
+    ["b\\xg1"] = "\\x needs two hex digits at offset 1",
     ["\\u{110000}"] = "\\u needs four hex digits or {...} at offset 0",
+    ["b\\u{}"] = "\\u needs four hex digits or {...} at offset 1",
+    ["b\\u{61"] = "\\u needs four hex digits or {...} at offset 1",
+    ["b\\u006"] = "\\u needs four hex digits or {...} at offset 1",
+    ["[b\\u006]"] = "\\u needs four hex digits or {...} at offset 2",
+    ["b\255"] = "malformed UTF-8 at offset 1",
+    ["b\\\255"] = "malformed UTF-8 at offset 2",
+    ["b\\8"] = "no group has this number at offset 1",
+    ["b[\\1]"] = "unknown escape at offset 2",
+    ["b[\\B]"] = "unknown escape at offset 2",
+    ["b[\\k]"] = "unknown escape at offset 2",
+    ["b[a-\\"] = "backslash at the end at offset 4",
     ["\\p{Nope}"] = "unknown property at offset 0",
     ["[\\p{Nope}]"] = "unknown property at offset 1",
     ["[a-\\p{Nope}]"] = "unknown property at offset 3",
@@ -186,8 +201,18 @@ describe("a wrong pattern", function()
     ["\\kn"] = "\\k needs <name> at offset 0",
     ["(?<n>a)(?<n>b)"] = "duplicate group name at offset 10",
     ["(?<1>a)"] = "malformed group name at offset 3",
+    ["(?<a-b>a)"] = "malformed group name at offset 3",
+    ["(?<\\u12>a)"] = "malformed group name at offset 3",
+    ["(?<\\uD800>a)"] = "malformed group name at offset 3",
+    ["(?<\\u{61>a)"] = "malformed group name at offset 3",
+    ["(?<a\\u002d>a)"] = "malformed group name at offset 3",
+    ["(?<\\x61>a)"] = "malformed group name at offset 3",
+    ["(?<a\255>a)"] = "malformed UTF-8 at offset 4",
     ["(?<>a)"] = "empty group name at offset 3",
     ["(?<n"] = "group name without > at offset 3",
+    ["b\\k<n"] = "group name without > at offset 4",
+    ["b\\k<>"] = "empty group name at offset 4",
+    ["b\\k<1>"] = "malformed group name at offset 4",
     ["(?i)a"] = "unknown kind of group at offset 0",
     ["(?#x)"] = "unknown kind of group at offset 0",
     ["(?ii:a)"] = "unknown kind of group at offset 0",
@@ -283,6 +308,15 @@ describe("a match that costs too much", function()
     judge("a{1000}a?[bc]", { ("a"):rep(14500) .. "b" }, {})
   end)
 
+  it("counts what references match, where their groups did", function()
+    local long, short = ("a"):rep(1000) .. "b", ("a"):rep(50000)
+    stops("^(a{1000})b.*?(?:\\1c|\\1d)", long .. short)
+    stops("^" .. ("()"):rep(230) .. "(a{1000})b.*?(?:\\231c|\\231d)", long .. short)
+    for _, pattern in ipairs({ "^(a)b.*?(?:\\1c|\\1d)", "^a(x)?b.*?(?:\\1c|\\1d)", "^(x)?a(a?)(b).*?(?:\\2c|\\2d)" }) do
+      assert.is_true((assert(schema.compile({ ["not"] = { pattern = pattern } })):check("ab" .. short)), pattern)
+    end
+  end)
+
   it("is told at the value, beside what else is wrong", function()
     local definition = { type = "object", properties = { s = { pattern = costly, enum = { "x" } } } }
     local issues = issues_of({ allOf = { definition } }, { s = subject })
@@ -364,6 +398,23 @@ describe("a match that costs too much", function()
       properties = properties, patternProperties = patterns, additionalProperties = true,
     }))
     assert.same({ a = 1 }, (compiled:cast({ a = 1 })))
+  end)
+end)
+
+describe("the memory of a pattern that is checked", function()
+  it("is freed, whether it is right or wrong", function()
+    local texts = { "\\p{Script=Greek}", "\\p{Script=Aaaa}", "(?<é>a)", "(?<\\u2028>a)", "(?<n>a)[a", "(?<n" }
+    local function read_all(times)
+      for _ = 1, times do
+        for _, text in ipairs(texts) do
+          is_regex(text)
+        end
+      end
+    end
+    read_all(1000)
+    local before = usage.resident()
+    read_all(8000)
+    assert.is_true(usage.resident() - before < 512)
   end)
 end)
 

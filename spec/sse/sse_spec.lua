@@ -1,6 +1,7 @@
 local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local model = require("spec.support.sse_model")
+local raises = require("spec.support.raises")
 local sse = require("operations.base.sse")
 local usage = require("spec.support.usage")
 
@@ -532,6 +533,19 @@ describe("misuse of the parser", function()
 
   it("refuses an id larger than the ceiling", function()
     assert.matches("last_event_id", message_of(sse.parser, nil, { max_event = 2, last_event_id = "123" }))
+  end)
+
+  it("names the argument of the core's function", function()
+    local parser = core.sse_parser(8)
+    raises({
+      ["#1 to 'sse_parser' (number expected"] = function() core.sse_parser() end,
+      ["#1 to 'sse_parser' (out of range)"] = function() core.sse_parser(0) end,
+      ["#2 to 'sse_parser' (string expected"] = function() core.sse_parser(8, {}) end,
+      ["#2 to 'sse_parser' (longer than max_event)"] = function() core.sse_parser(8, "123456789") end,
+      ["#2 to 'feed' (string expected"] = function() parser.feed(parser, {}, {}, 1) end,
+      ["#3 to 'feed' (table expected"] = function() parser.feed(parser, "x", 1, 1) end,
+      ["#4 to 'feed' (number expected"] = function() parser.feed(parser, "x", {}, {}) end,
+    })
   end)
 
   it("refuses bytes after the end", function()

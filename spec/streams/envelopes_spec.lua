@@ -1,6 +1,7 @@
 local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
+local raises = require("spec.support.raises")
 
 local META = core.http_envelope(nil, { statusCode = 200, headers = { a = "b" }, contentType = "x" }).meta
 
@@ -231,7 +232,8 @@ describe("a reader of envelopes", function()
   it("takes bytes at an address, as many as it is told", function()
     local reader, take = open("lines")
     assert.is_true(reader:feed(core.null, 0))
-    assert.error_matches(function() reader:feed(core.null, 2 ^ 31) end, "out of range")
+    assert.error_matches(function() reader.feed(reader, core.null, 2 ^ 31) end,
+      "argument #3 to 'feed' %(out of range%)")
     assert.same({}, take())
   end)
 
@@ -242,20 +244,27 @@ describe("a reader of envelopes", function()
       assert.equal("1", take()[1].meta.lastEventId)
     end
     for _, max in ipairs({ 0, 0.5, -1, 2 ^ 31 }) do
-      assert.error_matches(function() open("lines", { max = max }) end, "out of range")
+      assert.error_matches(function() open("lines", { max = max }) end,
+        "argument #3 to 'envelope_reader' %(out of range%)")
     end
-    assert.error_matches(function() open("events", { max = 1, id = "12" }) end, "longer than max_event")
+    assert.error_matches(function() open("events", { max = 1, id = "12" }) end,
+      "argument #6 to 'envelope_reader' %(longer than max_event%)")
   end)
 
   it("takes arguments of the right types only", function()
-    assert.has_error(function() core.envelope_reader("words", META, 10, true) end)
-    assert.has_error(function() core.envelope_reader("lines", nil, 10, true) end)
-    assert.has_error(function() core.envelope_reader("lines", META, 0, true) end)
-    assert.has_error(function() core.envelope_reader("lines", META, 2 ^ 31, true) end)
-    assert.has_error(function() core.envelope_reader("events", META, 2, true, nil, "123") end)
-    assert.has_error(function() open("lines"):feed(nil) end)
-    assert.has_error(function() open("lines"):feed(core.null) end)
-    assert.has_error(function() open("lines"):feed(core.null, -1) end)
+    local reader = open("lines")
+    raises({
+      ["#1 to 'envelope_reader' (invalid option 'words')"] = function() core.envelope_reader("words", META, 10) end,
+      ["#2 to 'envelope_reader' (table expected"] = function() core.envelope_reader("lines", nil, 10) end,
+      ["#3 to 'envelope_reader' (number expected"] = function() core.envelope_reader("lines", META, {}) end,
+      ["#5 to 'envelope_reader' (string expected"] = function() core.envelope_reader("lines", META, 9, true, {}) end,
+      ["#6 to 'envelope_reader' (string expected"] = function()
+        core.envelope_reader("events", META, 9, true, nil, {})
+      end,
+      ["#2 to 'feed' (string expected"] = function() reader.feed(reader, nil) end,
+      ["#3 to 'feed' (number expected"] = function() reader.feed(reader, core.null) end,
+      ["#3 to 'feed' (out of range)"] = function() reader.feed(reader, core.null, -1) end,
+    })
   end)
 
   it("refuses to be fed by a finalizer while it is fed", function()

@@ -160,8 +160,9 @@ describe("lines of JSON", function()
 
   it("are at most as long as memory, and at least a byte", function()
     for _, max in ipairs({ 0, -1, 0 / 0, 2 ^ 53 + 2, 2 ^ 63, math.huge }) do
-      assert.error_matches(function() core.json_lines(max) end, "out of range")
+      assert.error_matches(function() core.json_lines(max) end, "argument #1 to 'json_lines' %(out of range%)")
     end
+    assert.error_matches(function() core.json_lines("x") end, "argument #1 to 'json_lines' %(number expected")
     assert.same({ 1 }, read({ "1\n" }, 1))
     assert.same({ 1 }, read({ "1\n" }, 2 ^ 53))
     assert.error_matches(function() core.json_lines(8)({}) end, "string expected")

@@ -47,7 +47,7 @@ void regex_emit_text(regex_Parser *p, const char *text) {
 void regex_emit_char(regex_Parser *p, uint32_t c) {
   char text[5];
   size_t n = 0;
-  if (c < 0x80 && c > ' ' && !regex_is_digit((int)c) && !is_letter((int)c)) {
+  if (c < 0x80 && !regex_is_digit((int)c) && !is_letter((int)c)) {
     text[n++] = '\\';
   }
   n += utf8_write(c, text + n);
