@@ -68,6 +68,7 @@ describe("a pattern", function()
     judge("^[\\b\\-\\]\\cA]+$", { "\b-]\1" }, { "b" })
     judge("^\\-\\@\\_$", { "-@_" }, {})
     judge("^\\\0[\\\0-a]$", { "\0\0", "\0A", "\0a" }, { "\0b", "0A" })
+    judge("^[\0-\0]$", { "\0" }, { "-" })
   end)
 
   it("never matches half of a surrogate pair", function()
