@@ -4,6 +4,7 @@ local json = require("operations.base.json")
 local cjson = require("cjson")
 local lfs = require("lfs")
 local raises = require("spec.support.raises")
+local usage = require("spec.support.usage")
 
 local VECTORS = "spec/vectors/json/"
 local number_type = rawget(math, "type") -- nil where numbers have one type
@@ -533,6 +534,14 @@ describe("a JSON decoder", function()
     end
     collectgarbage()
     assert.equal(text, encodes(decoder:finish()))
+  end)
+
+  it("leaves no memory behind when it is collected", function()
+    for _, text in ipairs({ '["' .. ("x"):rep(2000), '["' .. ("\\n"):rep(2000) .. '",' }) do
+      assert.is_true(usage.leak(4000, function()
+        json.decoder():feed(text)
+      end) < 4096)
+    end
   end)
 
   it("is not used by a finalizer while it reads", function()

@@ -2,6 +2,7 @@ local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local raises = require("spec.support.raises")
+local usage = require("spec.support.usage")
 
 local META = core.http_envelope(nil, { statusCode = 200, headers = { a = "b" }, contentType = "x" }).meta
 
@@ -283,6 +284,15 @@ describe("a reader of envelopes", function()
       assert.is_true(more)
       assert.equal(2001, #take()[1].data)
     end)
+  end)
+
+  it("leaves no memory behind when it is collected", function()
+    for kind, head in pairs({ events = "data: ", lines = "", sequence = "\030" }) do
+      local text = head .. ("1"):rep(1000)
+      assert.is_true(usage.leak(8000, function()
+        core.envelope_reader(kind, META, 2000, true):feed(text)
+      end) < 4096)
+    end
   end)
 
   it("refuses to be used by a finalizer once it was collected", function()

@@ -75,6 +75,14 @@ end
 describe("lines of JSON", function()
   local text = '{"a":[1,2]}\n\r\n \t\n[]\r\n"x" y\n\n12345678\n123456789\n12345678\r\n"ab\\u00e4"\n{\n123456789\r\n7'
 
+  it("leave no memory behind", function()
+    local long = ("[1]"):rep(500)
+    assert.is_true(usage.leak(4000, function()
+      local feed = core.json_lines(10)
+      feed(long)
+    end) < 4096)
+  end)
+
   it("are the same wherever the bytes are cut", function()
     for _, max in ipairs({ 1, 7, 8, 9, 10, 11, 12, 100 }) do
       local all = expected(text, max)
