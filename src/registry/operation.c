@@ -78,8 +78,7 @@ operation_Operation *operation_new(lua_State *L, int spec, int input,
   operation_Operation *op =
       (operation_Operation *)ops_newuserdata(L, sizeof(*op), OPERATION_SLOTS);
   int operation = lua_gettop(L);
-  memset(op, 0, sizeof(*op));
-  op->tag = operation_tag;
+  *op = (operation_Operation){.tag = operation_tag};
   luaL_getmetatable(L, OPERATION_TYPE);
   lua_setmetatable(L, operation);
   value_push_field(L, spec, "namespace");

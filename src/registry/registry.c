@@ -43,11 +43,10 @@ static int registry_new(lua_State *L) {
   int mode = luaL_checkoption(L, 1, "cast", modes);
   bool tells_changes = lua_toboolean(L, 2), fails = lua_toboolean(L, 3);
   registry_Registry *r = (registry_Registry *)lua_newuserdata(L, sizeof(*r));
-  memset(r, 0, sizeof(*r));
-  r->mode = (uint8_t)mode;
-  r->tells_changes = tells_changes;
-  r->fails = fails;
-  r->tag = registry_tag;
+  *r = (registry_Registry){.tag = registry_tag,
+                           .mode = (uint8_t)mode,
+                           .tells_changes = tells_changes,
+                           .fails = fails};
   luaL_getmetatable(L, REGISTRY_TYPE);
   lua_setmetatable(L, -2);
   lua_newtable(L);

@@ -31,10 +31,8 @@ static void add_list(Search *search, const schema_Op *op) {
       a->count == AHEAD_LISTS ||
       program_node(s, program_node(s, op->c)->target)->accepts_all)
     return;
-  memset(list, 0, sizeof(*list));
-  list->table = lua_topointer(L, -1);
-  list->node = op->c;
-  list->length = length;
+  *list = (ahead_List){
+      .table = lua_topointer(L, -1), .node = op->c, .length = length};
   lua_pushvalue(L, -1);
   ops_rawseti(L, search->tables, 2 * (size_t)a->count + 1);
   lua_createtable(L, (int)length, 0);
@@ -76,10 +74,9 @@ ahead_Ahead *ahead_push(lua_State *L, int schema, int v) {
   luaL_checkstack(L, LUA_MINSTACK, "schema");
   search.L = L;
   search.ahead = (ahead_Ahead *)ops_newuserdata(L, sizeof(ahead_Ahead), 2);
-  search.ahead->schema = (const schema_Schema *)lua_touserdata(L, schema);
-  search.ahead->count = 0;
-  search.ahead->made = 0;
-  search.ahead->left = CHECK_STEPS;
+  *search.ahead =
+      (ahead_Ahead){.schema = (const schema_Schema *)lua_touserdata(L, schema),
+                    .left = CHECK_STEPS};
   lua_pushvalue(L, schema);
   ops_setslot(L, top + 1, 1);
   lua_newtable(L);
@@ -120,12 +117,10 @@ static void cast_item(cast_Machine *c, ahead_List *list, int from, int to) {
 /* Continues the list whose tables are at -2 and -1. */
 static void cast_some(lua_State *L, ahead_Ahead *a, ahead_List *list,
                       int64_t end) {
-  cast_Machine c;
   int to = lua_gettop(L), from = to - 1;
-  memset(&c, 0, sizeof(c));
+  cast_Machine c = {.m = {.problem = to + 1}};
   luaL_checkstack(L, 40, "schema");
   lua_pushnil(L);
-  c.m.problem = to + 1;
   ops_getslot(L, from - 2, 1);
   check_start(&c.m, L, to + 2, from);
   c.m.extended = true;

@@ -307,16 +307,13 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
 static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_State *L = c->m.L;
   const schema_Object *object;
-  Members members;
+  Members members = {.out = lua_gettop(L) + 1};
   bool fits = true;
   int32_t i;
-  members.out = lua_gettop(L) + 1;
   if (n->object < 0) {
     copy_table(L, slot);
   } else {
     object = program_object(c->m.s, n->object);
-    members.pairs = 0;
-    members.any = members.odd = false;
     members.hint = object->count;
     lua_pushnil(L);
     cast_properties(c, object, slot, &members, &fits);

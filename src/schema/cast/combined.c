@@ -159,7 +159,7 @@ static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
                    bool weak) {
   const schema_Node *n = program_node(c->m.s, node);
-  check_Scope scope;
+  check_Scope scope = {.outer = c->m.scope, .resource = n->resource};
   int32_t i;
   int known;
   for (known = 0; known < views->count; known++) {
@@ -173,8 +173,6 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
   }
   views->nodes[views->count] = node;
   views->weak[views->count++] = weak;
-  scope.outer = c->m.scope;
-  scope.resource = n->resource;
   if (c->m.s->has_dynamic) c->m.scope = &scope;
   for (i = n->objects; i < n->end && !c->m.too_deep; i++)
     gather_op(c, views, program_op(c->m.s, i), slot, weak);
@@ -248,7 +246,6 @@ static void ask_unevaluated(cast_Machine *c, const schema_Node *n,
 static void ask(cast_Machine *c, const cast_Views *views, const char *name,
                 size_t len, Verdict *verdict) {
   int i;
-  memset(verdict, 0, offsetof(Verdict, names) + sizeof(bool));
   for (i = 0; i < views->count; i++) {
     const schema_Node *n = program_node(c->m.s, views->nodes[i]);
     if (n->object >= 0)
@@ -264,7 +261,7 @@ static void ask(cast_Machine *c, const cast_Views *views, const char *name,
 static void cast_member(cast_Machine *c, const cast_Views *views, int key,
                         int out) {
   lua_State *L = c->m.L;
-  Verdict verdict;
+  Verdict verdict = {.count = 0};
   schema_Step step = {.outer = c->at};
   step.name = lua_tolstring(L, key, &step.len);
   ask(c, views, step.name, step.len, &verdict);
@@ -313,7 +310,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   lua_State *L = c->m.L;
   int top = lua_gettop(L);
   int32_t constant = p->default_value;
-  Verdict verdict;
+  Verdict verdict = {.count = 0};
   schema_Step step = {.outer = c->at, .name = p->name, .len = p->len};
   if (constant == 0 && p->required) constant = p->fixed;
   if (c->keep >= 1) constant = 0;
@@ -365,10 +362,8 @@ static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
       continue;
     c->m.left -= op->b / CHECK_STEP_ITEMS;
     for (j = 0; j < op->b && !c->m.too_deep; j++) {
-      schema_Property p;
-      memset(&p, 0, sizeof(p));
-      p.required = true;
-      p.key = *program_link(c->m.s, op->a + j);
+      schema_Property p = {.key = *program_link(c->m.s, op->a + j),
+                           .required = true};
       ops_rawgeti(L, c->m.constants, (size_t)p.key);
       p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it alive */
       lua_pop(L, 1);

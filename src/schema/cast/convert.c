@@ -47,7 +47,7 @@ static void read_exponent(Text *t) {
 /* Reads a decimal number in any locale; 0 when `s` is not one, or has more
 ** digits than a double needs. */
 static double read_double(const char *s, size_t len) {
-  Text t = {s, 0, 0, 0};
+  Text t = {.s = s};
   double d;
   if (*t.s == '-') t.s++;
   read_digits(&t, 0);

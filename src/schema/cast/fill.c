@@ -277,7 +277,7 @@ static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
 /* Fills in the value in slot `v`; true when the slot holds a copy now. */
 static bool fill(Filler *f, int32_t node, int v) {
   const schema_Node *n = program_node(f->m.s, node);
-  check_Scope scope;
+  check_Scope scope = {.outer = f->m.scope, .resource = n->resource};
   bool copied = false;
   uint16_t type;
   int32_t i;
@@ -287,8 +287,6 @@ static bool fill(Filler *f, int32_t node, int v) {
     return fill_stop(&f->m, f->at, node, FILL_DEEP); /* possibly a cycle */
   if (!check_steps(&f->m, 1)) return fill_stop(&f->m, f->at, node, FILL_LONG);
   type = schema_type_of(f->m.L, f->m.core, v, LUA_TTABLE, n->types);
-  scope.outer = f->m.scope;
-  scope.resource = n->resource;
   f->m.scope = &scope;
   f->depth++;
   for (i = n->arrays; i < n->end; i++)
@@ -300,16 +298,13 @@ static bool fill(Filler *f, int32_t node, int v) {
 
 bool fill_value(lua_State *L, int schema, int v) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
-  Filler f;
-  int slot;
+  int slot = lua_gettop(L) + 1;
+  Filler f = {.m = {.problem = slot + 1}};
   lua_pushvalue(L, v);
   if (!program_node(s, s->root)->fills || lua_type(L, v) != LUA_TTABLE)
     return true;
-  slot = lua_gettop(L);
   lua_pushnil(L);
-  memset(&f, 0, sizeof(f));
   check_start(&f.m, L, schema, v);
-  f.m.problem = slot + 1;
   fill(&f, s->root, slot);
   lua_settop(L, slot + 1);
   if (f.m.too_deep) {

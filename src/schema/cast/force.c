@@ -107,7 +107,7 @@ typedef struct Range {
 
 static Range find_range(const Misfit *m) {
   const schema_Schema *s = m->c->m.s;
-  Range r = {NULL, NULL, 0};
+  Range r = {.unit = 0};
   int i;
   int32_t j;
   for (i = 0; i < m->views.count; i++) {
@@ -207,14 +207,9 @@ static bool take_by_type(Misfit *m, int slot) {
 ** when there is none. */
 static bool push_replacement(cast_Machine *c, const int32_t *nodes, int count,
                              int slot) {
-  Misfit m;
+  Misfit m = {.c = c, .nodes = nodes, .count = count, .made = c->m.made};
   int i;
   if (!ops_checkstack(c->m.L, 32)) return check_too_deep(&c->m);
-  m.c = c;
-  m.nodes = nodes;
-  m.count = count;
-  m.views.count = 0;
-  m.made = c->m.made;
   c->first = true;
   for (i = 0; i < count; i++) cast_gather(c, &m.views, nodes[i], slot);
   c->first = false;

@@ -98,13 +98,11 @@ static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
 
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes,
                 int ahead) {
-  cast_Machine c;
+  int slot = lua_gettop(L) + 1;
+  cast_Machine c = {.m = {.problem = slot + 2}};
   bool fits;
-  int slot;
-  memset(&c, 0, sizeof(c));
   luaL_checkstack(L, 40, "schema");
   lua_pushvalue(L, v);
-  slot = lua_gettop(L);
   lua_settop(L, slot + 2);
   if (changes) {
     lua_newtable(L);
@@ -113,7 +111,6 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes,
     lua_replace(L, slot + 1);
     c.changes = slot + 1;
   }
-  c.m.problem = slot + 2;
   if (!changes && ahead != 0 && !lua_isnil(L, ahead)) c.ahead = ahead;
   check_start(&c.m, L, schema, v);
   fits = cast_by_mode(&c, slot, v, mode);

@@ -232,7 +232,7 @@ bool schema_find_twins(check_Machine *m, int i, size_t n, size_t *first,
                        size_t *second) {
   int top = lua_gettop(m->L);
   bool many = n > FEW_ITEMS;
-  Items set = {NULL, 0};
+  Items set = {.items = NULL};
   size_t at, found = 0;
   if (many) set = new_items(m->L, n);
   for (at = 1; at <= n && found == 0 && !m->too_deep; at++) {

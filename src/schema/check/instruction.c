@@ -330,12 +330,10 @@ static bool run(check_Machine *m, const schema_Node *n, int v, int t,
 /* Checks with a new scope, on the C stack, when the resource changes. */
 static bool check_in_scope(check_Machine *m, const schema_Node *n, int v, int t,
                            uint16_t type) {
-  check_Scope scope;
+  check_Scope scope = {.outer = m->scope, .resource = n->resource};
   bool ok;
   if (m->scope != NULL && m->scope->resource == n->resource)
     return run(m, n, v, t, type);
-  scope.outer = m->scope;
-  scope.resource = n->resource;
   m->scope = &scope;
   ok = run(m, n, v, t, type);
   m->scope = scope.outer;

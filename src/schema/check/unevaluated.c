@@ -85,13 +85,11 @@ static bool op_knows(check_Machine *m, const schema_Op *op, const Question *q,
 static bool knows(check_Machine *m, int32_t node, const Question *q,
                   bool outermost) {
   const schema_Node *n = program_node(m->s, node);
-  check_Scope scope;
+  check_Scope scope = {.outer = m->scope, .resource = n->resource};
   int32_t i;
   bool known = false;
   if (m->depth >= CHECK_MAX_DEPTH || !check_step(m)) return check_too_deep(m);
   m->depth++;
-  scope.outer = m->scope;
-  scope.resource = n->resource;
   if (scope.outer == NULL || scope.outer->resource != n->resource)
     m->scope = &scope;
   for (i = n->arrays; !known && i < n->end; i++)

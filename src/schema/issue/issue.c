@@ -508,7 +508,7 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
   lua_State *L = list->m.L;
   const schema_Node *n = program_node(list->m.s, node);
   uint16_t type = schema_type_of(L, list->m.core, v, t, n->types);
-  check_Scope scope;
+  check_Scope scope = {.outer = list->m.scope, .resource = n->resource};
   if (is_full(list) || !takes_step(list, node)) return;
   if (type == TYPE_ARRAY)
     list->m.left -= (int64_t)ops_rawlen(L, v) / CHECK_STEP_ITEMS;
@@ -526,8 +526,6 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
     collect_any(list, node, v, type);
     list->m.depth--;
   } else if (!n->simple) {
-    scope.outer = list->m.scope;
-    scope.resource = n->resource;
     if (scope.outer == NULL || scope.outer->resource != n->resource)
       list->m.scope = &scope;
     list->m.depth++;
