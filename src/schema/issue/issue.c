@@ -15,11 +15,15 @@ static const schema_Location *location_of(const void *schema, int32_t node) {
   return &program_node((const schema_Schema *)schema, node)->location;
 }
 
+static bool is_full(const issue_List *list) {
+  return list->count >= list->limit;
+}
+
 void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword) {
   lua_State *L = list->m.L;
   int message = lua_gettop(L) - 1;
   list->m.left -= ISSUE_STEPS;
-  if (list->count < list->limit) {
+  if (!is_full(list)) {
     lua_createtable(L, 0, 5);
     schema_push_path(L, list->at);
     lua_setfield(L, -2, "path");
@@ -129,7 +133,6 @@ static void add_missing(issue_List *list, int32_t node,
     issue_push_types(L, types);
     lua_pushfstring(L, "required, but missing; expected %s",
                     lua_tostring(L, -1));
-    lua_remove(L, -2);
   }
   push_name_params(L, "missingProperty", p->name, p->len);
   add_at(list, node, KEYWORD_REQUIRED, p->name, p->len);
@@ -141,7 +144,7 @@ static void collect_known(issue_List *list, int32_t node,
   int top = lua_gettop(L);
   int32_t i;
   list->m.left -= object->count / CHECK_STEP_ITEMS;
-  for (i = 0; i < object->count && list->count < list->limit; i++) {
+  for (i = 0; i < object->count && !is_full(list); i++) {
     const schema_Property *p = program_property(list->m.s, object->first + i);
     ops_rawgeti(L, list->m.constants, (size_t)p->key);
     if (ops_rawget(L, v) != LUA_TNIL) {
@@ -151,10 +154,6 @@ static void collect_known(issue_List *list, int32_t node,
     }
     lua_settop(L, top);
   }
-}
-
-static bool is_full(const issue_List *list) {
-  return list->count >= list->limit;
 }
 
 static void add_stray_keys(issue_List *list, int32_t node, int v) {
@@ -179,7 +178,6 @@ static void add_unknown(issue_List *list, int32_t node,
   if (object != NULL && object->count > 0) {
     issue_push_names(list, object);
     lua_pushfstring(L, "unknown property; expected %s", lua_tostring(L, -1));
-    lua_remove(L, -2);
   } else {
     lua_pushliteral(L, "unknown property");
   }
@@ -250,7 +248,6 @@ static void collect_members(issue_List *list, int32_t node,
     collect_other(list, node, object, v, &names[i], top + 2);
     lua_settop(L, top + 1);
   }
-  lua_settop(L, top);
 }
 
 /* Adds the issues of a property's name; shows the first message. */
@@ -281,14 +278,13 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
     }
     lua_settop(L, top + 1);
   }
-  lua_settop(L, top);
 }
 
 static void collect_items(issue_List *list, const schema_Op *op, int v) {
   lua_State *L = list->m.L;
   size_t n = ops_rawlen(L, v), i;
   int top = lua_gettop(L);
-  for (i = 0; i < n && list->count < list->limit; i++) {
+  for (i = 0; i < n && !is_full(list); i++) {
     int32_t node = i < (size_t)op->b
                        ? *program_link(list->m.s, op->a + (int32_t)i)
                        : op->c;
@@ -325,7 +321,7 @@ static void collect_unevaluated_items(issue_List *list, int32_t node,
   lua_State *L = list->m.L;
   size_t n = ops_rawlen(L, v), i;
   int top = lua_gettop(L);
-  for (i = 0; i < n && list->count < list->limit; i++) {
+  for (i = 0; i < n && !is_full(list); i++) {
     ops_rawgeti(L, v, i + 1);
     check_resume(&list->m);
     if (!check_knows_item(&list->m, node, v, i, top + 1) && !list->m.too_deep)
@@ -359,7 +355,6 @@ static void collect_unevaluated(issue_List *list, int32_t node,
     else collect_member(list, op->a, v, names[i].s, names[i].len, top + 2);
     lua_settop(L, top + 1);
   }
-  lua_settop(L, top);
 }
 
 static void collect_if(issue_List *list, const schema_Op *op, int v) {
@@ -424,10 +419,12 @@ static void collect_op(issue_List *list, int32_t node, const schema_Op *op,
 
 static void collect_run(issue_List *list, int32_t node, int32_t first,
                         int32_t end, int v, uint16_t type) {
-  int count = list->count;
-  for (; first < end && list->count < list->limit; first++)
+  int top = lua_gettop(list->m.L), count = list->count;
+  for (; first < end && !is_full(list); first++) {
     collect_op(list, node, program_op(list->m.s, first), v, type,
                list->count == count);
+    lua_settop(list->m.L, top); /* an instruction may leave values */
+  }
 }
 
 static void collect_ops(issue_List *list, int32_t node, int v, uint16_t type) {

@@ -29,7 +29,8 @@ void issue_collect_all(issue_List *list, int v);
 ** a table or nil, are on top of the stack and are popped. */
 void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword);
 
-/* Pushes message and params for an instruction that failed. */
+/* Pushes message and params for an instruction that failed, above values that
+** led to them. */
 void issue_describe(issue_List *list, const schema_Op *op, int v,
                     uint16_t type);
 

@@ -146,8 +146,6 @@ static void describe_count(lua_State *L, const char *least_or_most,
   push_size(L, got);
   lua_pushfstring(L, "expected at %s %s %s%s, got %s", least_or_most,
                   lua_tostring(L, -2), noun, ending, lua_tostring(L, -1));
-  lua_replace(L, -3);
-  lua_pop(L, 1);
   push_size(L, limit);
   wrap(L, "limit");
 }
@@ -160,9 +158,7 @@ static void describe_bound(const issue_List *list, const schema_Op *op, int v,
   integer_push_text(L, list->m.core, v);
   lua_pushfstring(L, "expected a number %s %s, got %s", phrase,
                   lua_tostring(L, -2), lua_tostring(L, -1));
-  lua_replace(L, -3);
-  lua_pop(L, 1);
-  lua_insert(L, -2);
+  push_bound(L, list->m.core, op);
   wrap(L, op->code == CODE_MULTIPLE_OF ? "multipleOf" : "limit");
 }
 
@@ -174,8 +170,7 @@ static void describe_named(issue_List *list, int32_t name, int v,
   issue_push_value(L, list->m.core, v);
   lua_pushfstring(L, "expected a %s %s, got %s", phrase, lua_tostring(L, -2),
                   lua_tostring(L, -1));
-  lua_insert(L, -3);
-  lua_pop(L, 1);
+  lua_pushvalue(L, -3);
   wrap(L, field);
 }
 
@@ -273,8 +268,6 @@ static void describe_enum(issue_List *list, const schema_Op *op, int v) {
   lua_pushfstring(L,
                   n > 1 ? "expected one of %s, got %s" : "expected %s, got %s",
                   lua_tostring(L, top + 1), lua_tostring(L, -1));
-  lua_replace(L, top + 1);
-  lua_settop(L, top + 1);
   if (op->code == CODE_CONST) {
     ops_rawgeti(L, list->m.constants,
                 (size_t)program_member(list->m.s, op->a)->value);

@@ -64,7 +64,6 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
   list->at = &step;
   issue_add(list, node, (schema_KeywordId)op->keyword);
   list->at = step.outer;
-  lua_settop(L, top);
 }
 
 /* The weight of the issues in the array on top of the stack. */
