@@ -413,6 +413,41 @@ describe("casting by many schemas at once", function()
     end
   end)
 
+  it("prefers the branch that knows more members, and to twelve of them one that conforms", function()
+    local function branch(count, kind)
+      local properties = many.members(count, function() return { type = "integer" } end)
+      properties.kind = kind
+      return { type = "object", required = { "missing" }, properties = properties }
+    end
+    local value = many.members(13, function() return "x" end)
+    value.kind = "k"
+    local text_kind = { type = "string" }
+    for _, case in ipairs({ { branch(1), branch(2), 2 }, { branch(2), branch(1), 2 }, { branch(0), branch(1), 1 },
+      { branch(0, text_kind), branch(9), 0 }, { branch(9), branch(0, text_kind), 0 },
+      { branch(0, text_kind), branch(12), 12 }, { branch(12), branch(0, text_kind), 12 } }) do
+      local result, known = cast({ anyOf = { case[1], case[2] } }, value), 0
+      for i = 1, 13 do
+        known = known + (result["p" .. i] and 1 or 0)
+      end
+      assert.same({ case[3], case[3] == 0 and "k" or nil }, { known, result.kind })
+    end
+  end)
+
+  it("fills in the defaults of a branch that another keyword applies as well", function()
+    local function named(name)
+      return { properties = { [name] = { default = name } } }
+    end
+    local k, again = { k = true }, { ["$ref"] = "#/$defs/b" }
+    assert.same({ k = 1, a = "a" }, (cast({ anyOf = { named("a"), named("b") }, properties = k }, { k = 1 })))
+    for _, keywords in ipairs({ { allOf = { again } }, { ["if"] = true, ["then"] = again },
+      { dependentSchemas = { k = again } } }) do
+      for _, b in ipairs({ named("b"), { allOf = { named("b") } } }) do
+        keywords["$defs"], keywords.anyOf, keywords.properties = { b = b }, { named("a"), again }, k
+        assert.same({ k = 1, a = "a", b = "b" }, (cast(keywords, { k = 1 })))
+      end
+    end
+  end)
+
   it("says where a default needs itself for ever", function()
     local next_one = { properties = { next = { ["$ref"] = "#", default = {} } } }
     for name, definition in pairs({ plain = next_one, merged = { allOf = { next_one } } }) do

@@ -161,18 +161,16 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
   const schema_Node *n = program_node(c->m.s, node);
   check_Scope scope = {.outer = c->m.scope, .resource = n->resource};
   int32_t i;
-  int known;
-  for (known = 0; known < views->count; known++) {
-    if (views->nodes[known] != node) continue;
-    if (!weak) views->weak[known] = false;
-    return;
-  }
-  if (views->count >= CAST_VIEWS) {
+  int known = 0;
+  while (known < views->count && views->nodes[known] != node) known++;
+  if (known < views->count && (weak || !views->weak[known])) return;
+  if (known >= CAST_VIEWS) {
     check_too_deep(&c->m); /* more than any real schema has: keep the value */
     return;
   }
-  views->nodes[views->count] = node;
-  views->weak[views->count++] = weak;
+  if (known == views->count) views->count++;
+  views->nodes[known] = node;
+  views->weak[known] = weak;
   if (c->m.s->has_dynamic) c->m.scope = &scope;
   for (i = n->objects; i < n->end && !c->m.too_deep; i++)
     gather_op(c, views, program_op(c->m.s, i), slot, weak);
