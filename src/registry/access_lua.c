@@ -5,13 +5,8 @@
 /* Is the value on top an item of the array at `list`?  Pops it. */
 static bool pop_is_listed(lua_State *L, int list) {
   bool found = false;
-  size_t i, n;
-  if (lua_type(L, list) != LUA_TTABLE) {
-    lua_pop(L, 1);
-    return false;
-  }
+  size_t i, n = lua_type(L, list) == LUA_TTABLE ? ops_rawlen(L, list) : 0;
   list = ops_absindex(L, list);
-  n = ops_rawlen(L, list);
   for (i = 1; i <= n && !found; i++) {
     ops_rawgeti(L, list, i);
     found = lua_rawequal(L, -1, -2) != 0;
@@ -148,8 +143,9 @@ static bool id_to_text(lua_State *L) {
   return type == LUA_TSTRING || type == LUA_TNUMBER;
 }
 
-/* Pushes the resource key that the rules and the input name, "type:id"; nil
-** when the input names none.  The id may contain any byte, NUL included. */
+/* Pushes the resource key that the rules and the input name, "type:id", above
+** other values; nil when the input names none.  The id may contain any byte,
+** NUL included. */
 static void push_resource_key(lua_State *L, int rules, int input,
                               const char *type) {
   value_push_field(L, rules, "resourceId");
@@ -205,11 +201,9 @@ static bool pop_grants(lua_State *L, int identity, int action) {
 ** why. */
 static bool allows_named(lua_State *L, int rules, int identity, int input,
                          const char *type, int action) {
-  int key = lua_gettop(L) + 1;
-  lua_pushnil(L);
+  int key;
   push_resource_key(L, rules, input, type);
-  lua_replace(L, key);
-  lua_settop(L, key);
+  key = lua_gettop(L);
   lua_pushvalue(L, key);
   if (pop_grants(L, identity, action)) return true;
   lua_pushfstring(L, "%s:*", type);

@@ -50,6 +50,5 @@ const char *visible_to(lua_State *L, int spec, int identity, int filter) {
   allowed = value_push_field(L, spec, "accessControl") != LUA_TTABLE ||
             !access_requires_anything(L, top + 1) ||
             access_allows(L, top + 1, identity, 0);
-  lua_settop(L, top);
   return allowed ? "yes" : "denied";
 }

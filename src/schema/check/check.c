@@ -70,12 +70,8 @@ static bool check_other_table(check_Machine *m, const schema_Node *n, int v);
 
 /* Has the text at least `n` code points? */
 static bool has_characters(const char *s, size_t len, size_t n) {
-  size_t i, count = 0;
   if (len / 4 >= n) return true; /* a code point has at most four bytes */
-  if (len < n) return false;
-  for (i = 0; i < len && count < n; i++)
-    count += ((unsigned char)s[i] & 0xC0) != 0x80;
-  return count >= n;
+  return len >= n && schema_text_length(s, len) >= n;
 }
 
 bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
@@ -580,7 +576,6 @@ bool check_node(check_Machine *m, int32_t node, int v, int t) {
   int top = enter(m);
   bool ok = check_inner(m, node, v, t);
   m->top = top;
-  m->room = 0;
   return ok;
 }
 
@@ -592,7 +587,6 @@ bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
             check_one_op(m, program_node(m->s, node), op, v, type);
   drop(m, height);
   m->top = top;
-  m->room = 0;
   return ok;
 }
 
