@@ -60,6 +60,19 @@ describe("access control", function()
     assert.equal("ACCESS_DENIED", holding("projects:7", "read"))
   end)
 
+  it("looks at the items of lists only, from the first to the last", function()
+    local at_zero, items = { [0] = "a" }, { "x", "a", "y" }
+    local function access(owned, actions)
+      return { id = "u", scopes = owned, resources = { ["project:1"] = actions } }
+    end
+    for _, rules in ipairs({ { requiredScopes = { "a" } }, { requiredScopesAny = { "b", "a" } },
+      { requiredScopesAny = { "a", "b" } }, { resourceType = "project", resourceAction = "a" },
+      { resourceType = "project", resourceAction = "a", resourceId = "/id" } }) do
+      assert.equal("ACCESS_DENIED", (call(rules, access(at_zero, at_zero), { id = 1 })))
+      assert.equal("secret", (call(rules, access(items, items), { id = 1 })))
+    end
+  end)
+
   it("denies when resources are missing", function()
     assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {} })))
   end)

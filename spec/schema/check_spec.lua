@@ -160,6 +160,25 @@ describe("checking a value", function()
     assert.is_false(valid({ type = "number", format = "int64" }, 0.5, { formats = true }))
   end)
 
+  it("compares the numbers around 2^53 with bounds around it", function()
+    local numbers = {}
+    for _, n in ipairs({ 2 ^ 53 - 2, 2 ^ 53 - 1, 2 ^ 53, 2 ^ 53 + 2, 2 ^ 53 + 4 }) do
+      numbers[#numbers + 1], numbers[#numbers + 2] = n, -n
+    end
+    for _, type in ipairs({ "integer", "number" }) do
+      for _, bound in ipairs(numbers) do
+        local least = assert(schema.compile({ type = type, minimum = bound }))
+        local most = assert(schema.compile({ type = type, maximum = bound }))
+        local above = assert(schema.compile({ type = type, exclusiveMinimum = bound }))
+        local below = assert(schema.compile({ type = type, exclusiveMaximum = bound }))
+        for _, n in ipairs(numbers) do
+          assert.same({ n >= bound, n <= bound, n > bound, n < bound },
+            { (least:check(n)), (most:check(n)), (above:check(n)), (below:check(n)) })
+        end
+      end
+    end
+  end)
+
   it("takes a list for an array, to which keywords of objects do not apply", function()
     for _, more in ipairs({ {}, { minProperties = 1 }, { required = { "a" } }, { properties = { a = true } },
       { additionalProperties = { type = "integer" } }, { patternProperties = { a = false } } }) do

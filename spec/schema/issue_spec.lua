@@ -193,6 +193,25 @@ describe("the issues of a value", function()
     end
   end)
 
+  it("show 60 bytes of a text, and no part of a character", function()
+    local function shown(given)
+      return (issues({ const = "a" }, given))[1]:match("got (.*)$")
+    end
+    for length = 58, 63 do
+      local text = ("x"):rep(length)
+      assert.equal(length <= 60 and '"' .. text .. '"' or '"' .. ("x"):rep(60) .. '..."', shown(text))
+      for _, character in ipairs({ "\195\164", "\226\130\172", "\240\159\152\128" }) do
+        for before = 55, 60 do
+          local start = ("x"):rep(before)
+          local whole = before + #character <= 60
+          assert.equal('"' .. start .. (whole and character .. ("y"):rep(60 - before - #character) or "") .. '..."',
+            shown(start .. character .. ("y"):rep(length)))
+        end
+      end
+    end
+    assert.equal('"..."', shown(("\128"):rep(61)))
+  end)
+
   it("have paths as JSON Pointers", function()
     local _, list = issues({ properties = { ["a/b~c"] = { items = { type = "null" } } } }, { ["a/b~c"] = { 1 } })
     assert.equal("/a~1b~0c/0", list[1].path)
