@@ -97,6 +97,8 @@ describe("force takes for the least allowed number", function()
       { type = "integer", allOf = { { multipleOf = 6 }, { multipleOf = 2 } }, minimum = 1 }, "x", 6 },
     ["a multiple of two units, further on"] = {
       { type = "integer", allOf = { { multipleOf = 4 }, { multipleOf = 6 } }, minimum = 1 }, "x", 12 },
+    ["none where a multiple of two units is further than the third"] = {
+      { type = "integer", allOf = { { multipleOf = 10 }, { multipleOf = 6 } }, minimum = 1 }, "x" },
     ["the next number of a format beyond a bound"] = {
       { type = "integer", format = "int32", exclusiveMinimum = 5 }, "x", 6 },
     ["the next multiple of a format beyond a bound"] = {

@@ -62,8 +62,6 @@ static bool envelope_is(lua_State *L, int i, int keys) {
 }
 
 void envelope_push(lua_State *L, int data, int meta, int keys) {
-  data = ops_absindex(L, data);
-  meta = ops_absindex(L, meta);
   lua_createtable(L, 0, 2);
   lua_pushvalue(L, keys - ENVELOPE_DATA);
   lua_pushvalue(L, data);

@@ -13,7 +13,7 @@ bool visible_exposed(lua_State *L, int spec);
 ** `filter` names?  True when `filter` is not a table. */
 bool visible_matches(lua_State *L, int spec, int filter);
 
-/* "yes", "denied" (the identity at `identity` may not call it) or "hidden".  May
+/* "yes", "denied" (the identity at `identity` may not call it) or "hidden". May
 ** leave values on the stack. */
 const char *visible_to(lua_State *L, int spec, int identity, int filter);
 

@@ -69,8 +69,6 @@ static void find_lists(Search *search, int32_t node, int depth) {
 ahead_Ahead *ahead_push(lua_State *L, int schema, int v) {
   Search search;
   int top = lua_gettop(L);
-  schema = ops_absindex(L, schema);
-  v = ops_absindex(L, v);
   luaL_checkstack(L, LUA_MINSTACK, "schema");
   search.L = L;
   search.ahead = (ahead_Ahead *)ops_newuserdata(L, sizeof(ahead_Ahead), 2);
@@ -127,9 +125,7 @@ static void cast_some(lua_State *L, ahead_Ahead *a, ahead_List *list,
   c.m.left = a->left;
   c.m.made = a->made;
   do {
-    int height = lua_gettop(L);
     cast_item(&c, list, from, to);
-    lua_settop(L, height);
   } while (list->done < list->length && !c.m.too_deep &&
            (list->done % BETWEEN != 0 || now() < end));
   a->left = c.m.left;

@@ -83,7 +83,6 @@ static bool push_number_text(lua_State *L, const core_State *core,
   char text[JSON_NUMBER_ROOM + 1];
   integer_Value integer;
   double d;
-  if (!is_digit(s[s[0] == '-'])) return false;
   if (read_integer(s, len, &integer)) {
     integer_push(L, core, integer);
     return true;
@@ -96,14 +95,9 @@ static bool push_number_text(lua_State *L, const core_State *core,
   return true;
 }
 
-static bool read_boolean(const char *s, size_t len, bool *yes) {
-  *yes = len == 4 && memcmp(s, "true", 4) == 0;
-  return *yes || (len == 5 && memcmp(s, "false", 5) == 0);
-}
-
-static bool push_boolean_text(lua_State *L, const char *s, size_t len) {
-  bool yes;
-  if (!read_boolean(s, len, &yes)) return false;
+static bool push_boolean_text(lua_State *L, const char *s) {
+  bool yes = strcmp(s, "true") == 0;
+  if (!yes && strcmp(s, "false") != 0) return false;
   lua_pushboolean(L, yes);
   return true;
 }
@@ -132,10 +126,7 @@ static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot,
                  uint16_t types) {
   lua_State *L = c->m.L;
   int fresh = lua_gettop(L);
-  bool fits =
-      (count == 1 && check_quick(&c->m, program_target(c->m.s, nodes[0]), fresh,
-                                 lua_type(L, fresh))) ||
-      cast_conforms(c, nodes, count, fresh);
+  bool fits = cast_conforms(c, nodes, count, fresh);
   if (fits || ((types & type_of(c, fresh)) && !(types & type_of(c, slot)))) {
     cast_record(c, "converted", slot, fresh);
     lua_replace(L, slot);
@@ -156,7 +147,7 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
     if (strlen(s) != len) return false;
     if (push_number_text(L, c->m.core, s, len))
       return take(c, nodes, count, slot, types);
-    return push_boolean_text(L, s, len) && take(c, nodes, count, slot, types);
+    return push_boolean_text(L, s) && take(c, nodes, count, slot, types);
   case LUA_TNUMBER:
   case INTEGER_WIDE_TYPE:
     return push_text(L, c->m.core, slot) && take(c, nodes, count, slot, types);
