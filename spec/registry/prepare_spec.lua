@@ -160,6 +160,7 @@ describe("a refused call", function()
     for _, spec in ipairs({
       { name = "query", type = "query", inputSchema = object }, { name = "command", type = "mutation" },
       { name = "costly", inputSchema = { patternProperties = { ["^(a+)+$"] = { type = "integer" } } } },
+      { name = "endless", inputSchema = { properties = { next = { ["$ref"] = "#", default = {} } } } },
       { name = "stream", type = "subscription" },
       { name = "closed", accessControl = { requiredScopes = { "x", "y" } } },
       { name = "owned", accessControl = { resourceType = "task", resourceAction = "read" } },
@@ -174,6 +175,7 @@ describe("a refused call", function()
         "expected integer, got string (and 1 more)" },
       { "execute", "query", { title = "", n = "z", m = "z" }, "VALIDATION_ERROR", "(and 2 more)" },
       { "execute", "costly", { [("a"):rep(40) .. "b"] = 1 }, "VALIDATION_ERROR", "its name is too costly to match" },
+      { "execute", "endless", {}, "VALIDATION_ERROR", "nested too deeply to fill in values" },
       { "execute", "stream", {}, "EXECUTION_ERROR", "a.stream is a subscription: use registry:subscribe",
         { operationId = "a.stream", type = "subscription" } },
       { "subscribe", "query", {}, "EXECUTION_ERROR", "a.query is a query: use registry:execute",

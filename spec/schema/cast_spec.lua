@@ -463,6 +463,28 @@ describe("casting by many schemas at once", function()
   end)
 end)
 
+describe("casting a value that is too deep", function()
+  it("fails as a whole, whatever defaults were filled in before", function()
+    local again = { properties = { a = { default = 1 }, b = { ["$ref"] = "#/$defs/again" } } }
+    local deep = operations.object({})
+    for _ = 1, 600 do
+      deep = { b = deep }
+    end
+    local list = { operations.object({}), deep }
+    for _, definition in ipairs({ again, { allOf = { again, { minProperties = 0 } } } }) do
+      local items = { items = { ["$ref"] = "#/$defs/again" }, ["$defs"] = { again = definition } }
+      local around = { items = { items = items.items }, ["$defs"] = items["$defs"] }
+      for _, case in ipairs({ { items, list }, { around, { list } } }) do
+        for _, mode in ipairs({ "cast", "force" }) do
+          local result, changes, err = assert(schema.compile(case[1])):cast(case[2], mode)
+          assert.equal(case[2], result)
+          assert.same({ 0, "" }, { #changes, err.details[1].path })
+        end
+      end
+    end
+  end)
+end)
+
 describe("casting what a pattern and a name both know", function()
   it("keeps a valid value valid when the pattern refuses the default", function()
     local result, _, fits = cast({ properties = { ["a/b"] = { default = true } },
