@@ -246,6 +246,21 @@ describe("casting", function()
     assert.equal('{"a":1}', text((cast(definition, { b = 2 }))))
   end)
 
+  it("casts by the first branch that fits only, of the others it knows the names", function()
+    local inner = { properties = { x = { default = 1 } } }
+    local value = { a = 1, b = { y = 2 } }
+    for _, other in ipairs({ { properties = { b = inner } }, { patternProperties = { ["^b"] = inner } },
+      { additionalProperties = inner }, { allOf = { { properties = { b = inner } }, {} } },
+      { ["if"] = true, ["then"] = { properties = { b = inner } } },
+      { anyOf = { { properties = { b = true } }, { properties = { b = inner } } } } }) do
+      assert.same(value, (cast({ anyOf = { { properties = { a = true } }, other } }, value)))
+      assert.same(value, (cast({ anyOf = { { properties = { a = true } }, { required = { "none" } }, other } }, value)))
+    end
+    local list = { { y = 2 } }
+    assert.same(list, (cast({ anyOf = { { type = "array" }, { items = inner } } }, list)))
+    assert.same({ { x = 1 } }, (cast({ anyOf = { { minItems = 2 }, { items = inner } } }, list)))
+  end)
+
   it("casts tuples, items of allOf, and long objects", function()
     assert.equal('[1,"2",3]', text((cast({ type = "array", prefixItems = { { type = "integer" } },
       items = { type = { "string", "integer" } } }, { "1", "2", 3 }))))

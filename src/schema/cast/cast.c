@@ -74,10 +74,6 @@ static bool cast_item(cast_Machine *c, int32_t node, int slot, int t,
 static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
                       const char *name, size_t len) {
   schema_Step step = {.outer = c->at, .name = name, .len = len};
-  if (c->changes == 0) {
-    c->changed++;
-    return;
-  }
   c->at = &step;
   cast_record(c, kind, old, fresh);
   c->at = step.outer;
