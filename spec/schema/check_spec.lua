@@ -343,6 +343,25 @@ describe("checking a value", function()
     assert.is_true(valid({ format = "double" }, 1e300, on))
   end)
 
+  it("takes the numbers of a format up to its limits", function()
+    local decode = json.decode
+    for format, case in pairs({
+      int32 = { { 2 ^ 31 - 1, -2 ^ 31, 0 }, { 2 ^ 31, -2 ^ 31 - 1, 2 ^ 53, decode("18446744073709551615") } },
+      int64 = { { decode("9223372036854775807"), decode("-9223372036854775808"), -2 ^ 63 },
+        { decode("9223372036854775808"), decode("18446744073709551615"), 2 ^ 63, -2 ^ 64 } },
+      float = { { 3.4028234663852886e38, -3.4028234663852886e38, decode("18446744073709551615") },
+        { 3.4028234663852889e38, -3.4028234663852889e38, 1e300 } },
+    }) do
+      for _, type in ipairs({ false, "number", "integer" }) do
+        for i, numbers in ipairs(case) do
+          for _, n in ipairs(numbers) do
+            assert.equal(i == 1, valid({ format = format, type = type or nil }, n, { formats = true }), format)
+          end
+        end
+      end
+    end
+  end)
+
   it("picks the branch that a property names", function()
     local definition = {
       oneOf = {

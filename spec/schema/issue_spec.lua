@@ -330,6 +330,22 @@ describe("the issues of a value", function()
       assert.same({ "/y: expected integer, got string" }, (issues({ oneOf = { point, name } }, { x = 1, y = "1" })))
     end)
 
+    it("are those of the first of equally close branches; a wrong const counts as much as 17 others", function()
+      local function lacking(count)
+        return { type = "object", required = many.items(count, function(i) return "p" .. i end) }
+      end
+      for _, keyword in ipairs({ "const", "enum" }) do
+        local wrong = { type = "object", properties = { k = { [keyword] = keyword == "const" and "x" or { "x" } } } }
+        for _, case in ipairs({ { lacking(16), wrong, 16 }, { wrong, lacking(16), 16 }, { lacking(17), wrong, 17 },
+          { wrong, lacking(17), 1 }, { lacking(18), wrong, 1 }, { lacking(2), lacking(1), 1 } }) do
+          assert.equal(case[3], #issues({ anyOf = { case[1], case[2] } }, { k = "y" }))
+        end
+      end
+      local first, second = { required = { "a" }, type = "object" }, { required = { "b" }, type = "object" }
+      assert.same({ "/a: required, but missing" }, (issues({ anyOf = { first, second } }, { k = 1 })))
+      assert.same({ "/b: required, but missing" }, (issues({ oneOf = { second, first } }, { k = 1 })))
+    end)
+
     it("name the types when none is right", function()
       assert.same({ ": expected string or integer, got boolean" },
         (issues({ anyOf = { { type = "integer" }, { type = "string" } } }, true)))
