@@ -341,6 +341,23 @@ describe("force", function()
     assert.same({ "replaced /a:  -> null" }, told(changes))
   end)
 
+  it("leaves the value as it was cast where that is too deep, whatever was made before", function()
+    local part = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } }
+    local again = { properties = { part = part, b = { ["$ref"] = "#/$defs/again" } } }
+    local deep = { part = "x" }
+    for _ = 1, 300 do
+      deep = { b = deep }
+    end
+    local list = { { part = "x" }, deep }
+    local items = { items = { ["$ref"] = "#/$defs/again" }, ["$defs"] = { again = again } }
+    local around = { items = { items = items.items }, ["$defs"] = items["$defs"] }
+    for _, case in ipairs({ { items, list }, { around, { list } } }) do
+      local result, changes, err = assert(schema.compile(case[1])):cast(case[2], "force")
+      assert.same({ {}, nil }, { changes, err })
+      assert.same(case[2], result)
+    end
+  end)
+
   it("leaves the value as it was cast where it meets a limit", function()
     local parts = {}
     for i = 1, 60 do
