@@ -215,6 +215,13 @@ describe("force leaves a misfit that none of these replaces:", function()
     assert.is_false(fits)
   end)
 
+  it("and adds the required members beside it", function()
+    local result, changes = force({ required = { "n" }, properties = {
+      name = { type = "string", pattern = "^x" }, n = { type = "integer" } } }, { name = "y" })
+    assert.same({ name = "y", n = 0 }, result)
+    assert.same({ "replaced /n:  -> 0" }, told(changes))
+  end)
+
   it("and keeps an object in which a required member stays missing, whatever its default", function()
     local part = { type = "object", required = { "name" }, default = { name = "x" }, properties = {
       name = { type = "string", pattern = "^x" }, n = { type = "integer" } } }
