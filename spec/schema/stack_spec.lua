@@ -123,6 +123,12 @@ local cases = {
     ["$defs"] = members(COUNT, function(i)
       return { type = "object", properties = { t = string, n = { maximum = i } } }
     end) }, { t = "p5", n = 6 } },
+  ["discriminators"] = { { properties = members(COUNT, function()
+    return { oneOf = { { ["$ref"] = "#/$defs/a" }, true }, discriminator = { propertyName = "t", mapping = { b = "a" } } }
+  end), ["$defs"] = { a = integer } }, members(9, digits) },
+  ["discriminators that are no objects"] = { { properties = members(COUNT, function(i)
+    return { anyOf = { integer }, discriminator = i % 2 == 0 and 1 or { propertyName = 1 } }
+  end) }, members(9, digits) },
   ["unevaluated members"] = { { allOf = { { properties = { p1 = integer } } }, unevaluatedProperties = string },
     members(COUNT, one), { max_steps = 1e9 } },
   ["unevaluated items"] = { { allOf = { { prefixItems = { integer } } }, unevaluatedItems = string },
