@@ -1,7 +1,7 @@
 /*
 ** schema.h - compiled JSON Schemas for the rest of the core.  All functions
-** require the core state as upvalue 1 of the running C function, take stack
-** indices, and raise only when out of memory.
+** require the core state as upvalue 1 of the running C function, take absolute
+** stack indices, and raise only when out of memory.
 */
 #ifndef OPERATIONS_SCHEMA_H
 #define OPERATIONS_SCHEMA_H

@@ -21,7 +21,6 @@ bool schema_valid(lua_State *L, int schema, int value) {
   check_Machine m;
   int top = lua_gettop(L);
   bool ok;
-  value = ops_absindex(L, value);
   check_start_root(&m, L, (const schema_Schema *)lua_touserdata(L, schema),
                    schema, top, 0);
   ok = check_root(&m, value, lua_type(L, value));
@@ -30,10 +29,7 @@ bool schema_valid(lua_State *L, int schema, int value) {
 }
 
 void schema_push_issues(lua_State *L, int schema, int value) {
-  issue_List list;
-  memset(&list, 0, sizeof(list));
-  value = ops_absindex(L, value);
-  schema = ops_absindex(L, schema);
+  issue_List list = {.at = NULL};
   luaL_checkstack(L, 40, "schema");
   lua_newtable(L);
   core_push_array_mt(L);
@@ -48,11 +44,8 @@ void schema_push_issues(lua_State *L, int schema, int value) {
 /* Pushes "/title: expected string, got integer (and 2 more)" for a non-empty
 ** array of issues. */
 static void push_summary(lua_State *L, int issues) {
-  int top;
-  size_t n;
-  issues = ops_absindex(L, issues);
-  top = lua_gettop(L);
-  n = ops_rawlen(L, issues);
+  int top = lua_gettop(L);
+  size_t n = ops_rawlen(L, issues);
   ops_rawgeti(L, issues, 1);
   lua_getfield(L, top + 1, "path");
   lua_getfield(L, top + 1, "message");
@@ -68,13 +61,12 @@ static void push_summary(lua_State *L, int issues) {
 }
 
 bool schema_fill(lua_State *L, int schema, int value) {
-  return fill_value(L, ops_absindex(L, schema), ops_absindex(L, value));
+  return fill_value(L, schema, value);
 }
 
 bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes,
                  int ahead) {
-  return cast_value(L, ops_absindex(L, schema), ops_absindex(L, value), mode,
-                    changes, ahead);
+  return cast_value(L, schema, value, mode, changes, ahead);
 }
 
 void schema_push_ahead(lua_State *L, int schema, int value) {

@@ -394,20 +394,17 @@ static void copy_anchors(compile_State *c) {
 
 void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
                      bool formats) {
-  compile_State c;
   int32_t i, n = (int32_t)t->nodes.count;
+  compile_State c = {
+      .L = L,
+      .s = s,
+      .t = t,
+      .formats = formats,
+      .match_steps = COMPILE_STEPS,
+      .true_node = n,
+      .steps = {.L = L, .core = t->core, .left = CHECK_STEPS, .extended = true},
+  };
   schema_Node *last;
-  memset(&c, 0, sizeof(c));
-  c.L = L;
-  c.s = s;
-  c.t = t;
-  c.formats = formats;
-  c.match_steps = COMPILE_STEPS;
-  c.true_node = n;
-  c.steps.L = L;
-  c.steps.core = t->core;
-  c.steps.left = CHECK_STEPS;
-  c.steps.extended = true;
   c.required = (int32_t *)lua_newuserdata(L, ((size_t)t->constants_count + 1) *
                                                  sizeof(int32_t));
   memset(c.required, 0, ((size_t)t->constants_count + 1) * sizeof(int32_t));

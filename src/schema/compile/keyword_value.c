@@ -83,11 +83,7 @@ static void check_constant(lua_State *L, tree_Tree *t, int32_t node,
 static int32_t read_schema(lua_State *L, tree_Tree *t, int32_t node,
                            int32_t keyword, int32_t key, int32_t position,
                            int depth) {
-  schema_Location at;
-  at.parent = node;
-  at.key = key;
-  at.position = position;
-  at.keyword = (uint8_t)id_of(t, keyword);
+  schema_Location at = {node, key, position, (uint8_t)id_of(t, keyword)};
   return tree_parse(L, t, &at, tree_node(t, node)->resource, depth + 1);
 }
 

@@ -152,22 +152,22 @@ static bool has_children(const compile_State *c, schema_KeywordId id) {
 
 static void emit_members(compile_State *c) {
   schema_Schema *s = c->s;
-  schema_Object object;
   int32_t i, additional = compile_only_child(c, KEYWORD_ADDITIONAL_PROPERTIES);
+  schema_Object object = {
+      .first = (int32_t)s->properties.count,
+      .additional = additional,
+      .open = c->k[KEYWORD_PROPERTIES] == NULL &&
+              c->k[KEYWORD_PATTERN_PROPERTIES] == NULL,
+  };
   if (!has_children(c, KEYWORD_PROPERTIES) && c->k[KEYWORD_REQUIRED] == NULL &&
       !has_children(c, KEYWORD_PATTERN_PROPERTIES) && additional < 0)
     return;
-  memset(&object, 0, sizeof(object));
-  object.first = (int32_t)s->properties.count;
   note_required(c);
   add_declared(c, true);
   add_undeclared(c);
   object.required = (int32_t)s->properties.count - object.first;
   add_declared(c, false);
   object.count = (int32_t)s->properties.count - object.first;
-  object.additional = additional;
-  object.open = c->k[KEYWORD_PROPERTIES] == NULL &&
-                c->k[KEYWORD_PATTERN_PROPERTIES] == NULL;
   add_slots(c, &object);
   add_patterns(c, &object);
   object.whole =
