@@ -367,10 +367,34 @@ describe("casting", function()
     definition.oneOf, definition.anyOf = nil, definition.oneOf
     assert.same({ kind = "Dog", bark = 3, lives = 9 },
       (assert(schema.compile(definition)):cast({ kind = "Dog", bark = 3, lives = 9, junk = 1 })))
-    definition.discriminator = { propertyName = 5, mapping = { puppy = 1 } }
-    assert.is_truthy(schema.compile(definition))
-    definition.discriminator = "kind"
-    assert.is_truthy(schema.compile(definition))
+    local value = { kind = "puppy", bark = "3", lives = "9" }
+    local _, without = schema.compile({ anyOf = definition.anyOf, ["$defs"] = definition["$defs"] }):check(value)
+    for _, discriminator in ipairs({ { propertyName = 5 }, { mapping = { puppy = "Dog" } }, "kind", { "kind" } }) do
+      definition.discriminator = discriminator
+      assert.same(without, select(2, assert(schema.compile(definition)):check(value)))
+    end
+  end)
+
+  it("follows a discriminator by the last part of a reference, of the first branch that has it", function()
+    local function pet(name)
+      return { type = "object", required = { "kind" }, properties = { kind = { type = "string" },
+        [name] = { type = "integer" } } }
+    end
+    local compiled = assert(schema.compile({
+      anyOf = { pet("z"), { ["$ref"] = "#/$defs/A" }, { ["$ref"] = "#/$defs/x/A" }, { ["$ref"] = "#b" },
+        { ["$ref"] = "#/$defs/" }, pet("y") },
+      discriminator = { propertyName = "kind", mapping = { a = "#/A", none = "C", [1] = "A", n = 5, e = "", s = "x/" } },
+      ["$defs"] = { A = pet("a"), x = { A = pet("b") }, b = { ["$anchor"] = "b", type = "object",
+        properties = { c = { type = "integer" } } }, [""] = pet("d") },
+    }))
+    local function branch(kind)
+      local _, issues = compiled:check({ kind = kind, a = "x", b = "x", c = "x", d = "x", y = "x", z = "x" })
+      return issues[1].path
+    end
+    for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", none = "/z", n = "/z",
+      b = "/z", C = "/z" }) do
+      assert.equal(path, branch(kind), kind)
+    end
   end)
 end)
 

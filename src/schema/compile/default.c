@@ -106,10 +106,9 @@ static int32_t *new_block(lua_State *L, size_t n) {
   return block;
 }
 
+/* Pushes the blocks `starts` and `nodes`. */
 static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
   int32_t n = (int32_t)s->nodes.count, i;
-  memset(above, 0, sizeof(*above));
-  above->waiting = new_block(L, (size_t)n);
   above->starts = new_block(L, (size_t)n + 1);
   for (i = 0; i < n; i++) add_all_below(s, above, i);
   for (i = 1; i <= n; i++) above->starts[i] += above->starts[i - 1];
@@ -121,7 +120,7 @@ static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
 static void mark_fills(lua_State *L, schema_Schema *s) {
   int top = lua_gettop(L);
   int32_t i;
-  Above above;
+  Above above = {.waiting = new_block(L, s->nodes.count)};
   push_above(L, s, &above);
   for (i = 0; i < (int32_t)s->nodes.count; i++) {
     if (has_default(s, program_node(s, i))) set_fills(s, &above, i);

@@ -122,7 +122,7 @@ static void find_key(lua_State *L, schema_Schema *s, schema_Union *u) {
 static int32_t only_member(const schema_Schema *s, int32_t node) {
   const schema_Node *n = program_node(s, compile_target(s, node));
   const schema_Op *op = program_op(s, n->strings);
-  bool only = n->end == n->strings + 1 && n->every == n->strings &&
+  bool only = n->end == n->strings + 1 &&
               (op->code == CODE_CONST || op->code == CODE_ENUM) && op->b == 1;
   return only && (program_member(s, op->a)->type & ~n->types) == 0 ? op->a : -1;
 }
