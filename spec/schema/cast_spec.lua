@@ -381,14 +381,14 @@ describe("casting", function()
         [name] = { type = "integer" } } }
     end
     local compiled = assert(schema.compile({
-      anyOf = { pet("z"), { ["$ref"] = "#/$defs/A" }, { ["$ref"] = "#/$defs/x/A" }, { ["$ref"] = "#b" },
-        { ["$ref"] = "#/$defs/" }, pet("y") },
+      anyOf = { { ["$ref"] = "#/$defs/Z" }, pet("y"), { ["$ref"] = "#/$defs/A" }, { ["$ref"] = "#/$defs/x/A" },
+        { ["$ref"] = "#b" }, { ["$ref"] = "#/$defs/" }, pet("w") },
       discriminator = { propertyName = "kind", mapping = { a = "#/A", none = "C", [1] = "A", n = 5, e = "", s = "x/" } },
-      ["$defs"] = { A = pet("a"), x = { A = pet("b") }, b = { ["$anchor"] = "b", type = "object",
+      ["$defs"] = { Z = pet("z"), A = pet("a"), x = { A = pet("b") }, b = { ["$anchor"] = "b", type = "object",
         properties = { c = { type = "integer" } } }, [""] = pet("d") },
     }))
     local function branch(kind)
-      local _, issues = compiled:check({ kind = kind, a = "x", b = "x", c = "x", d = "x", y = "x", z = "x" })
+      local _, issues = compiled:check({ kind = kind, a = "x", b = "x", c = "x", d = "x", w = "x", y = "x", z = "x" })
       return issues[1].path
     end
     for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", none = "/z", n = "/z",

@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local many = require("spec.support.many")
 local schema = require("operations.schema")
 
 local function problems(definition, options)
@@ -304,6 +305,52 @@ describe("compiling a schema", function()
         assert.is_false((assert(schema.compile(tuple)):check({ 1 })))
       end
     end
+  end)
+
+  it("looks for what is no JSON within 512 tables of a constant, and among its first 100000 values", function()
+    local function nested(levels)
+      local value = 0 / 0
+      for _ = 1, levels do
+        value = { value }
+      end
+      return value
+    end
+    local function listed(count)
+      local values = {}
+      for i = 1, count do
+        values[i] = 0
+      end
+      values[#values + 1] = 0 / 0
+      return values
+    end
+    local function is_refused(definition)
+      return schema.compile(definition) == nil
+    end
+    for levels, refused in pairs({ [511] = true, [512] = true, [513] = false }) do
+      assert.equal(refused, is_refused({ const = nested(levels) }), levels)
+    end
+    for count, refused in pairs({ [99998] = true, [99999] = false }) do
+      assert.equal(refused, is_refused({ default = listed(count) }), count)
+    end
+    assert.is_true(is_refused({ default = { many.items(100000, function() return "" end),
+      many.items(100000, function() return true end), { 0 / 0 } } }))
+  end)
+
+  it("takes a table that schemas with other base URIs share for a part of each", function()
+    local shared = { properties = { p = { ["$ref"] = "x" } } }
+    local integer, text = { ["$id"] = "x", type = "integer" }, { ["$id"] = "x", type = "string" }
+    local compiled = assert(schema.compile({ ["$id"] = "a:a/", ["$defs"] = { x = integer }, properties = {
+      a = shared, b = { ["$id"] = "a:b/", ["$defs"] = { x = text }, properties = { a = shared, b = shared } }, c = shared,
+      d = { properties = { a = shared } },
+    } }))
+    for _, case in ipairs({ { 1, "x", true }, { "x", "x", false }, { 1, 1, false } }) do
+      local a, b = { p = case[1] }, { p = case[2] }
+      assert.equal(case[3], (compiled:check({ a = a, b = { a = b, b = b }, c = a, d = { a = a } })))
+    end
+    assert.is_false((compiled:check({ c = { p = "x" } })))
+    assert.is_false((compiled:check({ d = { a = { p = "x" } } })))
+    assert.is_false((compiled:check({ b = { b = { p = 1 } } })))
+    assert.is_true(compiled:check({ c = { a = 1, b = 1, c = 1, p = 1 } }))
   end)
 
   it("takes one table used in many places", function()
