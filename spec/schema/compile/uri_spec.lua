@@ -9,7 +9,12 @@ local function leads_to(base, reference, target)
     ["$id"] = base, properties = { x = { ["$ref"] = reference } },
     ["$defs"] = { there = { ["$id"] = target, type = "string" } },
   })
-  return compiled ~= nil and not compiled:check({ x = 5 }) and compiled:check({ x = "text" })
+  local asked
+  schema.compile({ ["$id"] = base, properties = { x = { ["$ref"] = reference } } }, { resolve = function(uri)
+    asked = uri
+    return true
+  end })
+  return compiled ~= nil and not compiled:check({ x = 5 }) and compiled:check({ x = "text" }) and asked == target
 end
 
 local examples = {
@@ -32,6 +37,7 @@ local examples = {
   ["az"] = "http://a/b/c/az", ["/"] = "http://a/", ["//"] = "http://", ["//g?y"] = "http://g?y",
   ["/g?"] = "http://a/g?",
   ["...."] = "http://a/b/c/....", ["./.."] = "http://a/b/", ["../."] = "http://a/b/",
+  ["g\0h"] = "http://a/b/c/g\0h", ["//g\0h/../i"] = "http://g\0h/i",
 }
 
 describe("a reference", function()
@@ -46,6 +52,10 @@ describe("a reference", function()
     assert.is_true(leads_to("http://a", "g", "http://a/g"))
     assert.is_true(leads_to("http://a?q", "../g", "http://a/g"))
     assert.is_true(leads_to("urn:a:b", "urn:a:c", "urn:a:c"))
+    assert.is_true(leads_to("urn:a", "./g", "urn:g"))
+    assert.is_true(leads_to("urn:a", "../g", "urn:g"))
+    assert.is_true(leads_to("urn:a", "./../g", "urn:g"))
+    assert.is_true(leads_to("urn:a", "g/..", "urn:/"))
     assert.is_true(leads_to("/a/b", "c", "/a/c"))
   end)
 

@@ -64,11 +64,12 @@ static void step(lua_State *L, const char *token, size_t len) {
   lua_remove(L, -2);
 }
 
-/* Unescapes ~0 and ~1 in place; returns the new length. */
+/* Unescapes ~0 and ~1 in place; returns the new length.  After `len` bytes
+** comes a slash or a NUL. */
 static size_t unescape(char *s, size_t len) {
   size_t i, n = 0;
   for (i = 0; i < len; i++) {
-    if (s[i] == '~' && i + 1 < len && (s[i + 1] == '0' || s[i + 1] == '1'))
+    if (s[i] == '~' && (s[i + 1] == '0' || s[i + 1] == '1'))
       s[n++] = s[++i] == '0' ? '~' : '/';
     else s[n++] = s[i];
   }
@@ -114,8 +115,9 @@ static int32_t find_pointer(lua_State *L, tree_Tree *t, int32_t resource,
   if (!schema_uri_decode(&t->text, fragment, len))
     luaL_error(L, "not enough memory");
   n = t->text.len;
-  copy = (char *)lua_newuserdata(L, n);
+  copy = (char *)lua_newuserdata(L, n + 1);
   memcpy(copy, t->text.data, n);
+  copy[n] = '\0';
   node = follow(L, t, resource, copy, copy + n, location);
   lua_settop(L, top);
   return node;

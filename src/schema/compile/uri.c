@@ -137,7 +137,7 @@ bool schema_uri_resolve(buffer_Buffer *out, const char *base_text,
 }
 
 size_t schema_uri_fragment(const char *uri, size_t len) {
-  const char *p = len > 0 ? (const char *)memchr(uri, '#', len) : NULL;
+  const char *p = (const char *)memchr(uri, '#', len);
   return p == NULL ? len : (size_t)(p - uri);
 }
 

@@ -6,7 +6,7 @@ int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
                           schema_Vector *vector, size_t item_size, size_t n) {
   size_t first = vector->count;
   if (n > vector->capacity - first) {
-    size_t capacity = vector->capacity < 8 ? 8 : vector->capacity * 2;
+    size_t capacity = vector->capacity * 2 + 8;
     void *items;
     if (n > VECTOR_MAX_ITEMS - first) luaL_error(L, "schema too large");
     if (capacity < first + n) capacity = first + n;
