@@ -391,7 +391,7 @@ describe("casting", function()
       local _, issues = compiled:check({ kind = kind, a = "x", b = "x", c = "x", d = "x", w = "x", y = "x", z = "x" })
       return issues[1].path
     end
-    for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", none = "/z", n = "/z",
+    for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", ["\0"] = "/z", none = "/z", n = "/z",
       b = "/z", C = "/z" }) do
       assert.equal(path, branch(kind), kind)
     end

@@ -265,6 +265,35 @@ describe("compiling a schema", function()
     assert.equal("a:doc/properties/bad/type", problem("$dynamicRef"))
   end)
 
+  it("finds a schema by its own URI in a document of which only another part was read", function()
+    for _, reference in ipairs({ "a:inside", "a:inside#", "a:inside#/x", "a:inside#y", "inside#/x" }) do
+      local compiled = assert(schema.compile({ ["$id"] = "a:/", properties = { p = { ["$ref"] = "a:doc#/good" },
+        q = { ["$ref"] = reference }, r = { ["$ref"] = "a:doc#/good" } } }, { resolve = function(uri)
+        local inside = { ["$id"] = "a:inside", type = "integer", x = { type = "integer" },
+          ["$defs"] = { y = { ["$anchor"] = "y", type = "integer" } } }
+        return uri:find("doc") and { good = { type = "string" }, allOf = { { ["$id"] = "a:/inside", x = inside.x } },
+          properties = { ["in"] = inside } } or nil
+      end }))
+      assert.is_true((compiled:check({ p = "x", q = 1, r = "x" })), reference)
+      assert.is_false((compiled:check({ q = "x" })), reference)
+      assert.is_false((compiled:check({ r = 1 })), reference)
+    end
+    assert.same({ "/properties/q/$ref: \"a:outside#y\" is not in any of the given documents" },
+      problems({ properties = { p = { ["$ref"] = "a:doc#/good" }, q = { ["$ref"] = "a:outside#y" } } }, {
+        resolve = function(uri) return uri == "a:doc" and { good = true } or nil end,
+      }))
+  end)
+
+  it("keeps a tilde in a pointer that escapes nothing", function()
+    for pointer, name in pairs({ ["a~"] = "a~", ["a~2"] = "a~2", ["~01"] = "~1", ["~10"] = "/0", ["~0"] = "~",
+      ["~~1"] = "~/", ["~1~0~"] = "/~~", ["a~/b"] = "a~" }) do
+      local integer = { type = "integer" }
+      local compiled = assert(schema.compile({ ["$ref"] = "#/x/" .. pointer,
+        x = { [name] = pointer:find("/") and { b = integer } or integer } }), pointer)
+      assert.is_false((compiled:check("x")), pointer)
+    end
+  end)
+
   it("takes URIs and pointers of up to a mebibyte, and raises where one is longer", function()
     local most = 2 ^ 20
     for _, make in ipairs({

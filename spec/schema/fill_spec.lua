@@ -9,6 +9,32 @@ local function text(value)
   return assert(json.encode(value, { sort_keys = true }))
 end
 
+describe("defaults deep inside", function()
+  local has = { properties = { a = { default = 1 } } }
+  local filled, empty = { a = 1 }, {}
+  for name, case in pairs({
+    properties = { { properties = { x = has } }, { x = empty }, { x = filled } },
+    patternProperties = { { patternProperties = { ["^y"] = true, ["^x"] = has } }, { x = empty }, { x = filled } },
+    additionalProperties = { { additionalProperties = has }, { x = empty }, { x = filled } },
+    items = { { items = has }, { empty }, { filled } },
+    prefixItems = { { prefixItems = { true, has } }, { empty, empty }, { empty, filled } },
+    ["items after prefixItems"] = { { prefixItems = { true }, items = has }, { empty, empty }, { empty, filled } },
+    allOf = { { allOf = { true, has } }, empty, filled },
+    ["$ref"] = { { ["$ref"] = "#/$defs/a", ["$defs"] = { a = has } }, empty, filled },
+    ["$ref with siblings"] = { { ["$ref"] = "#/$defs/a", ["$defs"] = { a = has }, type = "object" }, empty, filled },
+    ["$dynamicRef"] = { { ["$dynamicRef"] = "#a", ["$defs"] = { a = { ["$dynamicAnchor"] = "a",
+      properties = has.properties } } }, empty, filled },
+    ["a chain of them"] = { { properties = { x = { items = { allOf = { { additionalProperties = has } } } } } },
+      { x = { { y = empty } } }, { x = { { y = filled } } } },
+  }) do
+    it("are filled in below " .. name, function()
+      local compiled = assert(schema.compile(case[1]))
+      assert.same(case[3], (compiled:fill(case[2])))
+      assert.same(case[3], (compiled:cast(case[2])))
+    end)
+  end
+end)
+
 describe("filling in defaults", function()
   it("gives back the value itself when nothing is missing", function()
     local value = { a = { b = 1 } }
