@@ -383,7 +383,8 @@ describe("casting", function()
     local compiled = assert(schema.compile({
       anyOf = { { ["$ref"] = "#/$defs/Z" }, pet("y"), { ["$ref"] = "#/$defs/A" }, { ["$ref"] = "#/$defs/x/A" },
         { ["$ref"] = "#b" }, { ["$ref"] = "#/$defs/" }, pet("w") },
-      discriminator = { propertyName = "kind", mapping = { a = "#/A", none = "C", [1] = "A", n = 5, e = "", s = "x/" } },
+      discriminator = { propertyName = "kind",
+        mapping = { a = "#/A", none = "C", [1] = "A", n = 5, e = "", s = "x/" } },
       ["$defs"] = { Z = pet("z"), A = pet("a"), x = { A = pet("b") }, b = { ["$anchor"] = "b", type = "object",
         properties = { c = { type = "integer" } } }, [""] = pet("d") },
     }))
@@ -391,8 +392,8 @@ describe("casting", function()
       local _, issues = compiled:check({ kind = kind, a = "x", b = "x", c = "x", d = "x", w = "x", y = "x", z = "x" })
       return issues[1].path
     end
-    for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", ["\0"] = "/z", none = "/z", n = "/z",
-      b = "/z", C = "/z" }) do
+    for kind, path in pairs({ A = "/a", a = "/a", ["#b"] = "/c", e = "/d", s = "/d", [""] = "/z", ["\0"] = "/z",
+      none = "/z", n = "/z", b = "/z", C = "/z" }) do
       assert.equal(path, branch(kind), kind)
     end
   end)

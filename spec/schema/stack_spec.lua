@@ -124,7 +124,8 @@ local cases = {
       return { type = "object", properties = { t = string, n = { maximum = i } } }
     end) }, { t = "p5", n = 6 } },
   ["discriminators"] = { { properties = members(COUNT, function()
-    return { oneOf = { { ["$ref"] = "#/$defs/a" }, true }, discriminator = { propertyName = "t", mapping = { b = "a" } } }
+    return { oneOf = { { ["$ref"] = "#/$defs/a" }, true },
+      discriminator = { propertyName = "t", mapping = { b = "a" } } }
   end), ["$defs"] = { a = integer } }, members(9, digits) },
   ["discriminators that are no objects"] = { { properties = members(COUNT, function(i)
     return { anyOf = { integer }, discriminator = i % 2 == 0 and 1 or { propertyName = 1 } }
