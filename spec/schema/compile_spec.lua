@@ -382,6 +382,51 @@ describe("compiling a schema", function()
     assert.is_true(compiled:check({ c = { a = 1, b = 1, c = 1, p = 1 } }))
   end)
 
+  it("knows names and tags of any length, among few and among many", function()
+    for _, length in ipairs({ 6, 39, 40, 41, 80 }) do
+      for _, count in ipairs({ 1, 2, 16, 17, 60 }) do
+        local function name(i)
+          return ("n"):rep(length - 3) .. ("%03d"):format(i)
+        end
+        local function named(make)
+          local map = {}
+          for i = 1, count do
+            map[name(i)] = make(i)
+          end
+          return map
+        end
+        local function number(i) return i end
+        local place = length .. " " .. count
+        local compiled = assert(schema.compile({ additionalProperties = false, required = { name(count) },
+          properties = named(function(i) return { type = "integer", maximum = i } end) }))
+        assert.is_true((compiled:check(named(number))), place)
+        assert.same(named(number), (compiled:cast(named(tostring))))
+        for _, other in ipairs({ name(count + 1), name(0), name(1) .. "x", name(1):sub(1, -2) }) do
+          local value = named(number)
+          value[other] = 1
+          assert.is_false((compiled:check(value)), place)
+        end
+        for i = 1, count do
+          local value = named(number)
+          value[name(i)] = i + 1
+          assert.is_false((compiled:check(value)), place)
+        end
+        local tagged = assert(schema.compile({ oneOf = many.items(count, function(i)
+          return { type = "object", required = { name(1) },
+            properties = { [name(1)] = { const = name(i) }, n = { type = "integer", maximum = i } } }
+        end) }))
+        for i = 1, count do
+          assert.is_true((tagged:check({ [name(1)] = name(i), n = i })), place)
+          assert.is_false((tagged:check({ [name(1)] = name(i), n = i + 1 })), place)
+        end
+        assert.is_false((tagged:check({ [name(1)] = name(count + 1), n = 1 })), place)
+        local listed = assert(schema.compile({ enum = many.items(count, name) }))
+        assert.is_true((listed:check(name(1))) and listed:check(name(count)), place)
+        assert.is_false((listed:check(name(count + 1))) or listed:check(name(1) .. "x"), place)
+      end
+    end
+  end)
+
   it("takes one table used in many places", function()
     local shared = { type = "string" }
     local compiled = assert(schema.compile({ properties = { a = shared, b = shared } }))
