@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local core = require("operations.core")
 local schema = require("operations.schema")
 
 describe("operations.schema", function()
@@ -36,6 +37,31 @@ describe("operations.schema", function()
     assert.error_matches(function() schema.compile(true):cast(1, "hard") end, "invalid option 'hard'")
     assert.error_matches(function() schema.compile(true).check({}, 1) end, "a compiled schema expected")
     assert.error_matches(function() schema.compile(true):check() end, "value expected")
+  end)
+
+  it("checks the types of options in C as well", function()
+    local right = { documents = "table", formats = "boolean", uri = "string", draft = "string", max_issues = "number",
+      max_steps = "number" }
+    for name, kind in pairs(right) do
+      for _, value in ipairs({ 1, "7", true, {} }) do
+        local ok, raised = pcall(function() local _ = core.schema_compile({}, { [name] = value }) end)
+        assert.equal(type(value) == kind, ok, name)
+        if not ok then
+          assert.matches(("bad option '%s' %%(%s expected, got %s%%)$"):format(name, kind,
+            type(value)), raised)
+        end
+      end
+    end
+    local compiled = core.schema_compile({ format = "date", ["$ref"] = "b" }, { documents = { ["a:b"] = true },
+      uri = "a:c", formats = true })
+    assert.is_false((compiled:check("x")))
+    assert.is_true((core.schema_compile({ format = "date" }, { formats = false }):check("x")))
+    assert.is_true((core.schema_compile({ format = "date" }):check("x")))
+    local many = {}
+    for i = 1, 101 do
+      many[i] = i
+    end
+    assert.equal(100, #select(2, core.schema_compile({ items = { type = "null" } }):check(many)))
   end)
 
   it("takes 1 to 1000000 issues and 1 to 1e15 steps", function()

@@ -114,6 +114,7 @@ static bool option(lua_State *L, const char *name, int t) {
   return true;
 }
 
+/* Leaves the options' values on the stack. */
 static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
   if (!option(L, "draft", LUA_TSTRING)) {
     schema_dialect_by_name("2020-12", &t->dialect);
@@ -125,7 +126,6 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
            "expected, got \"%s\")",
            lua_tostring(L, -1));
   }
-  lua_pop(L, 1);
   s->issue_limit = ISSUE_LIMIT;
   if (option(L, "max_issues", LUA_TNUMBER)) {
     lua_Number n = lua_tonumber(L, -1);
@@ -133,14 +133,12 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
       misuse(L, "bad option 'max_issues' (1 to 1000000 expected)");
     s->issue_limit = (int32_t)n;
   }
-  lua_pop(L, 1);
   if (option(L, "max_steps", LUA_TNUMBER)) {
     lua_Number n = lua_tonumber(L, -1);
     if (!(n >= 1 && n <= 1e15))
       misuse(L, "bad option 'max_steps' (1 to 1e15 expected)");
     s->max_steps = (int64_t)n;
   }
-  lua_pop(L, 1);
 }
 
 /* Pushes nil and the error with the array of issues at `issues`. */
