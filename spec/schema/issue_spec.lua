@@ -370,3 +370,29 @@ describe("the issues of a value", function()
     }, { a = 1, z = 1 })))
   end)
 end)
+
+describe("an empty table without a mark", function()
+  it("has the type that the schema allows, and is an object where it allows neither", function()
+    for _, case in ipairs({
+      { { type = "string" }, "expected string, got object" }, { { type = "integer" }, "expected integer, got object" },
+      { { type = { "null", "boolean" } }, "expected boolean or null, got object" },
+      { { type = "array", minItems = 1 }, "expected at least 1 item, got 0" },
+      { { type = "object", minProperties = 1 }, "expected at least 1 property, got 0" },
+      { { type = { "array", "object" }, minProperties = 1 }, "expected at least 1 property, got 0" },
+      { { type = { "array", "object" }, minItems = 1 } }, { { type = { "array", "null" } } },
+    }) do
+      local _, found = assert(schema.compile(case[1])):check({})
+      assert.equal(case[2], found and found[1].message)
+    end
+    local _, found = assert(schema.compile({ type = { "array", "null" } })):check({ x = 1 })
+    assert.equal("expected array or null, got object", found[1].message)
+  end)
+end)
+
+describe("a value that JSON cannot express", function()
+  it("is reported at the schema itself where only a name is required", function()
+    local _, found = assert(schema.compile({ required = { "a" } })):check({ a = print })
+    assert.equal("/a", found[1].path)
+    assert.equal("", found[1].schemaPath)
+  end)
+end)

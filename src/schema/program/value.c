@@ -73,13 +73,12 @@ ptrdiff_t schema_sequence_length(lua_State *L, int i) {
 }
 
 uint64_t schema_hash_text(const core_State *core, const char *s, size_t len) {
-  uint64_t h = schema_mix(core->seed, len), word;
+  uint64_t h = schema_mix(core->seed, len), word = 0;
   for (; len >= sizeof(word); s += sizeof(word), len -= sizeof(word)) {
     memcpy(&word, s, sizeof(word));
     h = schema_mix(h, word);
   }
-  word = 0;
-  memcpy(&word, s, len);
+  memcpy(&word, s, len); /* the rest of the word stays */
   return schema_mix(h, word);
 }
 
