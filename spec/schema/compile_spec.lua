@@ -427,6 +427,37 @@ describe("compiling a schema", function()
     end
   end)
 
+  it("finds a schema by an anchor and by an identifier in the drafts that have them", function()
+    local function finds(draft, reference, keyword, name)
+      return schema.compile({ ["$ref"] = reference, definitions = { x = { [keyword] = name, type = "integer" } } },
+        { draft = draft, uri = "a:b" }) ~= nil
+    end
+    for _, draft in ipairs({ "4", "6", "7", "2019-09", "2020-12", "openapi-3.0", "swagger-2.0" }) do
+      local number = tonumber(draft:match("^%d+"))
+      local since_2019, old = number ~= nil and number >= 2019, number == 6 or number == 7
+      assert.equal(since_2019, finds(draft, "#n", "$anchor", "n"), draft)
+      assert.equal(number == 2020, finds(draft, "#n", "$dynamicAnchor", "n"), draft)
+      assert.equal(old, finds(draft, "#n", "$id", "#n"), draft)
+      assert.equal(number == 4, finds(draft, "#n", "id", "#n"), draft)
+      assert.equal(since_2019 or old, finds(draft, "a:n", "$id", "a:n"), draft)
+      assert.equal(number == 4, finds(draft, "a:n", "id", "a:n"), draft)
+      assert.is_false(finds(draft, "#n", "$id", "n"), draft)
+      assert.is_false(finds(draft, "#n", "$anchor", 5), draft)
+    end
+    for draft, finds_it in pairs({ ["6"] = true, ["7"] = true, ["2019-09"] = true, ["4"] = false }) do
+      assert.equal(finds_it, finds(draft, "a:n#", "$id", "a:n#"), draft)
+    end
+  end)
+
+  it("reports at most 100 flaws", function()
+    for count, reported in pairs({ [99] = 99, [100] = 100, [101] = 100, [300] = 100 }) do
+      local definition = { properties = many.members(count, function() return { type = "none" } end) }
+      assert.equal(reported, #problems(definition))
+      definition = { allOf = many.items(count, function() return 5 end) }
+      assert.equal(reported, #problems(definition))
+    end
+  end)
+
   it("takes one table used in many places", function()
     local shared = { type = "string" }
     local compiled = assert(schema.compile({ properties = { a = shared, b = shared } }))
