@@ -39,8 +39,8 @@ static inline bool envelope_is_meta(lua_State *L) {
 }
 
 /* Pushes { data = value at `data`, meta = value at `meta` }, absolute indices;
-*a
-** nil data leaves the key out. */
+ *a
+ ** nil data leaves the key out. */
 void envelope_push(lua_State *L, int data, int meta, int keys);
 
 /* Pushes the local envelope of the value at `data` with the current time; `id`
