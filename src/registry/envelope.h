@@ -38,9 +38,8 @@ static inline bool envelope_is_meta(lua_State *L) {
   return lua_istable(L, -1) && envelope_knows_meta(L);
 }
 
-/* Pushes { data = value at `data`, meta = value at `meta` }, absolute indices;
- *a
- ** nil data leaves the key out. */
+/* Pushes { data = value at `data`, meta = value at `meta` }; a nil data leaves
+** the key out.  The indices are absolute. */
 void envelope_push(lua_State *L, int data, int meta, int keys);
 
 /* Pushes the local envelope of the value at `data` with the current time; `id`

@@ -28,9 +28,8 @@ typedef struct ahead_Ahead {
   ahead_List lists[AHEAD_LISTS];
 } ahead_Ahead;
 
-/* Pushes an ahead_Ahead for the value at `v` (absolute, as `schema`); NULL, and
- *pushes nil, when it has
- ** no long list that can be cast ahead. */
+/* Pushes an ahead_Ahead for the value at `v`; NULL, and pushes nil, when it has
+** no long list that can be cast ahead.  The indices are absolute. */
 ahead_Ahead *ahead_push(lua_State *L, int schema, int v);
 
 /* Casts items of the userdata at `i` for some milliseconds; false when all are
