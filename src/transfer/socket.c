@@ -24,7 +24,7 @@ void http_sockets_free(http_Sockets *sockets) {
 
 /* The local port of a socket; 0 without one. */
 static int port_of(int fd) {
-  struct sockaddr_storage address;
+  struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t size = sizeof(address);
   if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
   if (address.ss_family == AF_INET) {
