@@ -61,6 +61,17 @@ describe("with something broken", function()
     end
   end)
 
+  it("what is starting is named in order", function()
+    local apis = {}
+    for name in ("hbfadgce"):gmatch(".") do
+      apis[name] = { url = "http://127.0.0.1:1/openapi.json" }
+    end
+    nvim.setup({ apis = apis })
+    vim.cmd("Operations list")
+    assert.matches("starting a, b, c, d, e, f, g, h", editor.title(), 1, true)
+    editor.shows("no operations")
+  end)
+
   it("servers that flood, print garbage, answer late or never, and die leave the editor alone", function()
     nvim.setup({ mcp = { timeout = 1000 },
       servers = { mcpServers = { hostile = editor.server("hostile.lua", "all"), good = editor.server() } } })
