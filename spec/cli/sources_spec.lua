@@ -188,6 +188,21 @@ describe("remembered sources", function()
     end
   end)
 
+  it("have several operations at one path, each described as itself once they are cached", function()
+    local paths = {}
+    for _, method in ipairs({ "put", "post", "patch", "delete" }) do
+      paths[method] = { operationId = method .. "_a", summary = "Does " .. method .. ".", responses = { ["200"] = {
+        description = "" } } }
+    end
+    write("a.json", json.encode({ openapi = "3.1.0", info = { title = "", version = "1" },
+      servers = { { url = "http://127.0.0.1:1" } }, paths = { ["/a"] = paths } }))
+    run("operations add several $HOME/a.json")
+    for method in pairs(paths) do
+      local result = run("operations describe several." .. method .. "_a --json")
+      assert.equal("Does " .. method .. ".", json.decode(result.out).description, result.err)
+    end
+  end)
+
   it("say what is wrong in their file", function()
     local cases = {
       { '{ "sources": { "a": { "openapi": "x", "barer": "env:X" } } }',
