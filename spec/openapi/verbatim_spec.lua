@@ -27,6 +27,14 @@ describe("the original schemas of a document", function()
       reader():schema({ anyOf = { component("Any"), component("None") } }))
   end)
 
+  it("are found by names that are encoded in a reference, and by names that cannot be decoded", function()
+    for written, name in pairs({ ["a%20b"] = "a b", ["%25"] = "%", ["%zz"] = "%zz" }) do
+      local made = verbatim.reader({ components = { schemas = { [name] = { type = "string" } } } })
+        :schema({ items = component(written) })
+      assert.same({ type = "string" }, made and made["$defs"][name], written)
+    end
+  end)
+
   it("have the targets of a discriminator's mapping as definitions", function()
     local function schema_with(target)
       return { discriminator = { propertyName = "t", mapping = { a = target, b = 7 } } }
