@@ -45,8 +45,8 @@ function usage.growth(fn)
   return is_sanitized and 0 or resident_after(fn) - before
 end
 
---- By how much the memory of the process grows each time that a function is called so often: the least of three times,
---- as others of the process may need some; 0 under the sanitizer.
+--- By how much the memory of the process grows while a function is called `times` times: the least of three rounds, as
+--- other parts of the process may need some; 0 under the sanitizer.
 ---@param times integer
 ---@param fn fun()
 ---@return integer  KiB
