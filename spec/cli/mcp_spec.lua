@@ -1,5 +1,6 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
+local operations = require("operations")
 
 local marker = 0
 
@@ -159,5 +160,32 @@ describe("--mcp-config", function()
     assert.equal(12, result.code)
     assert.matches("operations: a: no-such-program: cannot start (command): No such file", result.err, 1, true)
     assert.matches("operations: b: config: either command or url expected\n", result.err, 1, true)
+  end)
+end)
+
+describe("--mcp with a URL", function()
+  local running
+
+  setup(function()
+    running = require("spec.support.server").start()
+  end)
+
+  teardown(function()
+    running:stop()
+  end)
+
+  it("sends the credentials that are given", function()
+    local count = 0
+    for options, expected in pairs({ ["--bearer t0ken"] = "Bearer t0ken", ["--basic ann:p:w"] = "Basic YW5uOnA6dw==",
+      ["--basic ann:pw --header 'Authorization: Own x'"] = "Own x" }) do
+      count = count + 1
+      local result = command.run(("operations list --mcp %s/mcp/c%d %s"):format(running.url, count, options))
+      assert.equal(0, result.code, result.err)
+      local heard = operations.http.request({ url = ("%s/mcp/heard/c%d"):format(running.url, count) }).body
+      for _, request in ipairs(json.decode(heard)) do
+        assert.equal(expected, request.headers.authorization)
+      end
+      assert.matches('"authorization"', heard, 1, true)
+    end
   end)
 end)

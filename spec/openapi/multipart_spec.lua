@@ -478,6 +478,25 @@ describe("the parts of a value that is refused", function()
   end)
 end)
 
+describe("the files of a multipart body", function()
+  local multipart = require("operations.openapi.multipart")
+
+  it("are closed with it, although nothing was read", function()
+    local path, open, opened = os.tmpname(), io.open, nil
+    io.open = function(...) -- luacheck: ignore 122
+      opened = open(...)
+      return opened
+    end
+    local ok, parts = pcall(multipart.parts, {}, { a = { path = path } }, { files = true })
+    io.open = open -- luacheck: ignore 122
+    local body, size = multipart.body(ok and parts)
+    assert.same({ "file", "number" }, { io.type(opened), type(size) })
+    body.close()
+    assert.equal("closed file", io.type(opened))
+    os.remove(path)
+  end)
+end)
+
 describe("the media type of a body", function()
   local function call(content, input, config)
     local api = support.api(support.one({ requestBody = { content = content } }, { method = "post" }), config)

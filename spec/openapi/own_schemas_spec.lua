@@ -1,5 +1,6 @@
 local json = require("operations.base.json")
 local own_schemas = require("operations.openapi.own_schemas")
+local property_order = require("operations.base.property_order")
 
 -- A reader that takes schemas as they are, but for one that refers elsewhere.
 local reader = { schema = function(_, schema)
@@ -46,6 +47,12 @@ describe("the input of an operation of ours", function()
     assert.equal('{"properties":{"a":true,"b":{"type":"string"},"c":false},"required":["b"],"type":"object"}',
       of(node, '{"input":"parameters","open":true}'))
     assert.equal('{"additionalProperties":false,"properties":{},"type":"object"}', of("{}", '{"input":"parameters"}'))
+  end)
+
+  it("keeps the order of its parameters", function()
+    local node = read('{"parameters":[{"name":"b","in":"query"},{"name":"c","in":"path"},{"name":"a","in":"query"}]}')
+    local input = own_schemas.input(reader, node, { input = "parameters" })
+    assert.same({ "b", "c", "a" }, property_order.names(input.properties))
   end)
 
   it("is the schema of its body, true where it has none", function()

@@ -61,6 +61,14 @@ describe("an MCP server of many tools", function()
     assert.same({ i = 33, input = {} }, server:call("extra_tool33").result.structuredContent)
   end)
 
+  it("finds at least one and at most 100, whatever the limit says", function()
+    start("extra=120")
+    for limit, count in pairs({ [-3] = 1, [0] = 1, [1] = 1, [100] = 100, [101] = 100 }) do
+      local found = server:call("search_operations", { query = "number", limit = limit }).result
+      assert.equal(count, #found.structuredContent.operations, limit)
+    end
+  end)
+
   it("keeps to what the caller may call", function()
     start("extra=70")
     assert.same({}, server:call("search_operations", { query = "secret" }).result.structuredContent.operations)

@@ -52,6 +52,12 @@ describe("the sessions of an MCP server", function()
     assert.same({ nil, 2 }, { all:find(second.id, "a"), all.count })
   end)
 
+  it("that listen to no stream are told nothing", function()
+    local one = sessions.none(server):open("a")
+    one:tell({ jsonrpc = "2.0", method = "notifications/tools/list_changed" })
+    assert.is_nil(one.general)
+  end)
+
   it("are busy while a stream of theirs is read", function()
     local all = sessions.none(server)
     local one = all:open("a")
