@@ -75,6 +75,10 @@ describe("a change to a Lua file is looked for", function()
       specs_of.users("lua/operations/offer/search.lua"))
   end)
 
+  it("in those of a folder in its room, which is another room", function()
+    assert.same({ "spec/openapi/out/components_spec.lua" }, specs_of.users("lua/operations/openapi/walk.lua"))
+  end)
+
   it("in no spec outside of its room where no other room requires it", function()
     assert.same({}, specs_of.users("lua/operations/offer/schema_text.lua"))
   end)

@@ -192,7 +192,7 @@ function specs_of.users(path)
   local users, added = {}, {}
   local function add(spec)
     for _, room in ipairs(rooms) do
-      if added[spec] or spec:sub(1, #room + 1) == room .. "/" then
+      if added[spec] or spec:match("^(.*)/[^/]*$") == room then -- a folder in it is another room
         return
       end
     end

@@ -38,7 +38,6 @@ local function hand_over(bulkhead)
       return false
     end
   end
-  bulkhead.first, bulkhead.last = 1, 0
   return true
 end
 
