@@ -2,6 +2,7 @@ local authorizer = require("operations.oauth.authorizer")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local oauth = require("spec.support.oauth")
 local oauth_options = require("operations.oauth.options")
@@ -807,6 +808,25 @@ describe("an authorizer", function()
       assert.is_true(auth:challenged({ status = 401, headers = {} }))
       assert.equal("Bearer access-2", auth:headers(server.mcp).Authorization)
       assert.equal(1, #browser.opened)
+    end)
+
+    it("renews it each time where the server refuses one that is not young", function()
+      setup_server()
+      local first, young = new(), limits.oauth_young
+      assert.equal("", server:call(first))
+      local auth = later(first)
+      finally(function()
+        limits.oauth_young = young
+      end)
+      limits.oauth_young = 0
+      for n = 2, 3 do
+        auth:headers(server.mcp)
+        assert.is_true(auth:challenged({ status = 401, headers = {} }))
+        assert.equal("Bearer access-" .. n, auth:headers(server.mcp).Authorization)
+      end
+      limits.oauth_young = young
+      assert.is_true(auth:challenged({ status = 401, headers = {} })) -- one just renewed: a refresh is of no use
+      assert.equal(2, #browser.opened)
     end)
 
     it("asks the user where the refresh token has ended too", function()

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
@@ -103,6 +104,29 @@ describe("the keys of an authorization server", function()
     limits.jwks_pause = 0 -- a minute later
     assert.equal("ada", judge(authorize, token(other)).id)
     assert.is_nil((judge(authorize, token(key)))) -- it was taken out
+  end)
+
+  it("that are old are fetched again behind the calls that use them", function()
+    local now = core.now
+    finally(function()
+      core.now = now
+    end)
+    for passed, behind in pairs({ [limits.jwks_age - 60000] = 0, [limits.jwks_age + 60000] = 1,
+      [-limits.jwks_age] = 1 }) do
+      local authorize = server()
+      core.now = now
+      assert.equal("ada", judge(authorize, token(key)).id)
+      fetches = 0
+      core.now = function()
+        return now() + passed
+      end
+      operations.run(function()
+        assert.equal("ada", authorize({ headers = {}, token = token(key) }).id)
+        eventually(function()
+          return fetches == behind
+        end)
+      end)
+    end
   end)
 
   it("are used on while the server is down, and for a day at most", function()

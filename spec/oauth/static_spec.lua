@@ -99,6 +99,9 @@ describe("callers with passwords", function()
         operations.oauth.basic(users, { realm = realm })
       end, message)
     end
+    assert.error_matches(function()
+      operations.oauth.basic(users, "a realm")
+    end, "bad argument #2 to 'basic' (table expected, got string)", 1, true)
   end)
 
   local function server()

@@ -167,9 +167,9 @@ function endpoint.get(address, transport)
   if not reply then
     return nil, err
   end
-  local absent = reply.status ~= 200 and reply.status < 500 and "answered " .. reply.status or nil
   if reply.status ~= 200 then
-    return nil, unexpected(address, reply, "answered " .. reply.status), absent
+    local answered = "answered " .. reply.status
+    return nil, unexpected(address, reply, answered), reply.status < 500 and answered or nil
   end
   local value
   value, err = decode(address, reply)
