@@ -78,7 +78,10 @@ describe("operations.to_http", function()
     local document = server:openapi()
     assert.is_table(document.paths["/task/make"].post.responses["201"])
     assert.is_nil(document.paths["/task/make"].post.responses["200"])
-    for _, status in ipairs({ 404, 204, 206, 200.5, "201" }) do
+    for _, status in ipairs({ 200, 203, 207, 299 }) do
+      assert(operations.to_http(registry_with({ name = "make", _meta = { http = { status = status } } })))
+    end
+    for _, status in ipairs({ 404, 199, 204, 206, 300, 200.5, "201" }) do
       local none, err = operations.to_http(registry_with({ name = "make", _meta = { http = { status = status } },
         handler = function() end }))
       assert.is_nil(none)
@@ -344,6 +347,7 @@ describe("server:mount", function()
       assert.has_error(function() outer:mount(prefix, inner) end)
     end
     assert.has_error(function() outer:mount("/x", {}) end)
+    assert.error_matches(function() outer:mount(7, inner) end, "#1 to 'mount' (string expected, got number)", 1, true)
   end)
 
   it("is drained with its server", function()

@@ -148,6 +148,12 @@ describe("the paths of a server", function()
     assert.is_nil(server)
     assert.equal("VALIDATION_ERROR: docs.x: the path /docs/x belongs to the server; _meta.http.path gives another",
       tostring(err))
+    for _, first in ipairs({ "docs", "openapi.json", "mcp", "healthz", "readyz", "metrics", ".well-known" }) do
+      local path = ("/%s/x"):format(first)
+      server, err = operations.to_http(registry_with({ name = "x", _meta = { http = { path = path } } }))
+      assert.is_nil(server)
+      assert.matches(("task.x: the path %s belongs to the server"):format(path), err.message, 1, true)
+    end
     server, err = operations.to_http(registry_with({ name = "a", _meta = { http = { path = "/x/{y}" } } },
       { name = "b", _meta = { http = { path = "/x/{z}" } } }))
     assert.is_nil(server)

@@ -21,8 +21,9 @@ end
 
 describe("what a model is told of a result", function()
   it("is its JSON text with sorted keys, and the data", function()
-    local told = of({ b = 1, a = 2 })
-    assert.same({ text = '{"a":2,"b":1}', images = {}, data = { b = 1, a = 2 }, failed = false }, told)
+    local told = of({ e = 5, d = 4, c = 3, b = 1, a = 2 })
+    assert.same({ text = '{"a":2,"b":1,"c":3,"d":4,"e":5}', images = {}, failed = false,
+      data = { b = 1, a = 2, c = 3, d = 4, e = 5 } }, told)
     assert.same({ text = "false", images = {}, data = false, failed = false }, of(false))
   end)
 

@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local members = require("operations.base.members")
 local parameters = require("operations.tools.parameters")
 local property_order = require("operations.base.property_order")
 local sources = require("spec.support.sources")
@@ -37,6 +38,41 @@ describe("the strict form", function()
       assert.same(names, property_order.names(made.schema.properties))
       assert.same(format == "openai" and names or { "z" }, made.schema.required)
       assert.same({ z = "z", a = 1 }, parameters.input(made, { z = "z", a = 1, additional_properties = json.null }))
+    end
+  end)
+
+  it("keeps the restrictions and formats that the vendor knows", function()
+    local range = { minimum = 1, maximum = 9, exclusiveMinimum = 0, exclusiveMaximum = 10, multipleOf = 1 }
+    local given = {
+      string = { pattern = "^a", format = "date-time", minLength = 1, maxLength = 9 }, number = range, integer = range,
+      array = { minItems = 1, maxItems = 9, uniqueItems = true },
+    }
+    local all, limits = "exclusiveMaximum exclusiveMinimum maximum minimum multipleOf", "maximum minimum"
+    for format, expected in pairs({
+      openai = { string = "format pattern", number = all, integer = all, array = "maxItems minItems" },
+      anthropic = { string = "format", number = "", integer = "", array = "minItems" },
+      gemini = { string = "format", number = limits, integer = limits, array = "" },
+    }) do
+      for kind, restrictions in pairs(given) do
+        local schema = members.merged({ type = kind, items = { type = "string" } }, restrictions)
+        local made = parameters.of({ type = "object", properties = { a = schema }, required = { "a" } }, format, true)
+        local offered = made.schema.properties.a
+        local kept = {}
+        for name in pairs(restrictions) do
+          kept[#kept + 1] = offered[name] ~= nil and name or nil
+        end
+        table.sort(kept)
+        assert.equal(expected[kind], table.concat(kept, " "), format .. " " .. kind)
+      end
+    end
+    local shared = "date date-time duration email hostname ipv4 ipv6 time uuid"
+    for format, expected in pairs({ openai = shared, anthropic = shared .. " uri", gemini = "date-time" }) do
+      local kept = {}
+      for name in (shared .. " uri regex"):gmatch("%S+") do
+        local schema = { type = "object", properties = { a = { type = "string", format = name } }, required = { "a" } }
+        kept[#kept + 1] = parameters.of(schema, format, true).schema.properties.a.format
+      end
+      assert.equal(expected, table.concat(kept, " "), format)
     end
   end)
 

@@ -599,6 +599,21 @@ describe("tools", function()
     assert.same({ false, "GONE" }, { failed.ok, failed.error.code })
   end)
 
+  it("close a subscription that has given as much as they take", function()
+    local closed = 0
+    local registry = registry_of({ { namespace = "a", name = "s", type = "subscription", handler = function(_, context)
+      context.defer(function()
+        closed = closed + 1
+      end)
+      while true do
+        context.emit(1)
+      end
+    end } })
+    local tools = to_tools(registry, "openai", { subscriptions = 2 })
+    tools:run(answers.calling("openai", { { id = "1", name = "a_s", arguments = "{}" } }))
+    assert.equal(1, closed)
+  end)
+
   it("say what they were misused with", function()
     local registry = sample()
     assert.error_matches(function()

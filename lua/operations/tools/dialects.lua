@@ -5,15 +5,14 @@ local dialects = {}
 
 local formats = { "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid" }
 
+local ranges = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf" }
+
 -- The limits in OpenAI's documentation, "Structured Outputs", for a whole schema.
 local openai = {
   all_required = true, references = true, recursion = true, closed = true, typed_enum = true, type_lists = true,
   nullable = false, max_depth = 10, formats = members.set(formats),
   keywords = {
-    string = { pattern = true, format = true },
-    number = { minimum = true, maximum = true, exclusiveMinimum = true, exclusiveMaximum = true, multipleOf = true },
-    integer = { minimum = true, maximum = true, exclusiveMinimum = true, exclusiveMaximum = true, multipleOf = true },
-    array = { minItems = true, maxItems = true },
+    string = { "pattern", "format" }, number = ranges, integer = ranges, array = { "minItems", "maxItems" },
   },
   max_properties = 5000, max_enum = 1000, max_characters = 120000,
 }
@@ -25,7 +24,7 @@ anthropic_formats.uri = true
 local anthropic = {
   all_required = false, references = true, recursion = false, closed = true, typed_enum = false, type_lists = false,
   nullable = false, max_depth = 64, formats = anthropic_formats,
-  keywords = { string = { format = true }, array = { minItems = true } },
+  keywords = { string = { "format" }, array = { "minItems" } },
   keeps = function(keyword, value)
     return keyword ~= "minItems" or value == 0 or value == 1
   end,
@@ -37,9 +36,7 @@ local gemini = {
   all_required = false, references = false, recursion = false, closed = false, typed_enum = true, type_lists = false,
   nullable = true, max_depth = 16, formats = members.set({ "date-time" }),
   keywords = {
-    string = { format = true },
-    number = { minimum = true, maximum = true },
-    integer = { minimum = true, maximum = true },
+    string = { "format" }, number = { "minimum", "maximum" }, integer = { "minimum", "maximum" },
   },
   key_pattern = "^[A-Za-z_][A-Za-z0-9_]*$",
 }

@@ -30,7 +30,7 @@ local subset = {}
 ---@field type_lists boolean  `type` may be a list
 ---@field nullable boolean  OpenAPI 3.0: `nullable`, types in capitals, `enum` of strings only, `anyOf` alone
 ---@field closed boolean  objects have `additionalProperties: false`
----@field keywords table<string, table<string, true>>  keywords allowed for each type
+---@field keywords table<string, string[]>  keywords allowed for each type
 ---@field formats table<string, true>
 ---@field key_pattern? string  for property names
 ---@field keeps? fun(keyword: string, value: any): boolean
@@ -43,7 +43,7 @@ local node -- (state, schema, depth) -> offered, plan
 
 local function plain(self, schema, kind)
   local caps, offered = self.caps, {}
-  for key in pairs(caps.keywords[kind] or {}) do
+  for _, key in ipairs(caps.keywords[kind] or {}) do
     local value = schema[key]
     if value ~= nil and (key ~= "format" or caps.formats[value]) and (not caps.keeps or caps.keeps(key, value)) then
       offered[key] = value
@@ -202,7 +202,7 @@ local function scalars(self, schema)
       return nil
     end
     table.insert(offered.type, kind)
-    for key in pairs(self.caps.keywords[kind] or {}) do
+    for _, key in ipairs(self.caps.keywords[kind] or {}) do
       local value = schema[key]
       offered[key] = value ~= nil and (key ~= "format" or self.caps.formats[value]) and value or offered[key]
     end

@@ -112,6 +112,18 @@ return function(kit)
     assert.same({ 2, 3 }, { (call()), (call()) })
   end)
 
+  it("keeps envelopes of this process as what they are", function()
+    local calls = 0
+    local call = kit.operation({ cache({ ttl = 1000 }) }, function()
+      calls = calls + 1
+      return operations.local_envelope({ n = calls }, "a.b")
+    end)
+    for _ = 1, 2 do
+      assert.same({ n = 1 }, (call()))
+    end
+    assert.equal(1, calls)
+  end)
+
   it("asks again by ETag, and goes on with an answer that still holds", function()
     local one = served(nil, { etag = '"a"', ["cache-control"] = "max-age=10" })
     one.get()
