@@ -67,6 +67,10 @@ describe("the input of an operation of ours", function()
   end)
 
   it("has the parameters of the path before the members of its body", function()
+    local input = own_schemas.input(reader, read('{"parameters":[{"name":"z","in":"path","schema":{}},'
+      .. '{"name":"y","in":"path","schema":{}}],"requestBody":{"content":{"application/json":{"schema":'
+      .. '{"type":"object","properties":{"x":{},"a":{}}}}}}}'), { input = "body" })
+    assert.same({ "z", "y", "a", "x" }, property_order.names(input.properties))
     local parameters = '"parameters":[{"name":"id","in":"path","schema":{"type":"integer"}},{"name":"q","in":"query"}]'
     local function with(schema)
       return of(('{%s,"requestBody":{"content":{"application/json":{"schema":%s}}}}'):format(parameters, schema))
