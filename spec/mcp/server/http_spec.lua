@@ -77,6 +77,11 @@ describe("an MCP server over HTTP", function()
     assert.equal(200, select(2, initialize(nil, { accept = "*/*",
       ["content-type"] = "Application/JSON; charset=utf-8" })).status)
     assert.equal(413, post(("x"):rep(100001)).status)
+    for _, accept in ipairs({ "application/json", "text/html", "" }) do
+      local refused = http_request.send(server, "GET", "/mcp", { accept = accept })
+      assert.same({ 406, -32600, "Accept has to list text/event-stream" },
+        { refused.status, refused.json.error.code, refused.json.error.message })
+    end
     local refused = http_request.send(server, "PUT", "/mcp")
     assert.same({ 405, "DELETE, GET, POST" }, { refused.status, refused.headers.allow })
   end)
@@ -283,6 +288,20 @@ describe("an MCP server over HTTP", function()
     end
   end)
 
+  it("compares the headers that repeat arguments of a tool", function()
+    local own = operations.registry()
+    assert(own:register({ namespace = "a", name = "b", inputSchema = { type = "object", properties = {
+      region = { type = "string", ["x-mcp-header"] = "Region" } } }, handler = function() return 1 end }))
+    server:close()
+    server = operations.to_mcp(own, { log = function() end })
+    local function call(value)
+      return modern("tools/call", { name = "a_b", arguments = { region = "eu" } }, { ["mcp-param-region"] = value })
+    end
+    assert.equal(200, call("eu").status)
+    assert.same({ 400, -32020 }, error_of(call("us")))
+    assert.same({ 400, -32020 }, error_of(call(nil)))
+  end)
+
   it("tells failures of tools as results, failures of the protocol as errors", function()
     local function call(kind)
       return modern("tools/call", { name = "demo_fail", arguments = { kind = kind } }).json.result
@@ -325,6 +344,20 @@ describe("an MCP server over HTTP", function()
     assert.equal(-32602, round(7, first.requestState).error.code)
     meta[PREFIX .. "clientCapabilities"] = operations.object()
     assert.same({ action = "decline" }, round().result.structuredContent)
+  end)
+
+  it("takes the level of a legacy client's log, one of eight", function()
+    local headers = { ["mcp-session-id"] = initialize(), ["mcp-protocol-version"] = "2025-11-25" }
+    local function set(level)
+      return post({ id = 7, method = "logging/setLevel", params = { level = level } }, headers)
+    end
+    for _, level in ipairs({ "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" }) do
+      assert.matches('"result":{}', set(level).text, 1, true)
+    end
+    for _, level in ipairs({ "trace", 3, operations.null }) do
+      assert.equal(-32602, set(level).json.error.code)
+    end
+    assert.matches("^logging/setLevel: level: one of debug, info, ", set("trace").json.error.message)
   end)
 
   it("tells a modern client's log only what it asked for", function()
