@@ -69,6 +69,23 @@ describe("operations export", function()
     assert.is_true(operations.json.encode(operation.parameters):find('"text"', 1, true) ~= nil)
   end)
 
+  it("says which operations cannot be served, and prints nothing", function()
+    local same = os.tmpname()
+    local file = assert(io.open(same, "w"))
+    file:write([[
+      local function at(name)
+        return { namespace = "t", name = name, type = "query", _meta = { http = { path = "/same" } },
+          handler = function() end }
+      end
+      return { at("a"), at("b") }
+    ]])
+    file:close()
+    local result = command.run("operations export --lua " .. same)
+    os.remove(same)
+    assert.same({ 5, "" }, { result.code, result.out })
+    assert.matches("t.b: the path /same is that of t.a already", result.err, 1, true)
+  end)
+
   it("says what is wrong with the command line", function()
     for words, message in pairs({ ["--version 3.0"] = '--version: expected 3.1 or 3.2, got "3.0"',
       ["more"] = 'no source "more"; operations sources lists them',
