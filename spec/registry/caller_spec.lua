@@ -18,6 +18,9 @@ describe("what a handler may tell and ask its caller", function()
         local _, rooted = context.roots()
         local answers, failures = context.ask({ x = { method = "roots/list" } })
         assert.is_nil(next(answers))
+        for _, err in ipairs({ sampled, rooted, failures.x }) do
+          assert.same({ false, "the caller cannot be asked" }, { err.retryable, err.message })
+        end
         return { action, sampled.code, rooted.code, failures.x.code }
       end))
   end)

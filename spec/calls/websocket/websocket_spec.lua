@@ -497,6 +497,23 @@ describe("a WebSocket spoke", function()
     end)
   end)
 
+  it("connects once only where nothing else is asked for, and says that another try is of no use", function()
+    operations.run(function()
+      local hub = assert(operations.transports.websocket_hub({ registry = registry(), log = quiet }))
+      local map = operations.call_map(assert(websocket("ws://127.0.0.1:" .. hub.port)), { log = quiet })
+      assert.equal("nobody", map:call("a.who").data)
+      hub:close()
+      local err
+      eventually(function()
+        local _, refused = map:call("a.who")
+        err = refused
+        return err and err.mayHaveRun == false
+      end)
+      assert.same({ "TRANSPORT_LOST", false }, { err.code, err.retryable })
+      map:close()
+    end)
+  end)
+
   it("connects again and again to what ends at once, with growing delays", function()
     operations.run(function()
       local times = {}
