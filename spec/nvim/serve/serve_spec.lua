@@ -77,6 +77,16 @@ describe("an editor that is an MCP server", function()
     local match = call(client, "search_text", { pattern = "ne", buffer = 1 }).matches[1]
     assert.same({ "one", 1, 2, 1 }, { match.text, match.line, match.column, match.buffer })
     assert.same({}, call(client, "search_text", { pattern = "^(t|d)" }).matches)
+    for pattern, count in pairs({ ["T."] = { 0, 0, 0, 1 }, ["ON"] = { 0, 1, 0, 1 }, ["o"] = { 2, 2, 2, 2 } }) do
+      local got = {}
+      for i = 1, 4 do
+        got[i] = #call(client, "search_text", { pattern = pattern, regex = i > 2, ignore_case = i % 2 == 0 }).matches
+      end
+      assert.same(count, got, pattern)
+    end
+    for _, name in ipairs({ "buffers_read", "diagnostics_list", "symbols_list" }) do
+      assert.matches("NOT_FOUND: there is no buffer 99", select(2, call(client, name, { buffer = 99 })), 1, true)
+    end
     assert.matches("no language server", select(2, call(client, "symbols_list")))
   end)
 
@@ -341,6 +351,8 @@ describe("an editor that is an MCP server", function()
     call(client, "buffers_edit", { buffer = path, from = 1, to = 0, lines = { "more" } })
     assert.is_false(call(client, "buffers_save", { buffer = path }).modified)
     assert.matches("NOT_FOUND", select(2, call(client, "buffers_save", { buffer = "/no/such" })))
+    local edit = { buffer = "/no/such", from = 1, to = 1, lines = { "x" } }
+    assert.matches("NOT_FOUND", select(2, call(client, "buffers_edit", edit)))
     os.remove(path)
   end)
 
