@@ -102,6 +102,7 @@ local elsewhere = {
   ["lua/operations/hosts/openresty"] = "spec/server/openresty_spec.lua spec/mcp/server/openresty_spec.lua "
     .. "spec/calls/websocket/hosts_spec.lua",
   ["lua/operations/middleware/redis_buckets.lua"] = "spec/server/answer_store_spec.lua",
+  ["lua/operations/registry/elsewhere.lua"] = "spec/calls/services_spec.lua",
   ["src/base"] = "spec/json spec/value/json_lines_spec.lua spec/sse spec/streams spec/http spec/redis spec/websocket",
   ["src/core"] = "spec/value spec/registry/registry_spec.lua spec/platform/failure_spec.lua spec/base/sha256_spec.lua",
   ["src/format"] = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
