@@ -406,6 +406,19 @@ describe("a call map", function()
     assert.equal(1, assert(assert(map:subscribe("a.b")):next()).data)
   end)
 
+  it("tells a peer once for each request that its events are no longer taken", function()
+    local told, output = {}, operations.local_envelope(1, "a.b")
+    function one.send(_, name, payload)
+      told[#told + 1] = name .. " " .. payload.requestId
+      return true
+    end
+    for _, id in ipairs({ "x", "y", "x", "y", "x" }) do
+      other:inject({ type = "call.responded", payload = { requestId = id, output = output } })
+    end
+    one.send = nil
+    assert.same({ "call.aborted x", "call.aborted y" }, told)
+  end)
+
   it("keeps no place for a request that was aborted before it began", function()
     local registry, began = operations.registry(), false
     registry:register({ namespace = "a", name = "b", handler = function()
