@@ -106,10 +106,13 @@ describe("the secrets of a source", function()
   it("may be a user and a password, either of them or both named elsewhere", function()
     assert.same({ type = "basic", username = "u", password = "p:q" }, revealed({ "basic", "u:p:q" }).auth)
     assert.same({ type = "basic", username = "u", password = "s3cret" }, revealed({ "basic", "u:file:" .. path }).auth)
-    local file = assert(io.open(path, "w"))
-    file:write("ann:pw\n")
-    file:close()
-    assert.same({ type = "basic", username = "ann", password = "pw" }, revealed({ "basic", "file:" .. path }).auth)
+    for _, password in ipairs({ "pw", "p:q", "env:HOME" }) do -- what a reference leads to is none again
+      local file = assert(io.open(path, "w"))
+      file:write("ann:", password, "\n")
+      file:close()
+      assert.same({ type = "basic", username = "ann", password = password },
+        revealed({ "basic", "file:" .. path }).auth)
+    end
   end)
 
   it("fail with the option that they are of", function()
