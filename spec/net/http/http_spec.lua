@@ -32,6 +32,16 @@ describe("http", function()
   end
 
   describe("request", function()
+    it("keeps nothing of a body once it is answered", function()
+      local function send(size)
+        assert.equal(tostring(size), get("/upload", { method = "POST", body = ("x"):rep(size) }).body)
+      end
+      send(1)
+      local before = usage.heap()
+      send(4 * 1024 * 1024)
+      assert.is_true(usage.heap() - before < 1024)
+    end)
+
     it("sends method, path, headers and body as given", function()
       local seen = echo({
         method = "PUT",
