@@ -599,6 +599,16 @@ describe("tools", function()
     assert.same({ false, "GONE" }, { failed.ok, failed.error.code })
   end)
 
+  it("say why a subscription was refused", function()
+    local registry = registry_of({ { namespace = "a", name = "s", type = "subscription", handler = function() end,
+      inputSchema = { type = "object", properties = { n = { type = "integer" } } } } })
+    local tools = to_tools(registry, "openai", { subscriptions = 2 })
+    local refused = select(2, tools:run(answers.calling("openai", { { id = "1", name = "a_s",
+      arguments = '{"n":"many"}' } })))[1]
+    assert.same({ false, "VALIDATION_ERROR" }, { refused.ok, refused.error.code })
+    assert.matches("/n: ", refused.content.text, 1, true)
+  end)
+
   it("close a subscription that has given as much as they take", function()
     local closed = 0
     local registry = registry_of({ { namespace = "a", name = "s", type = "subscription", handler = function(_, context)
