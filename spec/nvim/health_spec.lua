@@ -43,6 +43,10 @@ describe(":checkhealth operations", function()
       has(text, "OK", line)
     end
     assert.is_nil(text:find("ERROR"), text)
+    local at = 1
+    for _, part in ipairs({ "Neovim", "modules", "libcurl", "servers", "permissions" }) do
+      at = assert(select(2, text:find("operations: " .. part, at, true)), part)
+    end
   end)
 
   it("names programs that are not there, files that others may change, a directory that others may see", function()

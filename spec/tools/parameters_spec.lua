@@ -57,6 +57,11 @@ describe("strict mode is left out", function()
       ("x"):rep(119999) } } }))
     assert.is_false(is_strict({ type = "object", required = { "a" }, properties = { a = { const =
       ("x"):rep(120000) } } }))
+    for name, fits in pairs({ d = true, dd = false }) do
+      assert.equal(fits, is_strict({ type = "object", required = { "a" },
+        properties = { a = { ["$ref"] = "#/$defs/" .. name } }, ["$defs"] = { [name] = {
+          type = "object", required = { "b" }, properties = { b = { const = ("x"):rep(119997) } } } } }))
+    end
   end)
 
   it("where values are in lists, unions and definitions", function()
