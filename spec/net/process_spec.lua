@@ -121,6 +121,22 @@ describe("process.spawn", function()
     assert.is_nil(text:find("LUA_CPATH", 1, true))
   end)
 
+  it("inherits every variable that is allowed, the first one as well", function()
+    local file = assert(io.open("/proc/self/environ"))
+    local before = file:read("*a")
+    file:close()
+    local names, expected, got = {}, {}, {}
+    for entry in before:gmatch("[^%z]+") do
+      names[#names + 1], expected[#expected + 1] = entry:match("^[^=]+"), entry
+    end
+    for entry in read_all(spawn({ "/usr/bin/env", "-0", env_allow = names })):gmatch("[^%z]+") do
+      got[#got + 1] = entry
+    end
+    table.sort(expected)
+    table.sort(got)
+    assert.same(expected, got)
+  end)
+
   it("lets the list be chosen, with stars", function()
     local text = output_of("env", { env_allow = { "LUA_*" }, env = { PATH = os.getenv("PATH") } })
     assert.matches("LUA_PATH=", text)
