@@ -70,6 +70,18 @@ describe("operations.system", function()
     return text
   end
 
+  it("leaves a private file as it was where the new text does not fit", function()
+    local result = command.run(([[
+      trap '' XFSZ
+      ulimit -f 1 # 512 bytes
+      lua -e 'local system, path = require("operations.system"), "%s/a"
+        assert(system.write_private(path, "before"))
+        print(system.write_private(path, ("x"):rep(5000)))
+        io.write(io.open(path):read("a"), "\n")'
+      ls %s]]):format(root, root))
+    assert.equal("nil\t" .. root .. "/a: File too large\nbefore\na\n", result.out)
+  end)
+
   it("writes a file that only its owner reads, whole or not at all", function()
     local path = root .. "/secret"
     assert(os.execute(("umask 0; echo old >'%s'; ln '%s' '%s/linked'"):format(path, path, root)))
