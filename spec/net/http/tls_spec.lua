@@ -177,6 +177,15 @@ describe("over TLS", function()
     local _, err = get({ url = server.url:gsub("http:", "https:") .. "/echo", ca_file = server.ca_file })
     assert.equal("tls", err.details.kind)
   end)
+
+  it("neither authority nor name is looked at by a request that is `insecure`, and by that alone", function()
+    local elsewhere = (server.tls .. "/echo"):gsub("localhost", "127.0.0.1")
+    for _, url in ipairs({ server.tls .. "/echo", elsewhere }) do
+      assert.equal(200, assert(http.request({ url = url, insecure = true })).status)
+      assert.equal("tls", select(2, http.request({ url = url })).details.kind)
+    end
+    assert.equal(200, assert(get({ url = elsewhere, insecure = true })).status)
+  end)
 end)
 
 describe("a TLS server", function()
