@@ -20,6 +20,23 @@ describe("the guard of a server", function()
     assert.is_nil(check({ host = "anything" }, {}, { address = "unix:" }))
   end)
 
+  it("remembers what it has admitted over TCP, and nothing else", function()
+    local options = {}
+    local function refused()
+      assert.matches("the option `hosts`", check({ host = "evil.example" }, options), 1, true)
+    end
+    refused()
+    refused()
+    assert.is_nil(check({ host = "evil.example" }, options, { address = "unix:" }))
+    refused()
+    for _ = 1, 2 do
+      assert.is_nil(check({ host = "localhost" }, options))
+    end
+    refused()
+    assert.is_truthy(check({ host = "localhost", origin = "http://evil.example" }, options))
+    assert.is_truthy(check({ host = "localhost", ["sec-fetch-site"] = "cross-site" }, options))
+  end)
+
   it("refuses pages of other origins, and null", function()
     assert.is_nil(check({ host = "localhost:80", origin = "http://localhost:80" }))
     assert.is_nil(check({ host = "localhost", origin = "http://localhost:80" }))
