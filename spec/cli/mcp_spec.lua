@@ -1,6 +1,7 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local operations = require("operations")
+local test_server = require("spec.support.server")
 
 local marker = 0
 
@@ -167,7 +168,7 @@ describe("--mcp with a URL", function()
   local running
 
   setup(function()
-    running = require("spec.support.server").start()
+    running = test_server.start()
   end)
 
   teardown(function()

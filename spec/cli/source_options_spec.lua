@@ -106,7 +106,7 @@ describe("the secrets of a source", function()
   it("may be a user and a password, either of them or both named elsewhere", function()
     assert.same({ type = "basic", username = "u", password = "p:q" }, revealed({ "basic", "u:p:q" }).auth)
     assert.same({ type = "basic", username = "u", password = "s3cret" }, revealed({ "basic", "u:file:" .. path }).auth)
-    for _, password in ipairs({ "pw", "p:q", "env:HOME" }) do -- what a reference leads to is none again
+    for _, password in ipairs({ "pw", "p:q", "env:HOME" }) do -- a secret is not read as a reference
       local file = assert(io.open(path, "w"))
       file:write("ann:", password, "\n")
       file:close()

@@ -810,7 +810,7 @@ describe("an authorizer", function()
       assert.equal(1, #browser.opened)
     end)
 
-    it("renews it each time where the server refuses one that is not young", function()
+    it("renews it again when the server refuses one that was not renewed just now", function()
       setup_server()
       local first, young = new(), limits.oauth_young
       assert.equal("", server:call(first))
@@ -825,7 +825,7 @@ describe("an authorizer", function()
         assert.equal("Bearer access-" .. n, auth:headers(server.mcp).Authorization)
       end
       limits.oauth_young = young
-      assert.is_true(auth:challenged({ status = 401, headers = {} })) -- one just renewed: a refresh is of no use
+      assert.is_true(auth:challenged({ status = 401, headers = {} })) -- it was: the user is asked
       assert.equal(2, #browser.opened)
     end)
 

@@ -1,5 +1,6 @@
 -- Forms and multipart bodies: what a real server gets of them.
 local eventually = require("spec.support.eventually")
+local multipart_body = require("operations.openapi.multipart")
 local operations = require("operations")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
@@ -455,23 +456,27 @@ describe("a body of", function()
   end)
 end)
 
-describe("the parts of a value that is refused", function()
-  local parts_of = require("operations.openapi.multipart").parts
+-- What `parts` returns for a value, after the boolean of pcall, and the file that it opened last.
+local function parts_of(value)
+  local open, opened = io.open, nil
+  io.open = function(...) -- luacheck: ignore 122
+    opened = open(...)
+    return opened
+  end
+  local results = { pcall(multipart_body.parts, {}, value, { files = true }) }
+  io.open = open -- luacheck: ignore 122
+  return results, opened
+end
 
+describe("the parts of a value that is refused", function()
   it("have the place of the value, and no open file", function()
-    local path, open = os.tmpname(), io.open
+    local path = os.tmpname()
     for _, case in ipairs({
       { { a = { path = path }, ["b/c~d"] = print }, "a function cannot be sent", "/b~1c~0d" },
       { { a = { path = "/tmp" } }, "cannot be read: it is not a regular file", "/a/path" },
     }) do
-      local opened
-      io.open = function(...) -- luacheck: ignore 122
-        opened = open(...)
-        return opened
-      end
-      local ok, parts, message, place = pcall(parts_of, {}, case[1], { files = true })
-      io.open = open -- luacheck: ignore 122
-      assert.same({ true, nil, case[2], case[3] }, { ok, parts, message, place })
+      local results, opened = parts_of(case[1])
+      assert.same({ true, nil, case[2], case[3] }, results)
       assert.equal("closed file", io.type(opened))
     end
     os.remove(path)
@@ -479,17 +484,10 @@ describe("the parts of a value that is refused", function()
 end)
 
 describe("the files of a multipart body", function()
-  local multipart = require("operations.openapi.multipart")
-
   it("are closed with it, although nothing was read", function()
-    local path, open, opened = os.tmpname(), io.open, nil
-    io.open = function(...) -- luacheck: ignore 122
-      opened = open(...)
-      return opened
-    end
-    local ok, parts = pcall(multipart.parts, {}, { a = { path = path } }, { files = true })
-    io.open = open -- luacheck: ignore 122
-    local body, size = multipart.body(ok and parts)
+    local path = os.tmpname()
+    local results, opened = parts_of({ a = { path = path } })
+    local body, size = multipart_body.body(results[2])
     assert.same({ "file", "number" }, { io.type(opened), type(size) })
     body.close()
     assert.equal("closed file", io.type(opened))

@@ -19,8 +19,8 @@ enum { REACTOR_SLOTS = 2 };
 /* How events of one kind of handle, whose userdata begins with its reactor_Op,
 ** are pushed: op->face points to one. */
 typedef struct reactor_Face {
-  /* Pushes the event's values after its name; returns how many.  May raise: the
-  ** event then stays pending. */
+  /* Pushes the event's values after its name; returns how many.  The handle is
+  ** at index 2.  May raise: the event then stays pending. */
   int (*push)(lua_State *L, reactor_Op *op, reactor_Event event);
   /* The stream that the handle is; NULL while it is not one.  A NULL function:
   ** it never is. */

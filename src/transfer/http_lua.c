@@ -35,16 +35,16 @@ static void push_reason(lua_State *L, const http_Transfer *t) {
   lua_concat(L, 4);
 }
 
-/* A transfer that has ended reads its request's body no more, while the handle
-** may wait for long to be reused. */
-static void forget_request(lua_State *L) {
+/* A transfer that has ended no longer reads the body of its request; its handle
+** may stay unused for a long time. */
+static void forget_body(lua_State *L) {
   lua_pushnil(L);
-  ops_setslot(L, 2, REACTOR_BODY); /* of the handle */
+  ops_setslot(L, 2, REACTOR_BODY);
 }
 
 static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   http_Transfer *t = (http_Transfer *)op;
-  if (event == REACTOR_DONE || event == REACTOR_ERROR) forget_request(L);
+  if (event == REACTOR_DONE || event == REACTOR_ERROR) forget_body(L);
   switch (event) {
   case REACTOR_HEAD: push_head(L, t); return 2;
   case REACTOR_DONE:

@@ -112,7 +112,7 @@ return function(kit)
     assert.same({ 2, 3 }, { (call()), (call()) })
   end)
 
-  it("keeps envelopes of this process as what they are", function()
+  it("keeps the envelopes that handlers of this process return", function()
     local calls = 0
     local call = kit.operation({ cache({ ttl = 1000 }) }, function()
       calls = calls + 1

@@ -178,7 +178,7 @@ describe("over TLS", function()
     assert.equal("tls", err.details.kind)
   end)
 
-  it("neither authority nor name is looked at by a request that is `insecure`, and by that alone", function()
+  it("only a request that is `insecure` does without the authority and the name", function()
     local elsewhere = (server.tls .. "/echo"):gsub("localhost", "127.0.0.1")
     for _, url in ipairs({ server.tls .. "/echo", elsewhere }) do
       assert.equal(200, assert(http.request({ url = url, insecure = true })).status)
