@@ -80,6 +80,12 @@ describe("an integer of 64 bits", function()
     assert.is_false(checks(least, { minimum = -0.5 }))
     assert.is_true(checks(least, { minimum = -2 ^ 64 }))
     assert.is_true(checks(2 ^ 63, { const = integer("9223372036854775808") }))
+    for _, bound in ipairs({ least, integer("9007199254740993"), largest }) do
+      assert.is_true(checks(-1e300, { maximum = bound }))
+      assert.is_false(checks(-1e300, { minimum = bound }))
+      assert.is_true(checks(1e300, { minimum = bound }))
+      assert.is_false(checks(1e300, { maximum = bound }))
+    end
   end)
 
   it("is a multiple of what divides it", function()

@@ -71,6 +71,18 @@ describe("a subscription over HTTP", function()
     assert.equal(1, leave("/sse?count=3&delay=2", 10))
   end)
 
+  it("is read on after the deadline of the task that opened it", function()
+    local stream = task.run(function()
+      task.deadline(core.now() + 400)
+      return assert(http.open({ url = server.url .. "/sse?count=3&delay=0.3" }))
+    end)
+    local text = {}
+    for part in stream.read, stream do
+      text[#text + 1] = part
+    end
+    assert.equal(3, select(2, table.concat(text):gsub("data:", "")))
+  end)
+
   local function subscribe(path, config, media)
     config = config or {}
     config.namespace = "api"
