@@ -114,4 +114,13 @@ describe("filling in defaults", function()
     assert.equal("/next/next", err.details[1].path:sub(1, 10))
     assert.equal("nested too deeply to fill in values", err.details[1].message)
   end)
+
+  it("fails where a name is too costly to match", function()
+    local name = ("a"):rep(40) .. "b"
+    local filled, err = fill({ patternProperties = { ["^(a+)+\\1$"] = { properties = { x = { default = 1 } } } } },
+      { [name] = {} })
+    assert.is_nil(filled)
+    assert.equal("/" .. name .. ": its name is too costly to match",
+      err.details[1].path .. ": " .. err.details[1].message)
+  end)
 end)

@@ -1,13 +1,61 @@
+local certificates = require("spec.support.certificates")
 local cjson = require("cjson")
 local command = require("spec.support.command")
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local process = require("operations.net.process")
 local reactor_loop = require("operations.hosts.reactor")
 local soak = require("spec.support.soak")
+local stream = require("operations.net.stream")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
+local tls = require("operations.net.tls")
+
+describe("over TLS without HTTP/2", function()
+  teardown(certificates.remove)
+
+  it("has nothing that came unasked taken for an answer while another request runs", function()
+    local function answered(body)
+      return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body)
+    end
+    local security = assert(tls.security(certificates.options("localhost")))
+    local held, connections = nil, {}
+    local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
+      local index = #connections + 1
+      connections[index] = connection
+      connection:each_chunk(function(request)
+        if request and request:find("/held", 1, true) then
+          held = connection
+        elseif request then
+          connection:offer(answered("asked " .. index))
+        end
+      end)
+    end, { security = security }))
+    task.run(function()
+      local function get(path)
+        return http.request({ url = "https://localhost:" .. listener.port .. path,
+          ca_file = certificates.path("ca.pem") })
+      end
+      local first = task.spawn(get, "/held")
+      assert.is_true(eventually(function()
+        return held ~= nil
+      end))
+      assert.equal("asked 2", assert(get("/")).body)
+      connections[2]:write(answered("unasked"))
+      connections[2]:flush()
+      assert.equal("asked 3", assert(get("/")).body)
+      assert.equal("asked 3", assert(get("/")).body)
+      held:write(answered("late"))
+      assert.equal("late", assert(first:wait()).body)
+    end)
+    for _, connection in ipairs(connections) do
+      connection:close()
+    end
+    listener:close()
+  end)
+end)
 
 describe("over TLS", function()
   local server = test_server.around(setup, teardown, { tls = true })
