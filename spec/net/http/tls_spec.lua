@@ -5,10 +5,10 @@ local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
+local net_stream = require("operations.net.stream")
 local process = require("operations.net.process")
 local reactor_loop = require("operations.hosts.reactor")
 local soak = require("spec.support.soak")
-local stream = require("operations.net.stream")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 local tls = require("operations.net.tls")
@@ -22,7 +22,7 @@ describe("over TLS without HTTP/2", function()
     end
     local security = assert(tls.security(certificates.options("localhost")))
     local held, connections = nil, {}
-    local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
+    local listener = assert(net_stream.listen("127.0.0.1", 0, function(connection)
       local index = #connections + 1
       connections[index] = connection
       connection:each_chunk(function(request)
