@@ -358,14 +358,16 @@ describe("a call of the system that fails", function()
     ]])
   end)
 
-  it("pipe2 is why a process is not started, and leaves nothing open", function()
-    prints("nil\tdescriptors\tToo many open files\n0\n", [[
-      local before = descriptors()
-      fail("pipe2", %d)
-      told(reactor:process({ files = { "/bin/true" }, arguments = { "true" }, environment = {} }))
-      print(descriptors() - before)
-    ]], EMFILE)
-  end)
+  for _, name in ipairs({ "pipe2", "fcntl" }) do
+    it(name .. " is why a process is not started, and leaves nothing open", function()
+      prints("nil\tdescriptors\tToo many open files\n0\n", [[
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor:process({ files = { "/bin/true" }, arguments = { "true" }, environment = {} }))
+        print(descriptors() - before)
+      ]], name, EMFILE)
+    end)
+  end
 
   it("pidfd_open does not keep the end of a process from being told", function()
     prints("exit\tcode\t3\n", [[

@@ -199,6 +199,30 @@ describe("a reactor", function()
     end, "the reactor is closed")
   end)
 
+  it("waits until something happens, whether or not there are timers", function()
+    for _, ms in ipairs({ -1, 60000 }) do
+      for _, timers in ipairs({ 0, 1 }) do
+        local timer = timers == 1 and reactor:timer(120000)
+        local child = reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "sleep 0.1" },
+          environment = {} })
+        local steps = 0
+        repeat
+          reactor:step(ms)
+          steps = steps + 1
+        until reactor:pending()
+        assert.is_true(steps < 10, steps)
+        child:cancel()
+        if timer then
+          timer:cancel()
+        end
+        while reactor:inflight() > 0 do
+          reactor:step(10)
+        end
+        while reactor:next() do end
+      end
+    end
+  end)
+
   it("does not wait when asked not to", function()
     local handle = reactor:timer(60000)
     reactor:step(0)
