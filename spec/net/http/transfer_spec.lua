@@ -1,6 +1,7 @@
 --- Transfers of a reactor and a server of the spec in one thread: what either side does next is decided here.
 require("operations.transfer")
 local module = require("operations.reactor")
+local usage = require("spec.support.usage")
 
 describe("a transfer", function()
   local reactor, server
@@ -383,5 +384,18 @@ describe("a transfer", function()
       end
     until event
     assert.same({ "error", "timeout", "first_byte" }, event)
+  end)
+
+  it("keeps its body no longer than it may be sent", function()
+    listen("127.0.0.1")
+    for _, head in ipairs({ OK, "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n" }) do
+      local before = usage.heap()
+      local handle = start({ method = "POST", body = ("x"):rep(2 ^ 22) .. "end", fresh = true })
+      local connection = await_request(#server.connections + 1, "end")
+      answer(connection, head)
+      local kind = await()[1]
+      assert.is_true(usage.heap() - before < 1024, kind)
+      handle:cancel()
+    end
   end)
 end)
