@@ -77,7 +77,7 @@ describe("a transfer", function()
 
   local function start(options)
     options.url, options.method = options.url or server.url, options.method or "GET"
-    options.keep_alive, options.idle_connections, options.decode = 60000, 100, true
+    options.keep_alive, options.idle_connections, options.decode = options.keep_alive or 60000, 100, true
     options.headers = { "Expect:" }
     return assert(reactor:http(options))
   end
@@ -397,5 +397,25 @@ describe("a transfer", function()
       assert.is_true(usage.heap() - before < 1024, kind)
       handle:cancel()
     end
+  end)
+
+  it("leaves a connection that is closed after keep_alive, by few steps", function()
+    listen("127.0.0.1")
+    start({ keep_alive = 1000 })
+    local connection = await_request(1, "\r\n\r\n")
+    answer(connection, OK)
+    assert.equal("done", await()[1])
+    local steps = 0
+    while not connection.over do
+      turn(1000)
+      steps = steps + 1
+    end
+    local timer, told = reactor:timer(100), nil
+    while told ~= timer do
+      local event = turn(1000)[1]
+      told = event and event.handle
+      steps = steps + 1
+    end
+    assert.is_true(steps < 50, steps)
   end)
 end)
