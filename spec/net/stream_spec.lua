@@ -488,6 +488,24 @@ describe("a stream of a reactor", function()
     assert.equal(1, drained)
   end)
 
+  it("says so of what was gathered, and that it can send again", function()
+    local ours, theirs = pair(100, 1) -- `theirs` queues a byte
+    for _, is_full in ipairs({ false, true }) do
+      reactor:hold()
+      assert.equal("sent", theirs:transmit("x"))
+      if is_full then
+        assert.equal("full", theirs:transmit("y"))
+      else
+        assert.equal(1, theirs:unsent(true))
+      end
+      reactor:step(0)
+      assert.same({ theirs, "drain" }, { reactor:next() })
+      assert.equal(0, theirs:unsent())
+      await(ours, "data")
+      assert.equal("x", ours:receive())
+    end
+  end)
+
   it("says that it can send again once it can", function()
     local ours, theirs = pair(100, 1000000, 1)
     assert.equal("sent", theirs:transmit(("x"):rep(1000000))) -- more than the other end and the sockets take
