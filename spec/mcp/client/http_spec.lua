@@ -478,8 +478,10 @@ describe("an MCP server over HTTP", function()
   end)
 
   it("out of reach is the client's error", function()
-    local client, _, err = connect("", { url = "http://127.0.0.1:" .. free_port() .. "/mcp" })
-    assert.is_nil(client)
-    assert.equal("connect", err.details.kind)
+    for _, verdict in ipairs({ "legacy", "modern", "events" }) do
+      local client, _, err = connect("", { url = "http://127.0.0.1:" .. free_port() .. "/mcp", verdict = verdict })
+      assert.is_nil(client)
+      assert.equal("connect", err.details.kind)
+    end
   end)
 end)

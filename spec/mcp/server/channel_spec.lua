@@ -1,4 +1,5 @@
 local channel = require("operations.mcp.server.channel")
+local operations = require("operations")
 
 describe("an event stream of an MCP server", function()
   it("keeps a thousand events that were read, for a client that resumes", function()
@@ -27,5 +28,15 @@ describe("an event stream of an MCP server", function()
     assert.is_true(stream:put(large)) -- an answer
     assert.same({ false, true }, { stream:has(7), stream:has(8) })
     assert.matches("^id: s_9\n", read())
+  end)
+
+  it("wakes who waits for the next event when it ends", function()
+    operations.run(function()
+      local stream = channel.new()
+      local reading = operations.spawn(stream:body(0))
+      operations.sleep(0)
+      stream:close()
+      assert.is_nil((reading:wait()))
+    end)
   end)
 end)
