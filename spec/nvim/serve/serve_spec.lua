@@ -462,6 +462,22 @@ describe("an editor that is an MCP server", function()
     assert.is_true(tonumber(nvim:lua("ticks")) > 0)
   end)
 
+  it("lists a thousand items of a kind, and tells that there are more", function()
+    local nvim = editor.start(SERVE:format("") .. [[ local many, entries = {}, {}
+      for i = 1, 1001 do vim.bo[vim.fn.bufadd('/tmp/spec-' .. i)].buflisted = true
+        many[i] = { lnum = 0, col = 0, message = 'm' .. i } entries[i] = { filename = 'a.c', lnum = i, text = 't' } end
+      vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, many) vim.fn.setqflist(entries) ]])
+    local client = nvim:client()
+    local buffers = call(client, "buffers_list", {})
+    assert.same({ 1000, true }, { #buffers.buffers, buffers.more })
+    local diagnostics, quickfix = call(client, "diagnostics_list", {}), call(client, "quickfix_list", {})
+    assert.same({ 1000, 1001 }, { #diagnostics.diagnostics, diagnostics.total })
+    assert.same({ 1000, 1001 }, { #quickfix.items, quickfix.total })
+    nvim:lua("vim.cmd('%bwipeout')")
+    buffers = call(client, "buffers_list", {})
+    assert.same({ 1, false }, { #buffers.buffers, buffers.more })
+  end)
+
   it("asks no more questions than a user can answer", function()
     local nvim = editor.start(SERVE:format("allow = {'editor.command'}"))
     local client = nvim:client()
