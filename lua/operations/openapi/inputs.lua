@@ -47,7 +47,7 @@ local function add_undeclared(build, list)
   for _, name in ipairs(build.template_names) do
     if not list.index["path " .. name] then
       build.report(build.pointer, ("the path parameter {%s} is not declared; it is taken for a string"):format(name))
-      local node = { name = name, ["in"] = "path", required = true, schema = { type = "string" } }
+      local node = { name = name, ["in"] = "path", schema = { type = "string" } }
       list[#list + 1] = { node = node, file = build.file, pointer = build.pointer }
       list.index["path " .. name] = #list
     end

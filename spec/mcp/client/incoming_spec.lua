@@ -203,6 +203,10 @@ describe("what a program answers a server", function()
     assert.equal('{"method":"elicitation/create"}', of(config, "elicitation/create", {}))
     context.client._askers[{}] = true
     assert.matches("^%-1 ", of(config, "elicitation/create", {}))
+    context.client._askers = { [{ ask = function()
+      error("nobody is there", 0)
+    end }] = true }
+    assert.equal("-32603 nobody is there", of(config, "elicitation/create", {}))
   end)
 end)
 

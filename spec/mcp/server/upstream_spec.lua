@@ -57,11 +57,27 @@ describe("resources and prompts of a server behind an MCP server", function()
   it("are read, those that nobody has are not there, failures are told as they were", function()
     local read = request("resources/read", { uri = "note://hello" }).result
     assert.same({ { uri = "note://hello", mimeType = "text/plain", text = "hello" } }, read.contents)
-    assert.same({ "complete", 0 }, { read.resultType, read.ttlMs }) -- this server's own
+    assert.same({ "complete", 0, server.info },
+      { read.resultType, read.ttlMs, read._meta[PREFIX .. "serverInfo"] }) -- this server's own
     assert.equal("one", request("resources/read", { uri = "near://one" }).result.contents[1].text)
     local missing = request("resources/read", { uri = "note://none" }).error
     assert.same({ -32602, "Resource not found" }, { missing.code, missing.message })
     assert.equal(-32603, request("resources/read", { uri = "note://broken" }).error.code)
+  end)
+
+  it("are given to a client of the legacy era without what only the modern one has", function()
+    local headers = { accept = "application/json, text/event-stream", ["mcp-protocol-version"] = "2025-11-25" }
+    local function ask(method, params)
+      local answer = http_request.send(server, "POST", "/mcp", headers,
+        { jsonrpc = "2.0", id = 1, method = method, params = params })
+      headers["mcp-session-id"] = answer.headers["mcp-session-id"] or headers["mcp-session-id"]
+      return answer.json.result
+    end
+    ask("initialize", { protocolVersion = "2025-11-25", capabilities = operations.object(),
+      clientInfo = { name = "spec", version = "1" } })
+    assert.same({ contents = { { uri = "note://hello", mimeType = "text/plain", text = "hello" } } },
+      ask("resources/read", { uri = "note://hello" }))
+    assert.is_nil(ask("prompts/get", { name = "far_off_greet", arguments = { name = "Ada" } }).resultType)
   end)
 
   it("are prompts under their own names only", function()

@@ -8,6 +8,8 @@ local message = require("operations.mcp.protocol.message")
 
 local upstream = {}
 
+local SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
 ---@class operations.mcp.Upstream : operations.mcp.Provider
 ---@field client operations.mcp.Client
 ---@field prefix string
@@ -80,13 +82,14 @@ function Upstream:prompts()
   return prefixed(self, list(self, "prompts", "prompts/list", "prompts"))
 end
 
--- Members that the protocol, or each server, adds to results.
-local hop = { resultType = true, ttlMs = true, cacheScope = true }
-
+-- A result without the members that each server adds to its own.
 local function passed_on(value)
   local copy = members.copy(value)
-  for key in pairs(hop) do
-    copy[key] = nil
+  copy.resultType, copy.ttlMs, copy.cacheScope = nil, nil, nil
+  if type(copy._meta) == "table" then
+    copy._meta = members.copy(copy._meta)
+    copy._meta[SERVER_INFO] = nil
+    copy._meta = next(copy._meta) ~= nil and copy._meta or nil
   end
   return copy
 end
