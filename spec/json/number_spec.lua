@@ -127,6 +127,20 @@ describe("a number of JSON", function()
     end
   end)
 
+  it("just below a power of two is read as that where it is nearer than any below", function()
+    for power = 1, 62 do
+      local digits = ("%.0f"):format(2 ^ power)
+      local text = digits:sub(1, -2) .. ("%d"):format(digits:sub(-1) - 1)
+      if #digits < 18 then
+        text = text .. "." .. ("9"):rep(18 - #digits)
+      end
+      assert.equal(2 ^ power, decodes(text .. "e0"), text)
+      for _, exponent in ipairs({ "e-310", "e-300", "e-20", "e-1", "e3", "e30", "e280" }) do
+        assert.equal(tonumber(text .. exponent), decodes(text .. exponent), text .. exponent)
+      end
+    end
+  end)
+
   it("near the least and the largest doubles is read as one of them", function()
     for _, text in ipairs({ "4.9e-324", "2.5e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "2.4e-324",
       "2.2250738585072014e-308", "2.2250738585072011e-308", "2.225073858507201e-308", "1.7976931348623157e308",
