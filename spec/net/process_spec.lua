@@ -924,6 +924,27 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
+  it("are held back where nobody takes their stderr, of which all is told", function()
+    local reactor = module.new()
+    reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "head -c 1000000 /dev/zero >&2" },
+      environment = { PATH = "/usr/bin:/bin" }, window = 100, max_line = 100, queue = 6 })
+    local told, count, most = 0, 0, 0
+    while told < 1000000 do
+      for _ = 1, 50 do
+        reactor:step(0)
+        reactor:step(1)
+      end
+      for _, kind, bytes in function() return reactor:next() end do
+        if kind == "log" then
+          told, count, most = told + #bytes, count + 1, math.max(most, #bytes)
+        end
+      end
+    end
+    assert.equal(1000000, told)
+    assert.is_true(count >= 10 and most < 2 * 65536, most)
+    reactor:close()
+  end)
+
   it("say once that they read no more", function()
     local reactor = module.new()
     local handle = reactor:process({
