@@ -504,6 +504,10 @@ describe("a stream of a reactor", function()
       await(ours, "data")
       assert.equal("x", ours:receive())
     end
+    reactor:hold()
+    assert.equal("sent", theirs:transmit("z"))
+    reactor:step(0)
+    assert.is_true(reactor:next() ~= theirs) -- that was told
   end)
 
   it("says that it can send again once it can", function()
