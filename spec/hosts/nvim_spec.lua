@@ -87,4 +87,29 @@ describe("Neovim", function()
     os.remove(path)
     assert.same({ out = "0 0", code = 0 }, result)
   end)
+
+  it("goes on with tasks that take more than a turn, though nothing else happens", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write([[
+      local operations = require("operations")
+      local count = 0
+      for _ = 1, 20 do
+        operations.spawn(function()
+          local stop = vim.loop.hrtime() + 1e6
+          while vim.loop.hrtime() < stop do end
+          count = count + 1
+        end)
+      end
+      vim.wait(10000, function()
+        return count == 20
+      end)
+      io.stdout:write(count)
+      vim.cmd("qa!")
+    ]])
+    file:close()
+    local result = inside.nvim(path)
+    os.remove(path)
+    assert.same({ out = "20", code = 0 }, result)
+  end)
 end)
