@@ -14,6 +14,7 @@ local RETRY = 2000 -- ms before a client reconnects
 ---@field first integer  number of the oldest event that is kept
 ---@field last integer  number of the newest one
 ---@field reader? table  the current reader
+---@field _wake? fun()  ends its wait, also one that is over
 local Channel = {}
 Channel.__index = Channel
 
@@ -21,14 +22,12 @@ Channel.__index = Channel
 ---@param name? string  it can be resumed under this name
 ---@return operations.mcp.Channel
 function channel.new(name)
-  return setmetatable({ name = name, over = false, first = 1, last = 0, bytes = 0, _events = {}, _wakes = {} }, Channel)
+  return setmetatable({ name = name, over = false, first = 1, last = 0, bytes = 0, _events = {} }, Channel)
 end
 
-local function wake_all(self)
-  local wakes = self._wakes
-  self._wakes = {}
-  for wake in pairs(wakes) do
-    wake()
+local function wake_reader(self)
+  if self._wake then
+    self._wake()
   end
 end
 
@@ -70,7 +69,7 @@ function Channel:put(text, droppable)
   if droppable then
     trim(self)
   end
-  wake_all(self)
+  wake_reader(self)
   return true
 end
 
@@ -80,13 +79,13 @@ function Channel:prime(retry)
   self.last = self.last + 1
   self._events[self.last] = ("id: %s_%d\nretry: %d\ndata: \n\n"):format(self.name, self.last, retry or RETRY)
   self.bytes = self.bytes + #self._events[self.last]
-  wake_all(self)
+  wake_reader(self)
 end
 
 --- Ends the stream.
 function Channel:close()
   self.over = true
-  wake_all(self)
+  wake_reader(self)
 end
 
 --- Ends the reader's connection; the stream can be resumed.
@@ -94,21 +93,15 @@ function Channel:hang_up()
   if self.reader then
     self.reader.gone = true
     self.reader = nil
-    wake_all(self)
+    wake_reader(self)
   end
 end
 
---- Waits until something was added, or the stream has ended.
-function Channel:wait()
-  local wake_up
-  local ok, raised = pcall(task.await, function(wake)
-    wake_up = wake
-    self._wakes[wake] = true
+-- Waits until something was added, or the stream has ended. Only the current reader waits.
+local function wait(self)
+  task.await(function(wake)
+    self._wake = wake
   end)
-  self._wakes[wake_up] = nil
-  if not ok then
-    error(raised, 0)
-  end
 end
 
 -- The next piece for a reader: all queued events.
@@ -127,7 +120,7 @@ local function next_piece(self, reader)
     elseif self.over then
       return nil
     end
-    self:wait()
+    wait(self)
   end
 end
 

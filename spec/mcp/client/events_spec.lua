@@ -1,0 +1,18 @@
+-- The transport of 2024-11-05 against a server of the specs' own; http_spec.lua has a whole session.
+local listener = require("operations.server.listener")
+local operations = require("operations")
+
+describe("an MCP client of the transport of 2024-11-05", function()
+  it("is told why the server opens no stream", function()
+    local opened = assert(listener.listen({ port = 0 }, function()
+      return { status = 503, headers = {}, body = "not today" }
+    end))
+    local url = ("http://127.0.0.1:%d/sse"):format(opened.port)
+    local client, err = operations.run(function()
+      return operations.from_mcp.connect("s", { url = url, verdict = "events" })
+    end)
+    opened:close()
+    assert.is_nil(client)
+    assert.same({ "HTTP_503", ("GET %s: status 503: not today"):format(url) }, { err.code, err.message })
+  end)
+end)
