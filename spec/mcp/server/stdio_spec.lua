@@ -104,6 +104,22 @@ describe("an MCP server over stdio", function()
     os.remove(file)
   end)
 
+  it("ends with its task, and tells that it was cancelled", function()
+    local child = command.start("-e", [[
+      local operations = require("operations")
+      operations.run(function()
+        local serving = operations.spawn(function()
+          return operations.to_mcp(operations.registry()):stdio()
+        end)
+        operations.sleep(0)
+        serving:cancel("enough")
+        local served, err = serving:wait()
+        io.stderr:write(("served %s: %s"):format(tostring(served), tostring(err)))
+      end)]])
+    child:wait()
+    assert.equal("served nil: ABORTED: enough", child:stderr())
+  end)
+
   it("fails when it was started without stdout", function()
     local result = command.run([[
       printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n' | lua spec/support/mcp_server/stdio.lua >&-]])
