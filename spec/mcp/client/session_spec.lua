@@ -259,6 +259,30 @@ describe("a session with an MCP server", function()
     end)
   end)
 
+  it("has no connection where the new one is lost at once, and cannot be replaced", function()
+    local second
+    with("legacy", { ["logging/setLevel"] = function(_, link)
+      if second then
+        second(link)
+      end
+      return operations.object()
+    end }, { restart = true, log_level = "info" }, function(client, link, server)
+      local gone = errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" })
+      function second(new_link)
+        new_link:lost(gone)
+        function server.opens()
+          return errors.new("EXECUTION_ERROR", "no such program")
+        end
+        assert.equal("no such program", select(2, client:request("x")).message)
+      end
+      link:lost(gone)
+      local value, err = client:request("x")
+      assert.is_nil(value)
+      assert.same({ "the connection was lost", false }, { err.message, err.mayHaveRun })
+      assert.same({}, mcp_link.params(server, "x"))
+    end, { tools = operations.object(), logging = operations.object() })
+  end)
+
   it("takes the revision that a server of the modern era names instead", function()
     local refusals = 1
     with("modern", { x = function()
