@@ -486,6 +486,48 @@ describe("the answer of an MCP server over HTTP", function()
     assert.same({}, logged)
   end)
 
+  it("is beside such a stream, which is read until the connection is closed or the server's session is over", function()
+    for _, ends in ipairs({ "connection", "session" }) do
+      local gets, seen = {}, {}
+      script.session = "s1"
+      local function note(n)
+        return event({ jsonrpc = "2.0", method = "notifications/x", params = { n = n } })
+      end
+      function script.GET(_, request)
+        gets[#gets + 1] = request.headers["Mcp-Session-Id"]
+        return gets[2] and { status = 405 } or events(10, note(1) .. note(2), 20, note(3) .. note(4), 60000)
+      end
+      function script.x(message, request)
+        if request.headers["Mcp-Session-Id"] == "s1" then
+          script.session = "s2"
+          return { status = 404 }
+        end
+        return json_answer(result(message))
+      end
+      function script.initialize(message) -- slow: events come meanwhile
+        operations.sleep(0.05)
+        return json_answer(result(message, { protocolVersion = message.params.protocolVersion,
+          capabilities = operations.object() }), { headers = { ["content-type"] = "application/json",
+          ["mcp-session-id"] = script.session } })
+      end
+      with("legacy", { stream = true }, function(client)
+        client:on_notification(function(_, params)
+          seen[#seen + 1] = params.n
+          if params.n == 3 and ends == "connection" then
+            client:close()
+          end
+        end)
+        operations.sleep(0.02)
+        if ends == "session" then
+          assert(client:request("x"))
+        end
+        operations.sleep(10)
+      end)
+      assert.same({ 1, 2, 3 }, seen)
+      assert.same({ "s1", ends == "session" and "s2" or nil }, gets)
+    end
+  end)
+
   it("is beside such a stream until that fails too often", function()
     local count, times = 0, {}
     function script.GET(_, request)

@@ -183,7 +183,6 @@ function servers.load(source, common, open)
     if is_wanted(self, entry) then
       start(self, entry)
     end
-    return true
   end)
   if not ok then
     self:close()
