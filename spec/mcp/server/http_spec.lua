@@ -201,6 +201,15 @@ describe("an MCP server over HTTP", function()
     assert.equal(400, http_request.send(server, "GET", "/mcp", headers).status)
   end)
 
+  it("begins a stream of notifications with the event to resume from", function()
+    local session = initialize()
+    local answer = server:handle({ method = "GET", target = "/mcp", body = "", headers = { host = "localhost",
+      accept = "text/event-stream", ["mcp-session-id"] = session } })
+    server:close()
+    assert.equal("id: 1_1\nretry: 2000\ndata: \n\n", answer.body())
+    assert.is_nil(answer.body())
+  end)
+
   it("takes batches of revision 2025-03-26", function()
     local batch = { { jsonrpc = "2.0", id = "a", method = "ping" }, { jsonrpc = "2.0", method = "notifications/x" },
       { jsonrpc = "2.0", id = "b", method = "nope" }, 7 }
@@ -442,6 +451,21 @@ describe("an MCP server over HTTP", function()
       served:close()
     end
     assert.equal(403, select(2, initialize(nil, { origin = "http://localhost:6274" })).status) -- whose listener?
+  end)
+
+  it("ends what it listens at when it is closed or drained", function()
+    for _, way in ipairs({ "close", "drain" }) do
+      local ours, listeners = operations.to_mcp(registry), {}
+      for i = 1, 2 do
+        listeners[i] = assert(ours:listen())
+      end
+      ours[way](ours)
+      for _, listener in ipairs(listeners) do
+        local answer, err = operations.http.request({ url = ("http://127.0.0.1:%d/mcp"):format(listener.port) })
+        assert.is_nil(answer)
+        assert.equal("connect", err.details.kind)
+      end
+    end
   end)
 
   it("accepts no more once it is drained, and ends what listens", function()
