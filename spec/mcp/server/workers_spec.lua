@@ -64,14 +64,14 @@ describe("a worker of an MCP server", function()
       local pieces = { "b", "a" }
       for _, request in ipairs({ { method = "GET", peer = { address = "10.1.2.3" } }, { body = function()
         return table.remove(pieces)
-      end } }) do
+      end }, { body = "c" } }) do
         request.headers = {}
         local handed = forward(request)
         assert.equal(307, handed.status)
         assert.equal("one, slow", handed.body() .. handed.body())
       end
     end)
-    assert.same({ "GET  10.1.2.3", "POST ab " }, seen)
+    assert.same({ "GET  10.1.2.3", "POST ab ", "POST c " }, seen)
   end)
 
   it("hands on no request of its own sessions, nor to a worker that has ended", function()
