@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
@@ -105,6 +106,24 @@ describe("a browser on this machine", function()
     end)
     assert.matches("^HTTP/1.1 400 ", said[1])
     assert.matches("^HTTP/1.1 400 ", said[2])
+    assert.equal(base .. "/callback?state=s1", answer)
+  end)
+
+  it("brings nothing by a line that was refused for its length, also where that ends later", function()
+    local answer = log_in(function()
+      local connection, said = assert(stream.connect("127.0.0.1", port)), nil
+      connection:each_chunk(function(chunk)
+        said = said or chunk
+      end)
+      connection:write("GET /callback?state=s1&code=" .. ("x"):rep(20000))
+      eventually(function()
+        return said
+      end)
+      connection:write(" HTTP/1.1\r\n")
+      task.sleep(0.01)
+      assert.matches("^HTTP/1.1 400 ", said)
+      return get("/callback?state=s1")
+    end)
     assert.equal(base .. "/callback?state=s1", answer)
   end)
 
