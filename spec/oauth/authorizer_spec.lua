@@ -501,6 +501,9 @@ describe("an authorizer", function()
       assert.equal(3, #browser.opened) -- the first and limits.oauth_step_ups
       assert.equal("insufficient_scope", failure(auth, "admin").details.error)
       assert.equal(3, #browser.opened)
+      auth:log_out()
+      server:call(auth, "admin")
+      assert.equal(6, #browser.opened) -- another login, which may end otherwise
     end)
 
     it("cannot step up where no scope is named", function()
