@@ -85,7 +85,8 @@ describe("a query of ours", function()
   end)
 
   it("is sent in a body where its schema does not say what a list has, or that a member is one", function()
-    for _, list in ipairs({ { type = "array" }, { type = "array", items = true }, { type = { "array", "null" } } }) do
+    for _, list in ipairs({ { type = "array" }, { type = "array", items = true }, { type = { "array", "null" } },
+      { type = "array", items = { type = { "string", "null" } } } }) do
       assert.equal('POST /a/b {"l":["x"]}', query({ type = "object", properties = { l = list } }, { l = { "x" } }))
     end
     assert.equal('POST /a/b {"l":[]}', query({ type = "object", properties = { l = { type = "array",
