@@ -20,16 +20,16 @@ describe("an MCP server in several workers of OpenResty", function()
   end)
 
   -- Each request comes over a connection of its own, so that any worker may take it.
-  local function send(method, session, body)
-    local answer = assert(operations.http.request({ url = nginx.url .. "/mcp", method = method,
+  local function send(method, session, body, to)
+    local answer = assert(operations.http.request({ url = (to or nginx).url .. "/mcp", method = method,
       body = body and operations.json.encode(body), headers = { ["mcp-session-id"] = session, connection = "close",
         ["content-type"] = "application/json", accept = "application/json, text/event-stream" } }))
     return answer.status, answer
   end
 
-  local function initialize()
+  local function initialize(to)
     local _, answer = send("POST", nil, { jsonrpc = "2.0", id = 1, method = "initialize", params = {
-      protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec", version = "1" } } })
+      protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec", version = "1" } } }, to)
     return answer.headers["mcp-session-id"]
   end
 
@@ -53,6 +53,14 @@ describe("an MCP server in several workers of OpenResty", function()
       assert.equal(404, (send("POST", session, ping)))
     end
     assert.is_true(count <= 4) -- one for each worker
+  end)
+
+  it("opens no port for its sessions where there is one worker", function()
+    local alone = test_server.start({ app = true, init = 'require("spec.mcp.conformance.server")' })
+    finally(function()
+      alone:stop()
+    end)
+    assert.is_nil(initialize(alone):find(".", 1, true)) -- nor a signature
   end)
 
   it("hands nothing on by an id that it did not make, and takes nothing that was not handed on", function()
