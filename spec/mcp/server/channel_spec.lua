@@ -15,6 +15,18 @@ describe("an event stream of an MCP server", function()
     assert.matches("^id: s_101\ndata: 101\n\nid: s_102\n", stream:body(100)())
   end)
 
+  it("drops new events while a thousand are unread, but for answers", function()
+    local stream = channel.new("s")
+    local read = stream:body(0)
+    for i = 1, 1001 do
+      assert.equal(i <= 1000, stream:put(tostring(i), true))
+    end
+    assert.is_true(stream:put("answer"))
+    local piece = read()
+    assert.matches("^id: s_1\n", piece)
+    assert.matches("id: s_1001\ndata: answer\n\n$", piece)
+  end)
+
   it("drops events of 4 MiB that were read for new ones, and new ones while they are unread", function()
     local stream, large = channel.new("s"), ("x"):rep(1024 * 1024)
     local read = stream:body(0)
