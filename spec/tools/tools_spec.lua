@@ -224,6 +224,7 @@ for _, format in ipairs(answers.formats) do
       local _, results = run(tools, { { id = "1", name = "a_wait", arguments = { n = 1 } } },
         { cancelled = function() return true end })
       assert.equal("ABORTED: the call was not made: the run was cancelled", results[1].content.text)
+      assert.is_false(results[1].error.mayHaveRun)
     end)
 
     it("ask before everything but queries, and remember", function()
