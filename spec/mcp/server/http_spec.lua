@@ -478,17 +478,4 @@ describe("an MCP server over HTTP", function()
     assert.equal("complete", answer.events[#answer.events].result.resultType)
     assert.equal(503, modern("tools/list").status)
   end)
-
-  it("has its listeners end with it, at once or when they are idle", function()
-    for _, way in ipairs({ "close", "drain" }) do
-      local listener = assert(server:listen({ port = 0 }))
-      local url = ("http://127.0.0.1:%d/mcp"):format(listener.port)
-      assert.equal(404, assert(operations.http.request({ url = url .. "s" })).status)
-      server[way](server)
-      local _, err = operations.http.request({ url = url .. "s" })
-      assert.equal("connect", err.details.kind, way)
-      server:close()
-      server = operations.to_mcp(registry, { log = function() end })
-    end
-  end)
 end)
