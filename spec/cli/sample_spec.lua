@@ -36,6 +36,19 @@ describe("a sample of a call", function()
         self = { ["$ref"] = "#/$defs/self" } } }))
   end)
 
+  it("follows up to 16 references, each to the next", function()
+    local function after(count)
+      local schema = T.object({ a = { ["$ref"] = "#/$defs/s1" } })
+      schema["$defs"] = { ["s" .. count] = { type = "integer", minimum = 5 } }
+      for i = 1, count - 1 do
+        schema["$defs"]["s" .. i] = { ["$ref"] = "#/$defs/s" .. i + 1 }
+      end
+      return of(schema)
+    end
+    assert.equal("a=5", after(16))
+    assert.equal("a=A", after(17))
+  end)
+
   it("has the body as a whole where none of its fields is required", function()
     assert.equal("body=BODY", of({ type = "object", required = { "body" }, properties = { body = T.string() } }))
     assert.equal("body:='{}'", of({ type = "object", required = { "body" }, properties = { body = { type = "object",

@@ -47,6 +47,25 @@ describe("the status of an error", function()
   end)
 end)
 
+describe("the answer to a failed call", function()
+  it("is logged from status 500 on, but for what happens in everyday service", function()
+    local function logged(code, given)
+      local lines = {}
+      local call = { path = "/p", id = "r", server = { options = { log = function(level, message)
+        lines[#lines + 1] = level .. ": " .. message
+      end } } }
+      problem.answer(call, errors.new(code, "m"), given)
+      return lines
+    end
+    assert.same({ "error: /p: OTHER: m (request r)" }, logged("OTHER"))
+    assert.same({ "error: /p: TIMEOUT: m (request r)" }, logged("TIMEOUT"))
+    assert.same({ "error: /p: ACCESS_DENIED: m (request r)" }, logged("ACCESS_DENIED", 500))
+    for code, other in pairs({ OTHER = 499, ACCESS_DENIED = false, ABORTED = 500, BUSY = 503, DRAINING = 503 }) do
+      assert.same({}, logged(code, other or nil))
+    end
+  end)
+end)
+
 describe("a problem", function()
   local function of(err, options)
     return problem.of(err, options or {})
