@@ -17,6 +17,9 @@ setup(function()
         handler = function() return { { n = 1, word = "one" }, { n = 2, word = "two" } } end },
       { namespace = "t", name = "object", type = "query", outputSchema = T.object({ items = T.array(item) }),
         handler = function() return { items = { { n = 1, word = "one" } } } end },
+      { namespace = "t", name = "groups", type = "query", outputSchema = T.object({ groups = { type = "array",
+        prefixItems = { T.object({ row = T.object({ { "z", T.integer() }, { "a", T.integer() } }) }) } } }),
+        handler = function() return { groups = { { row = { z = 1, a = 2 } } } } end },
       { namespace = "t", name = "text", type = "query", handler = function() return "a \"text\"" end },
       { namespace = "t", name = "no", type = "query", handler = function() return false end },
       { namespace = "t", name = "file", type = "query", handler = mcp({ { type = "text", text = "see" },
@@ -58,6 +61,7 @@ describe("an answer", function()
     assert.equal('- "n": 1\n  word: one\n- "n": 2\n  word: two\n', (run("call t.list -f yaml")))
     assert.equal("n  word\n1  one\n2  two\n", (run("call t.list -f table")))
     assert.equal("n  word\n1  one\n", (run("call t.object --select items -f table")))
+    assert.equal("z  a\n1  2\n", (run("call t.groups --select 'groups[].row' -f table")))
   end)
 
   it("is a part where that is asked for", function()

@@ -56,6 +56,19 @@ return function(kit)
     assert.equal(1, #spans)
   end)
 
+  it("samples the share of traces that is asked for, none where that is 0", function()
+    local random = math.random
+    local function is_sampled(share, drawn)
+      math.random = function() return drawn end -- luacheck: ignore 122
+      local ok, text = pcall(traced(echo, { sample = share }))
+      math.random = random -- luacheck: ignore 122
+      assert.is_true(ok, text)
+      return text:sub(-2) == "01"
+    end
+    assert.same({ true, false }, { is_sampled(0.5, 0.49), is_sampled(0.5, 0.5) })
+    assert.is_false(is_sampled(0, 0))
+  end)
+
   it("begins anew where the trace context is none (W3C Trace Context, 3.2)", function()
     local call, spans = traced(echo)
     for _, text in ipairs({ "", "x", "ff-" .. TRACE .. "-" .. PARENT .. "-01", "00-" .. TRACE .. "-" .. PARENT,
