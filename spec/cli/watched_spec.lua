@@ -2,7 +2,9 @@
 local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
 local operations = require("operations")
+local output = require("operations.cli.output")
 local serve = require("spec.support.serve")
+local watched = require("operations.cli.watched")
 
 local function within(fn)
   return function()
@@ -103,4 +105,23 @@ describe("a watched directory", function()
     write("watched/a.lua", definition("a", "mended"))
     eventually_answers(served, "/w/a", 200, "mended")
   end))
+
+  it("says each time once that the directory is not there", function()
+    local told, failure = {}, output.failure
+    output.failure = function(err)
+      told[#told + 1] = err.message
+    end
+    finally(function()
+      output.failure = failure
+    end)
+    local following = assert(watched.new(directory .. "/watched", operations.registry()))
+    for times = 1, 2 do
+      os.rename(directory .. "/watched", directory .. "/moved")
+      assert.is_truthy(following:check())
+      assert.is_truthy(following:check())
+      assert.equal(times, #told)
+      os.rename(directory .. "/moved", directory .. "/watched")
+      assert.is_nil(following:check())
+    end
+  end)
 end)
