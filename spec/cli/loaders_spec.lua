@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local kept = require("operations.cli.kept")
 local loaders = require("operations.cli.loaders")
 
 -- What the log writes of the four levels, the last with a traceback.
@@ -41,9 +42,33 @@ describe("the sources that may have an operation", function()
     local many = { { kind = "mcp" }, { kind = "mcp" } }
     assert.equal(many, loaders.narrow(many, nil))
   end)
+
+  it("are known from the cached operations where one remembered file of MCP servers is the only source", function()
+    local path, entries = os.tmpname(), kept.entries
+    local file = assert(io.open(path, "w"))
+    file:write('{ "mcpServers": { "files": { "command": "x" }, "web": { "command": "y" } } }')
+    file:close()
+    kept.entries = function()
+      return { { id = "files.read" }, { id = "web.search" }, { id = "web.look" }, { id = "files.look" } }
+    end
+    finally(function()
+      kept.entries = entries
+      os.remove(path)
+    end)
+    local function wanted(id, name, ...)
+      return loaders.narrow({ { kind = "mcp-config", place = path, name = name, config = {} }, ... }, id)[1].wanted
+    end
+    assert.same({ "files", "web" }, { wanted("read", "s"), wanted("web.other", "s") })
+    assert.is_nil(wanted("look", "s"))
+    assert.is_nil(wanted("read", nil))
+    assert.is_nil(wanted("read", "s", { kind = "lua" }))
+    kept.entries = function() end
+    assert.is_nil(wanted("read", "s"))
+  end)
 end)
 
 describe("a hub as a source", function()
+  local cleanup = require("operations.cli.cleanup")
   local operations = require("operations")
 
   -- The options of the connection to a hub, for a source with these credentials.
@@ -59,6 +84,21 @@ describe("a hub as a source", function()
     assert.same({ true, nil, "no hub" }, { ok, list, err })
     return given
   end
+
+  it("is left at the end of the program", function()
+    local redis, import, call_map = operations.transports.redis, operations.import, operations.call_map
+    local closed = 0
+    operations.transports.redis = function() return {} end
+    operations.call_map = function() return { close = function() closed = closed + 1 end } end
+    operations.import = function() return {} end
+    local ok, list = pcall(loaders.load, { kind = "redis", place = "redis://hub", config = { headers = {},
+      document_headers = {}, oauth = {} } }, {}, { route = function() end })
+    operations.transports.redis, operations.import, operations.call_map = redis, import, call_map
+    assert.same({ true, {} }, { ok, list })
+    assert.equal(0, closed)
+    cleanup.run()
+    assert.equal(1, closed)
+  end)
 
   it("gets the bearer token, and no other credentials", function()
     assert.same({ "ws://hub", { token = "t" } }, connected({ type = "bearer", token = "t" }))
