@@ -47,6 +47,13 @@ describe("with something broken", function()
     editor.shows("no operations")
   end)
 
+  it("a document that cannot be fetched is told of, and no longer waited for", function()
+    nvim.setup({ apis = { gone = { url = "http://127.0.0.1:1/api.json" } } })
+    vim.cmd("Operations list")
+    editor.notice("api gone")
+    editor.wait(function() return not editor.title():find("starting") end, "it is still waited for")
+  end)
+
   it("keys that nobody knows and programs that are not there cost the others nothing", function()
     local entry = editor.server()
     entry.colour = "red"

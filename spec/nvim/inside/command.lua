@@ -70,6 +70,17 @@ describe(":Operations", function()
     editor.shows("\n.*x")
   end)
 
+  it("notes in the log what servers say, texts as they are and other data as JSON", function()
+    for _, data in ipairs({ '"plain words"', '{"a":[1]}' }) do
+      vim.cmd('Operations call spec.say {"data":' .. data .. "}")
+      editor.shows("^spec%.say\nsaid")
+      editor.press("q")
+    end
+    vim.cmd("Operations log")
+    local text = editor.shows('info +spec: {"a":%[1%]}')
+    assert.matches("info +spec: plain words\n", text)
+  end)
+
   it("shows progress", function()
     vim.cmd('Operations call spec.steps {"count": 3, "pause": 0.05}')
     editor.shows("spec%.steps: %d of 3")
