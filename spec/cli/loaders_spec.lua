@@ -48,8 +48,9 @@ describe("the sources that may have an operation", function()
     local file = assert(io.open(path, "w"))
     file:write('{ "mcpServers": { "files": { "command": "x" }, "web": { "command": "y" } } }')
     file:close()
-    kept.entries = function()
-      return { { id = "files.read" }, { id = "web.search" }, { id = "web.look" }, { id = "files.look" } }
+    kept.entries = function(of)
+      return of.place == path and { { id = "files.read" }, { id = "web.search" }, { id = "web.look" },
+        { id = "files.look" } }
     end
     finally(function()
       kept.entries = entries
