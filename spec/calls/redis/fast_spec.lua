@@ -231,6 +231,17 @@ describe("a request over Redis that no process has begun", function()
     assert.same({ "its" }, presence.nodes:serving())
   end)
 
+  it("runs here no more once its caller has aborted it", function()
+    announce("caller", "a.b")
+    local payload = { requestId = "its", operationId = "a.b", input = {} }
+    fast:take({ type = "call.requested", from = "caller", payload = payload }, payload)
+    fast:take({ type = "call.aborted", from = "caller", payload = { requestId = "its" } }, { requestId = "its" })
+    assert.same({}, presence.nodes:serving())
+    assert.equal(0, refused)
+    fast:take({ type = "call.aborted", from = "caller", payload = { requestId = "its" } }, { requestId = "its" })
+    assert.equal(1, refused)
+  end)
+
   it("is answered only by the process that has it", function()
     announce("old", "a.b")
     request("1")

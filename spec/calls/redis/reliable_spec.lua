@@ -671,6 +671,33 @@ describe("a call map over Redis, reliable", function()
     end)
   end
 
+  it("gives the outcome of what ends while it drains", function()
+    operations.run(function()
+      local leaving, staying, map = connect(), connect(), connect()
+      local begun, over
+      local handler = serve(leaving, "last", function(_, context)
+        begun = true
+        eventually(function()
+          return over
+        end)
+        return context.attempt
+      end)
+      local call = spawn_call(map, "own.last")
+      eventually(function()
+        return begun
+      end)
+      serve(staying, "last", function()
+        return "again"
+      end)
+      handler:drain(1)
+      over = true
+      assert.equal(1, assert(call:wait()).data)
+      map:close()
+      staying:close()
+      leaving:close()
+    end)
+  end)
+
   it("accepts nothing more once it drains; another takes what comes", function()
     operations.run(function()
       local leaving, staying, map = connect(SHORT), connect(SHORT), connect()
