@@ -109,6 +109,28 @@ describe("a call map over Redis", function()
     end)
   end)
 
+  it("connects again, and again, before a call map uses it", function()
+    operations.run(function()
+      local between = proxy.start(server.port)
+      local transport = assert(operations.transports.redis("redis://127.0.0.1:" .. between.port))
+      local links = { transport._commands, transport._subscriber }
+      for _ = 1, 2 do
+        local before = { links[1]._stream, links[2]._stream }
+        between:reset()
+        for i, link in ipairs(links) do
+          eventually(function()
+            return link.connected and link._stream ~= before[i]
+          end)
+        end
+      end
+      local worker, map = start_worker(), operations.call_map(transport, { log = quiet })
+      assert(map:call("work.pid"))
+      kill(worker)
+      map:close()
+      between:stop()
+    end)
+  end)
+
   it("ends what a killed caller asked for", function()
     operations.run(function()
       local started, raised = 0, nil

@@ -790,6 +790,60 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
+  it("gives an outcome again that was lost with the connection", function()
+    operations.run(function()
+      local between, map = proxy.start(server.port), connect()
+      local served = connect({ lease = 600000 }, "redis://127.0.0.1:" .. between.port)
+      local begun, over, ended
+      serve(served, "unheard", function(_, context)
+        begun = true
+        eventually(function()
+          return over
+        end)
+        ended = true
+        return context.attempt
+      end)
+      local call = spawn_call(map, "own.unheard")
+      eventually(function()
+        return begun
+      end)
+      between:cut()
+      over = true
+      eventually(function()
+        return ended
+      end)
+      between:reset()
+      between:heal()
+      assert.equal(1, assert(call:wait()).data)
+      map:close()
+      served:close()
+      between:stop()
+    end)
+  end)
+
+  it("takes over what was left while it was not connected", function()
+    operations.run(function()
+      local served = connect({ lease = 600000 })
+      local ran
+      serve(served, "left", function()
+        ran = true
+      end)
+      local queue = "ops:{ops}:q:own.left"
+      eventually(function()
+        return ask(server.url, "EXISTS", queue) == 1
+      end)
+      ask(server.url, "EVAL", [[
+        local id = redis.call("XADD", KEYS[1], "*", "i", "left", "f", "nobody", "p", '{"operationId":"own.left"}')
+        redis.call("XREADGROUP", "GROUP", "w", "somebody", "STREAMS", KEYS[1], ">")
+        redis.call("XCLAIM", KEYS[1], "w", "somebody", 0, id, "IDLE", 700000)]], 1, queue)
+      ask(server.url, "CLIENT", "KILL", "TYPE", "normal")
+      eventually(function()
+        return ran
+      end)
+      served:close()
+    end)
+  end)
+
   it("finds its scripts gone, and loads them again", function()
     operations.run(function()
       local worker, map = start_worker(), connect()
@@ -832,6 +886,9 @@ describe("a call map over Redis, reliable", function()
         ask(server.url, "XADD", queue, "*", "i", "\255" .. i, "f", "\255", "p", text)
       end
       ask(server.url, "XADD", queue, "*", "i", "\255", "f", "nobody", "p", '{"operationId":"own.strict"}')
+      for _, id in ipairs({ "", ("x"):rep(1000) }) do -- ids that nobody can be answered by
+        ask(server.url, "XADD", queue, "*", "i", id, "f", "nobody", "p", '{"operationId":"own.strict"}')
+      end
       ask(server.url, "XADD", queue, "*", "what", "ever")
       eventually(function()
         return ask(server.url, "XLEN", queue) == 0

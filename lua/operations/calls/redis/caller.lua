@@ -222,8 +222,8 @@ local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for
 ---@return operations.Error? err
 function Caller:submit(payload, named)
   local id = payload.requestId
-  local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    text = unset, accepted = unset, shared = unset, given_up = unset } -- reserves the fields set later
+  local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false,
+    again = unset, text = unset, accepted = unset, shared = unset, given_up = unset } -- reserves the fields set later
   self._calls[id] = call
   local ok, err
   if self._shared.link.connected then

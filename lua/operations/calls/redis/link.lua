@@ -151,10 +151,7 @@ local function send(self, bytes, fn, subject)
     self._first, last = 1, 1
   end
   self._last, self._waiting[last], self._subjects[last] = last, fn, subject
-  local sent, why = stream:offer(bytes, true)
-  if not sent then
-    lost(self, failure("reset", "the connection to Redis is " .. why))
-  end
+  stream:offer(bytes, true) -- where it has ended, `on_bytes` is told
 end
 
 --- The error of commands while it is not connected.
