@@ -90,11 +90,7 @@ local function identify(self, request)
 end
 
 -- In place of a stream before the connection is open.
-local nowhere = { close = function() end, linger = function() end, pause = function() end }
-
-function nowhere.offer()
-  return false, "closed"
-end
+local nowhere = { close = function() end, linger = function() end, pause = function() end, offer = function() end }
 
 function nowhere.write()
   return nil, errors.new("TRANSPORT_LOST", "the connection is not open yet", { kind = "closed" })
