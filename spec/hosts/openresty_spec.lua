@@ -2,6 +2,7 @@ local eventually = require("spec.support.eventually")
 local http = require("operations.net.http")
 local inside = require("spec.support.inside")
 local is_running = require("spec.support.running")
+local streams = require("operations.net.stream")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -162,6 +163,7 @@ describe("OpenResty", function()
     end)
     local _, response = get("/header_phase")
     assert.matches("cannot wait here", response.headers["x-refused"])
+    assert.matches("cannot wait here", response.headers["x-refused-inside"]) -- in a coroutine of its own
   end)
 
   it("keeps no thread and no descriptor once nothing is under way", function()
@@ -189,11 +191,13 @@ describe("OpenResty", function()
     local other = test_server.start({ app = true, init = 'require("operations").http.limits.keep_alive = 1000' })
     get("/proxy?url=" .. upstream.url .. "/small", other)
     local before = state(other).fds
-    assert.equal(("/tasks 200\n"):rep(20), (get("/tasks?count=20&url=" .. upstream.url .. "/slow%3Fhead=0.1", other)))
-    assert.is_true(state(other).fds >= before + 10)
-    eventually(function()
-      return state(other).fds <= before
-    end)
+    for _ = 1, 2 do
+      assert.equal(("/tasks 200\n"):rep(20), (get("/tasks?count=20&url=" .. upstream.url .. "/slow%3Fhead=0.1", other)))
+      assert.is_true(state(other).fds >= before + 10)
+      eventually(function()
+        return state(other).fds <= before
+      end)
+    end
     other:stop()
   end)
 
@@ -287,6 +291,89 @@ describe("OpenResty", function()
       end
     end)
   end
+
+  it("says what was raised in what is done when a worker ends", function()
+    local other = test_server.start({ app = true })
+    get("/leaving", other)
+    inside.shell("kill -HUP " .. other.pid)
+    eventually(function()
+      return other:log():match("%[error%][^\n]*leaving: raised")
+    end)
+    other:stop()
+  end)
+
+  describe("lets a connection be taken over", function()
+    local taking
+
+    setup(function()
+      taking = test_server.start({ app = true, directives = "lua_check_client_abort off;" })
+    end)
+
+    teardown(function()
+      taking:stop()
+    end)
+
+    -- A connection on which a request was made.
+    local function ask(server, path)
+      local stream = assert(streams.connect("127.0.0.1", server.port))
+      local got = { bytes = "" }
+      stream:each_chunk(function(bytes)
+        got.bytes, got.ended = got.bytes .. (bytes or ""), bytes == nil
+      end)
+      stream:offer(("GET %s HTTP/1.1\r\nHost: a\r\n\r\n"):format(path))
+      return stream, got
+    end
+
+    local function noted(server, key)
+      return eventually(function()
+        local note = get("/noted/" .. key, server)
+        return note ~= "none\n" and note
+      end)
+    end
+
+    it("and says what was raised by the code that did", function()
+      get("/taken/raises", taking)
+      eventually(function()
+        return taking:log():match("%[error%][^\n]*taken: raised")
+      end)
+    end)
+
+    it("and refuses what its queue has no room for, which goes on when there is room", function()
+      local stream, got = ask(taking, "/taken/full")
+      local reason, length = noted(taking, "full"):match("(%l+), (%d+)")
+      assert.equal("full", reason)
+      eventually(function()
+        return got.ended
+      end)
+      assert.equal(tonumber(length), #got.bytes)
+      stream:close()
+    end)
+
+    it("and tells it once of the room after a refusal", function()
+      local stream = ask(taking, "/taken/drained")
+      assert.equal("1\n", noted(taking, "drained"))
+      stream:close()
+    end)
+
+    for what, server_of in pairs({
+      ["sends"] = function()
+        return taking
+      end,
+      ["looks for that itself"] = function() -- lua_check_client_abort
+        return app
+      end,
+    }) do
+      it("and says once that its client has gone, where nobody reads and nginx " .. what, function()
+        local server = server_of()
+        local stream, got = ask(server, "/taken/lost")
+        eventually(function()
+          return got.bytes ~= ""
+        end)
+        stream:close()
+        assert.equal("error reset, closed\n", noted(server, "lost"))
+      end)
+    end
+  end)
 
   it("leaks nothing when each request has a Lua state of its own", function()
     local uncached = test_server.start({ app = true, code_cache = false })

@@ -273,6 +273,10 @@ function request.take_over(options, on_event, fn)
     _unread = ngx.req.raw_header(), _queue = options.queue, _on_event = on_event, _out = {}, _unsent = 0,
     _wanted = semaphores.new(0), _given = semaphores.new(0), _over = semaphores.new(0),
   }, Connection)
+  -- With `lua_check_client_abort on`, nginx would end the request without a word.
+  ngx.on_abort(function()
+    lose(self, "the client has closed the connection")
+  end)
   local ok, raised = pcall(fn, self)
   if not ok then
     self:cancel()
