@@ -216,7 +216,6 @@ local function start_pump(reactor)
   local ok, err = ngx.timer.at(0, function()
     local fine, why = pcall(run_pump, relay, reactor, port, token)
     relay:close()
-    turning = false
     if pump == mine then
       pump = nil
       tidy_later(reactor)
