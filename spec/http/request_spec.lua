@@ -220,6 +220,15 @@ describe("the reader of requests", function()
     assert.same({ "head", "", #bytes + 1 }, { event, body, next_byte })
   end)
 
+  it("refuses anything but a place in the bytes", function()
+    for _, place in ipairs({ 0, 5, -1, 0 / 0 }) do
+      assert.error_matches(function()
+        parser():read("GET", place)
+      end, "argument #2 to 'read' %(not a place in the bytes%)")
+    end
+    assert.equal("more", (parser():read("GET", 4)))
+  end)
+
   it("refuses a body beyond its limit at the first byte that says so", function()
     local event, _, status = parser(4):read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", 1)
     assert.same({ "error", 413 }, { event, status })

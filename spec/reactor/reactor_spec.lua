@@ -223,6 +223,30 @@ describe("a reactor", function()
     end
   end)
 
+  it("watches each descriptor, however many there are when the next is opened", function()
+    for first = 1, 2 do -- `first` are opened before the pairs of which only the first waits to be watched
+      local many, listeners = assert(module.new()), {}
+      for i = 1, 200 do
+        listeners[i] = assert(many:listen({ host = "127.0.0.1" }))
+        if i % 2 == first % 2 then
+          many:step(0)
+        end
+      end
+      for i, listener in ipairs(listeners) do
+        local connection = many:connect({ url = "http://127.0.0.1:" .. listener:port(), window = 1, queue = 1 })
+        local told
+        repeat
+          many:step(1000)
+          local nothing = not many:pending()
+          told = many:next()
+        until told == listener or nothing
+        assert.equal(listener, told, i)
+        connection:cancel()
+      end
+      many:close()
+    end
+  end)
+
   it("does not wait when asked not to", function()
     local handle = reactor:timer(60000)
     reactor:step(0)

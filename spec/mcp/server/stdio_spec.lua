@@ -1,6 +1,8 @@
 local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local pipe = require("spec.support.mcp_server.pipe")
+local stream = require("operations.net.stream")
 
 describe("an MCP server over stdio", function()
   local server
@@ -118,6 +120,32 @@ describe("an MCP server over stdio", function()
       end)]])
     child:wait()
     assert.equal("served nil: ABORTED: enough", child:stderr())
+  end)
+
+  it("serves over a socket that is its stdin and its stdout, until that ends", function()
+    operations.run(function()
+      local got, link = {}, nil
+      local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
+        link = connection
+        connection:each_chunk(function(bytes)
+          got[#got + 1] = bytes
+        end)
+      end))
+      local child = pipe.spawn("bash", "-c", ('exec "$0" "$@" 0<>/dev/tcp/127.0.0.1/%d >&0'):format(listener.port),
+        command.interpreter() or "luajit", "spec/support/mcp_server/stdio.lua").child
+      assert.is_true(eventually(function()
+        return link ~= nil
+      end))
+      link:write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+      assert.is_true(eventually(function()
+        return #got > 0
+      end))
+      assert.same({ jsonrpc = "2.0", id = 1, result = {} }, operations.json.decode(table.concat(got)))
+      link:finish()
+      assert.equal(0, child:wait().code)
+      link:close()
+      listener:close()
+    end)
   end)
 
   it("fails when it was started without stdout", function()
