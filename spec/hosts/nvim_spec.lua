@@ -7,6 +7,17 @@ describe("Neovim", function()
     return
   end
 
+  -- What a program prints in it.
+  local function run(program)
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(program)
+    file:close()
+    local result = inside.nvim(path)
+    os.remove(path)
+    return result
+  end
+
   it("fulfils the contract of a host", function()
     local result = inside.nvim("spec/support/run_busted.lua", "BUSTED_ARGS='-o TAP spec/hosts/inside/nvim.lua'")
     local tap = inside.tap(result.out)
@@ -17,9 +28,7 @@ describe("Neovim", function()
   end)
 
   it("ends while requests and tasks are under way", function()
-    local path = os.tmpname()
-    local file = assert(io.open(path, "w"))
-    file:write([[
+    local result = run([[
       local http = require("operations.net.http")
       local task = require("operations.task")
       local server = require("spec.support.server").start()
@@ -33,9 +42,6 @@ describe("Neovim", function()
       end })
       vim.cmd("qa!")
     ]])
-    file:close()
-    local result = inside.nvim(path)
-    os.remove(path)
     assert.same({ out = "left", code = 0 }, result)
   end)
 
@@ -68,9 +74,7 @@ describe("Neovim", function()
   end)
 
   it("loads without a descriptor or a thread", function()
-    local path = os.tmpname()
-    local file = assert(io.open(path, "w"))
-    file:write([[
+    local result = run([[
       local function count(what)
         return #vim.fn.readdir("/proc/self/" .. what)
       end
@@ -82,16 +86,11 @@ describe("Neovim", function()
       io.stdout:write(count("fd") - fds, " ", count("task") - threads)
       vim.cmd("qa!")
     ]])
-    file:close()
-    local result = inside.nvim(path)
-    os.remove(path)
     assert.same({ out = "0 0", code = 0 }, result)
   end)
 
   it("goes on with tasks that take more than a turn, though nothing else happens", function()
-    local path = os.tmpname()
-    local file = assert(io.open(path, "w"))
-    file:write([[
+    local result = run([[
       local operations = require("operations")
       local count = 0
       for _ = 1, 20 do
@@ -107,9 +106,6 @@ describe("Neovim", function()
       io.stdout:write(count)
       vim.cmd("qa!")
     ]])
-    file:close()
-    local result = inside.nvim(path)
-    os.remove(path)
     assert.same({ out = "20", code = 0 }, result)
   end)
 end)
