@@ -17,10 +17,11 @@ NOT_SANITIZED = spec/nvim/% spec/release/% %/hosts_spec.lua %/nvim_spec.lua %/op
   $(foreach subject,annotation architecture development mutate public rockspec wording,spec/$(subject)_spec.lua) \
   $(if $(TESTED),spec/cli/% spec/examples_spec.lua spec/pages_spec.lua)
 SANITIZED = $(filter-out $(NOT_SANITIZED),$(sort $(shell find spec -name '*_spec.lua')))
+HALF_SANITIZED = $(shell printf '%s\n' $(SANITIZED) | awk 'NR % 2 == $(HALF) - 1')
 
-# The part of asan for one runtime: GOAL=all only builds.
+# The part of asan for one runtime: GOAL=all only builds; HALF=1 or 2 runs every second file.
 asan-%:
-	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(SANITIZED))"
+	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(if $(HALF),$(HALF_SANITIZED)),$(SANITIZED))"
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
