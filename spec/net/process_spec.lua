@@ -924,7 +924,7 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
-  it("are held back where nobody takes their stderr, of which all is told", function()
+  it("are held back while nobody takes their stderr, of which nothing is lost", function()
     local reactor = module.new()
     reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "head -c 1000000 /dev/zero >&2" },
       environment = { PATH = "/usr/bin:/bin" }, window = 100, max_line = 100, queue = 6 })

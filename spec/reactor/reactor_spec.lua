@@ -224,7 +224,7 @@ describe("a reactor", function()
   end)
 
   it("watches each descriptor, however many there are when the next is opened", function()
-    for first = 1, 2 do -- `first` are opened before the pairs of which only the first waits to be watched
+    for first = 1, 2 do -- two are opened between steps: one waits to be watched when the table may have to grow
       local many, listeners = assert(module.new()), {}
       for i = 1, 200 do
         listeners[i] = assert(many:listen({ host = "127.0.0.1" }))

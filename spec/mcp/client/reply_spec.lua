@@ -371,16 +371,19 @@ describe("the answer of an MCP server over HTTP", function()
     assert.same({ "TIMEOUT", 2 }, { got[1], count })
   end)
 
+  -- Answers in session s2 only; s1 is over.
+  local function answer_of_s2(message, request)
+    if request.headers["Mcp-Session-Id"] == "s1" then
+      script.session = "s2"
+      return { status = 404 }
+    end
+    return json_answer(result(message))
+  end
+
   it("ends the session with status 404, and the next request begins another one", function()
     local initialized = 0
     script.session = "s1"
-    script.x = function(message, request)
-      if request.headers["Mcp-Session-Id"] == "s1" then
-        script.session = "s2"
-        return { status = 404 }
-      end
-      return json_answer(result(message))
-    end
+    script.x = answer_of_s2
     with("legacy", nil, function(client)
       assert.same({ n = 1 }, client:request("x"))
       for _, request in ipairs(requests) do
@@ -497,13 +500,7 @@ describe("the answer of an MCP server over HTTP", function()
         gets[#gets + 1] = request.headers["Mcp-Session-Id"]
         return gets[2] and { status = 405 } or events(10, note(1) .. note(2), 20, note(3) .. note(4), 60000)
       end
-      function script.x(message, request)
-        if request.headers["Mcp-Session-Id"] == "s1" then
-          script.session = "s2"
-          return { status = 404 }
-        end
-        return json_answer(result(message))
-      end
+      script.x = answer_of_s2
       function script.initialize(message) -- slow: events come meanwhile
         operations.sleep(0.05)
         return json_answer(result(message, { protocolVersion = message.params.protocolVersion,

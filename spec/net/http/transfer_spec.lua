@@ -399,7 +399,7 @@ describe("a transfer", function()
     end
   end)
 
-  it("leaves a connection that is closed after keep_alive, by few steps", function()
+  it("closes an idle connection after keep_alive, and then only waits", function()
     listen("127.0.0.1")
     start({ keep_alive = 1000 })
     local connection = await_request(1, "\r\n\r\n")

@@ -14,6 +14,9 @@ local reader = require("operations.mcp.protocol.reader")
 
 local message = {}
 
+--- What the protocol's own keys of `_meta` begin with.
+message.PREFIX = "io.modelcontextprotocol/"
+
 --- Error codes of JSON-RPC with a meaning in either era of MCP.
 message.codes = {
   INVALID_REQUEST = -32600,

@@ -7,7 +7,7 @@ local version = require("operations.base.version")
 
 local request = {}
 
-local PREFIX = "io.modelcontextprotocol/"
+local PREFIX = message.PREFIX
 
 --- The default name and version of the client.
 request.client = { name = "operations", version = version }

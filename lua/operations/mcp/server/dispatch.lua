@@ -9,7 +9,7 @@ local core = require("operations.core")
 
 local dispatch = {}
 
-local PREFIX = "io.modelcontextprotocol/"
+local PREFIX = message.PREFIX
 local codes = message.codes
 
 ---@class operations.mcp.ServerCall

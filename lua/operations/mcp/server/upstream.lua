@@ -8,8 +8,6 @@ local message = require("operations.mcp.protocol.message")
 
 local upstream = {}
 
-local SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-
 ---@class operations.mcp.Upstream : operations.mcp.Provider
 ---@field client operations.mcp.Client
 ---@field prefix string
@@ -88,7 +86,7 @@ local function passed_on(value)
   copy.resultType, copy.ttlMs, copy.cacheScope = nil, nil, nil
   if type(copy._meta) == "table" then
     copy._meta = members.copy(copy._meta)
-    copy._meta[SERVER_INFO] = nil
+    copy._meta[message.PREFIX .. "serverInfo"] = nil
     copy._meta = next(copy._meta) ~= nil and copy._meta or nil
   end
   return copy
