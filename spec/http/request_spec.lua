@@ -175,6 +175,24 @@ describe("the reader of requests", function()
     assert.same({ "/", "example.com" }, { got.target, got.headers.host })
     got = head(load("ok-target-absolute-1.0-without-host"))
     assert.same({ "/", "example.com" }, { got.target, got.headers.host })
+    for _, scheme in ipairs({ "http", "https" }) do
+      got = head(("GET %s://b HTTP/1.1\r\nHost: a\r\n\r\n"):format(scheme))
+      assert.same({ "/", "b" }, { got.target, got.headers.host })
+    end
+  end)
+
+  it("takes nothing for the line end of a chunk's data but CR LF", function()
+    for _, line_end in ipairs({ "\r\r", "\rx", "x\n", "\n\n" }) do
+      local reader = parser()
+      local bytes = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na" .. line_end ..
+        "\n0\r\n\r\n"
+      local from, last = 1
+      repeat
+        last = { reader:read(bytes, from) }
+        from = last[2]
+      until last[1] ~= "head" and last[1] ~= "body" or from > #bytes
+      assert.same({ "error", 400, "a chunk is not followed by CR LF" }, { last[1], last[3], last[4] })
+    end
   end)
 
   it("tells whether the sender wants to go on", function()

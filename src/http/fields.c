@@ -16,11 +16,11 @@ bool fields_read(const char *line, size_t length, fields_Field *field) {
   const char *stop = memchr(line, '\n', length), *colon;
   if (stop == NULL) stop = line + length;
   field->folded = length > 0 && is_blank(*line);
-  colon = memchr(line, ':', (size_t)(stop - line));
-  if (colon == NULL && !field->folded) return false;
+  colon = field->folded ? line : memchr(line, ':', (size_t)(stop - line));
+  if (colon == NULL) return false;
   field->name = line;
-  field->name_len = field->folded ? 0 : (size_t)(colon - line);
-  field->value = field->folded ? line : colon + 1;
+  field->name_len = (size_t)(colon - line);
+  field->value = colon + 1;
   field->value_len = (size_t)(stop - field->value);
   trim(&field->value, &field->value_len);
   trim(&field->name, &field->name_len);

@@ -249,10 +249,8 @@ static bool take_value(sse_Parser *p, const char *s, size_t n) {
   case FIELD_ID:
     if (memchr(s, '\0', n) != NULL) p->id_nul = true;
     return add(p, &p->line_id, s, n);
-  case FIELD_RETRY:
-    p->line_retry = read_digits(p->line_retry, s, n);
-    return true;
-  case FIELD_UNKNOWN: return true;
+  case FIELD_RETRY: p->line_retry = read_digits(p->line_retry, s, n); break;
+  case FIELD_UNKNOWN: break;
   }
   return true;
 }
