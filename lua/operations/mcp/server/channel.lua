@@ -50,6 +50,13 @@ local function trim(self)
   end
 end
 
+-- Adds an event, given by what follows its id.
+local function append(self, fields)
+  self.last = self.last + 1
+  local event = (self.name and ("id: %s_%d\n"):format(self.name, self.last) or "") .. fields
+  self._events[self.last], self.bytes = event, self.bytes + #event
+end
+
 --- Adds a message. A droppable one is dropped while earlier ones are unread.
 ---@param text string  JSON
 ---@param droppable? boolean
@@ -62,10 +69,7 @@ function Channel:put(text, droppable)
   if self.over or droppable and (unread >= MAX or self.bytes + #text > MAX_BYTES) then
     return false
   end
-  self.last = self.last + 1
-  local id = self.name and ("id: %s_%d\n"):format(self.name, self.last) or ""
-  self._events[self.last] = id .. "data: " .. text .. "\n\n"
-  self.bytes = self.bytes + #self._events[self.last]
+  append(self, "data: " .. text .. "\n\n")
   if droppable then
     trim(self)
   end
@@ -76,9 +80,7 @@ end
 --- Adds the event from which a client can resume, before the first message.
 ---@param retry? integer  ms
 function Channel:prime(retry)
-  self.last = self.last + 1
-  self._events[self.last] = ("id: %s_%d\nretry: %d\ndata: \n\n"):format(self.name, self.last, retry or RETRY)
-  self.bytes = self.bytes + #self._events[self.last]
+  append(self, ("retry: %d\ndata: \n\n"):format(retry or RETRY))
   wake_reader(self)
 end
 
