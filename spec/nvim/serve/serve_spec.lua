@@ -199,6 +199,19 @@ describe("an editor that is an MCP server", function()
     assert.equal("Yf9iCmM=", call(client, "buffers_read", { buffer = 2 }).base64)
   end)
 
+  it("tells clients which of its changes destroy something, and which may be repeated", function()
+    local nvim = editor.start(SERVE:format("allow = {'buffers.*', 'quickfix.*', 'editor.*'}"))
+    local hints = {}
+    for name, tool in pairs(names_of(nvim:client())) do
+      local given = tool.annotations
+      hints[#hints + 1] = not given.readOnlyHint and
+        ("%s %s %s"):format(name, tostring(given.destructiveHint), tostring(given.idempotentHint)) or nil
+    end
+    table.sort(hints)
+    assert.same({ "buffers_edit nil nil", "buffers_save true nil", "editor_command true nil", "editor_open false true",
+      "quickfix_set false true" }, hints)
+  end)
+
   it("asks its user before each change, as `allow` names it", function()
     local nvim = editor.start(SERVE:format("allow = {'buffers.edit', 'quickfix.*'}"))
     local client = nvim:client()
