@@ -945,6 +945,58 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
+  it("have no more than 64 KiB of their stderr read before it is taken", function()
+    local reactor = module.new()
+    local handle = reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "head -c 65536 /dev/zero >&2" },
+      environment = { PATH = "/usr/bin:/bin" }, window = 1, max_line = 1, queue = 1 })
+    eventually(function()
+      return state_of(handle:pid()) == "Z"
+    end)
+    reactor:step(-1)
+    reactor:step(0)
+    assert.equal(1, reactor:inflight()) -- the end of stderr was not read
+    local told = {}
+    repeat
+      local owner, kind, bytes = reactor:next()
+      told[#told + 1] = owner and (kind .. " " .. (kind == "log" and #bytes or bytes or ""))
+    until not owner
+    table.sort(told)
+    assert.same({ "data ", "exit code", "log 65536" }, told)
+    reactor:step(-1)
+    assert.same({ handle, "log", "" }, { reactor:next() })
+    assert.equal(0, reactor:inflight())
+    reactor:close()
+  end)
+
+  it("need no memory for what they said once they have ended, and for what they did not read", function()
+    local result = command.run([[lua -e '
+      local usage = require("spec.support.usage")
+      local reactor, kept = require("operations.reactor").new(), {}
+      local function run()
+        local handle = reactor:process({ files = { "/bin/sh" }, environment = { PATH = "/usr/bin:/bin" },
+          arguments = { "sh", "-c", "head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2; sleep 0.01" },
+          window = 1e6, max_line = 1, queue = 1e6 })
+        assert(handle:send(("x"):rep(120000)) == "sent")
+        repeat
+          reactor:step(-1)
+          repeat
+            local told = reactor:next()
+          until not told
+          handle:chunk()
+        until reactor:inflight() == 0
+        kept[#kept + 1] = handle
+      end
+      run()
+      local growth = usage.growth(function()
+        for _ = 1, 50 do
+          run()
+        end
+      end)
+      io.write(#kept > 0 and growth < 2000 and "little" or growth)
+    ']])
+    assert.same({ "little", "" }, { result.out, result.err })
+  end)
+
   it("say once that they read no more", function()
     local reactor = module.new()
     local handle = reactor:process({

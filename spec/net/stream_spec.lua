@@ -551,6 +551,22 @@ describe("a stream of a reactor", function()
     assert.equal(1, reactor:inflight())
   end)
 
+  it("says why it was lost, whatever else its descriptor has to tell", function()
+    local ours, theirs = pair(1, 2 ^ 30)
+    assert.equal("sent", theirs:transmit("a"))
+    assert.equal("sent", ours:transmit(("x"):rep(1000000))) -- more than the sockets take
+    await(theirs, "data")
+    theirs:cancel() -- without what it was sent
+    local told
+    repeat
+      reactor:step(-1)
+      told = { reactor:next() }
+    until told[2] == "error"
+    assert.same({ ours, "error", "reset" }, { told[1], told[2], told[3] })
+    assert.is_true(told[4] == "Broken pipe" or told[4] == "Connection reset by peer", told[4])
+    assert.is_nil((reactor:next()))
+  end)
+
   it("takes memory for what is large only until that is read and sent", function()
     local result = command.run(([[export MALLOC_MMAP_THRESHOLD_=65536; lua -e '
       local usage = require("spec.support.usage")

@@ -68,6 +68,27 @@ describe("a call of the system that fails", function()
     end)
   end
 
+  it("geteuid, that of another user, is why a Unix socket is not connected to, of which nothing is left", function()
+    prints("nil\tOperation not permitted\n0\ntrue\n", [[
+      local listener = assert(reactor:listen({ path = path }))
+      local before = descriptors()
+      fail("geteuid", 0)
+      told(reactor:connect_path({ path = path }))
+      print(descriptors() - before)
+      print(reactor:connect_path({ path = path }) ~= nil)
+      listener:cancel()
+    ]])
+  end)
+
+  it("of descriptors for a child's streams is why there is no process, of which nothing is left", function()
+    prints("nil\tdescriptors\tInput/output error\n0\n", [[
+      local before = descriptors()
+      fail("dup2", %d)
+      told(reactor:process({ files = { "/bin/true" }, arguments = { "true" }, environment = {} }))
+      print(descriptors() - before)
+    ]], EIO)
+  end)
+
   for name, errno in pairs({ read = EIO, send = EIO, poll = EIO }) do
     it(name .. " in the thread of a relay ends the connection to it", function()
       prints("over\n0\n", [[

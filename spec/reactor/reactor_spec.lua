@@ -84,6 +84,13 @@ describe("a reactor", function()
     repeat
       local done, kind = next_event()
     until done == handle and kind == "done"
+    local timer = reactor:timer(0)
+    assert.equal(timer, (next_event()))
+    for _, other in ipairs({ timer, {}, "handle", io.stdout, false }) do
+      assert.error_matches(function()
+        http("/echo", { handle = other })
+      end, "bad option 'handle'")
+    end
     assert.equal(handle, http("/bytes?size=3", { handle = handle }, second))
     local done, kind, status, _, body = next_event()
     assert.same({ "done", 200, "012" }, { kind, status, body })
@@ -247,6 +254,17 @@ describe("a reactor", function()
     end
   end)
 
+  it("starts nothing without a table of options", function()
+    for _, name in ipairs({ "process", "listen", "accept", "connect_path", "stdin", "stdout", "http", "connect" }) do
+      for _, options in ipairs({ false, 1, "path" }) do
+        assert.error_matches(function()
+          reactor[name](reactor, options)
+        end, "bad argument #%d to '.*' %(table expected, got " .. type(options) .. "%)")
+      end
+    end
+    assert.equal(0, reactor:inflight())
+  end)
+
   it("does not wait when asked not to", function()
     local handle = reactor:timer(60000)
     reactor:step(0)
@@ -315,6 +333,16 @@ describe("a reactor", function()
       handle:cancel()
       handle:cancel()
       assert.is_nil((reactor:next()))
+    end)
+
+    it("keeps to parts of a millisecond", function()
+      local first
+      repeat -- until it is not interrupted between the two
+        local later, sooner = reactor:timer(0.9, "later"), reactor:timer(0, "sooner")
+        local told = { next_event(), next_event() }
+        first = told[1]:owner()
+        assert.is_true(told[1] == later or told[1] == sooner)
+      until first == "sooner"
     end)
 
     it("forgets a dropped one", function()
@@ -533,9 +561,10 @@ describe("a reactor", function()
     end)
 
     it("cancels what is dropped", function()
-      http("/slow?head=60")
+      local held = { http("/slow?head=60") }
       reactor:step(10)
-      assert.equal(1, reactor:inflight())
+      assert.equal(#held, reactor:inflight())
+      held[1] = nil
       usage.collect()
       assert.equal(0, reactor:inflight())
       reactor:step(0)

@@ -56,11 +56,20 @@ describe("a relay", function()
     assert.matches("^" .. ("%x"):rep(32) .. "$", token)
   end)
 
-  it("listens to this machine only", function()
+  -- The address at which it listens, or nil.
+  local function listens_at()
     local file = assert(io.open("/proc/net/tcp"))
     local sockets = file:read("*a")
     file:close()
-    assert.equal("0100007F", sockets:match(("(%%x+):%04X 00000000:0000 0A"):format(port))) -- 127.0.0.1, in LISTEN
+    return sockets:match(("(%%x+):%04X 00000000:0000 0A"):format(port)) -- in LISTEN
+  end
+
+  it("listens to this machine only, until it has its connection", function()
+    assert.equal("0100007F", listens_at()) -- 127.0.0.1
+    local peer = connect(port, token)
+    assert.equal(1, until_received(peer))
+    assert.is_nil(listens_at())
+    peer.stream:close()
   end)
 
   it("makes no file, and needs none", function()
@@ -76,6 +85,19 @@ describe("a relay", function()
     relay:close()
     relay:close()
     assert.equal(before - 1, threads())
+  end)
+
+  it("closes nothing else when it is closed again", function()
+    relay:close()
+    local files = {}
+    for i = 1, 9 do -- which have the numbers of its descriptors now
+      files[i] = assert(io.open("/dev/zero"))
+    end
+    relay:close()
+    for i = 1, 9 do
+      assert.equal("\0", files[i]:read(1))
+      files[i]:close()
+    end
   end)
 
   it("ends its thread when collected", function()

@@ -41,7 +41,6 @@ void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
 
 void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
   reactor_Op *op;
-  bool is_known;
   lua_getfield(L, 2, "handle");
   if (lua_isnil(L, -1)) {
     lua_pop(L, 1);
@@ -52,12 +51,12 @@ void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
     luaL_error(L, "bad option 'handle' (none of this kind that is over)");
     return NULL; /* unreachable: the analyzer does not know that it raised */
   }
-  is_known = op->reactor == (reactor_Reactor *)lua_touserdata(L, 1);
+  if (op->reactor != (reactor_Reactor *)lua_touserdata(L, 1))
+    enter_handle(L, op);
   reactor_stop(op);
   memset(op, 0, size);
   op->face = face;
   set_owner(L);
-  if (!is_known) enter_handle(L, op);
   return op;
 }
 

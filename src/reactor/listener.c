@@ -66,8 +66,7 @@ static int port_of(int fd) {
   } address = {0};
   socklen_t length = sizeof(address);
   if (getsockname(fd, &address.any, &length) != 0) return 0;
-  return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
-                                                 : address.v4.sin_port);
+  return ntohs(address.v4.sin_port); /* in the same place as that of v6 */
 }
 
 /* Closes a descriptor and fails; errno stays what it was. */

@@ -20,9 +20,9 @@ static size_t unread(const process_Queue *q) {
 }
 
 /* Makes room for `extra` more bytes at the end.  Moves the unread bytes to the
-** start of the block when they are no more than the read ones before them. */
+** start of the block when they are fewer than the read ones before them. */
 static bool queue_reserve(process_Queue *q, size_t extra) {
-  if (q->start > 0 && q->start >= unread(q)) {
+  if (q->start > unread(q)) {
     memmove(q->bytes.data, q->bytes.data + q->start, unread(q));
     q->bytes.len -= q->start;
     q->start = 0;
@@ -166,9 +166,8 @@ static void finish_input(process_Process *p) {
 /* Frees the input when no process will read it: the handle may live long after
 ** its process ended. */
 static void release_input(process_Process *p) {
-  struct pollfd reader = {0};
+  struct pollfd reader = {.fd = p->child.in};
   if (p->child.in == -1 || unread(&p->input) > 0) return;
-  reader.fd = p->child.in;
   if (poll(&reader, 1, 0) == 1 && reader.revents & (POLLERR | POLLHUP))
     finish_input(p);
 }
@@ -278,7 +277,7 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
 
 /* The reader of the output calls this again once there is memory. */
 static bool feed(process_Process *p) {
-  if (!p->starved || p->child.out == -1 || !is_ours(p)) return true;
+  if (!p->starved || !is_ours(p)) return true;
   p->starved = !queue_reserve(&p->output, CHUNK);
   watch_output(p);
   return !p->starved;
@@ -286,9 +285,11 @@ static bool feed(process_Process *p) {
 
 process_Got process_chunk(process_Process *p, process_Text *text) {
   text->length = text->whole = unread(&p->output);
-  text->bytes = text->whole > 0 ? p->output.bytes.data + p->output.start : "";
   p->lines = false;
-  if (text->whole > 0) return PROCESS_GOT;
+  if (text->whole > 0) {
+    text->bytes = p->output.bytes.data + p->output.start;
+    return PROCESS_GOT;
+  }
   if (!feed(p)) return PROCESS_STARVED;
   return p->child.out == -1 || !is_ours(p) ? PROCESS_OVER : PROCESS_WAIT;
 }
@@ -370,34 +371,31 @@ static int wait_for(const process_Orphan *orphan, reactor_Time until) {
   return (int)(orphan->exit == -1 && left > POLL_MS ? POLL_MS : left);
 }
 
+static void forget(reactor_Reactor *r, process_Orphan *orphan) {
+  drop_exit(r, &orphan->exit);
+  ops_free(&r->alloc, orphan, sizeof(*orphan));
+}
+
 /* Reaps the orphans that have ended; waits up to `ms` in all for the others. */
 static void reap(reactor_Reactor *r, int ms) {
   reactor_Time until = ms > 0 ? reactor_after(ms) : 0;
   process_Orphan **link = &r->orphans, *orphan;
   while ((orphan = *link) != NULL) {
-    struct pollfd waited = {0};
+    struct pollfd waited = {.fd = orphan->exit, .events = POLLIN};
     siginfo_t info;
-    waited.fd = orphan->exit;
-    waited.events = POLLIN;
     if (ms > 0) (void)poll(&waited, 1, wait_for(orphan, until));
     if (ask(orphan->pid, &info, 0) == 0 && ms == 0) {
       link = &orphan->next;
       continue;
     }
     *link = orphan->next;
-    drop_exit(r, &orphan->exit);
-    ops_free(&r->alloc, orphan, sizeof(*orphan));
+    forget(r, orphan);
   }
 }
 
 static void on_orphan(reactor_Reactor *r, int fd, uint32_t events) {
   (void)fd, (void)events;
   reap(r, 0);
-}
-
-static void forget(reactor_Reactor *r, process_Orphan *orphan) {
-  if (orphan->exit != -1) platform_close(orphan->exit, !reactor_usable(r));
-  ops_free(&r->alloc, orphan, sizeof(*orphan));
 }
 
 static void on_close(reactor_Reactor *r, bool forked) {

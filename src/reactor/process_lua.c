@@ -23,7 +23,7 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
     return 1;
   }
   if (event != REACTOR_LOG) return 0;
-  lua_pushlstring(L, p->log.len > 0 ? p->log.data : "", p->log.len);
+  lua_pushlstring(L, p->log.data, p->log.len);
   process_log_pulled(p);
   return 1;
 }

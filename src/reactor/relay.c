@@ -92,7 +92,6 @@ static bool take_connection(reactor_Relay *relay) {
     if (fd != -1 && is_own(relay, fd)) relay->socket = fd;
     else close_fd(&fd);
   }
-  close_fd(&relay->listener);
   return setsockopt(relay->socket, IPPROTO_TCP, TCP_NODELAY, &one,
                     sizeof(one)) == 0;
 }
@@ -111,8 +110,9 @@ static void send_bytes(reactor_Relay *relay) {
 /* The other end notices a failure when its connection closes. */
 static void *run(void *ud) {
   reactor_Relay *relay = (reactor_Relay *)ud;
-  if (take_connection(relay)) send_bytes(relay);
+  bool taken = take_connection(relay);
   close_fd(&relay->listener);
+  if (taken) send_bytes(relay);
   if (relay->socket != -1) (void)shutdown(relay->socket, SHUT_RDWR);
   return NULL;
 }

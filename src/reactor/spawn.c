@@ -87,12 +87,10 @@ static pid_t launch(const spawn_Request *q, const int theirs[PIPES]) {
   return pid;
 }
 
-static void close_all(int fds[PIPES]) {
+static void close_all(const int fds[PIPES]) {
   int i;
-  for (i = 0; i < PIPES; i++) {
+  for (i = 0; i < PIPES; i++)
     if (fds[i] != -1) close(fds[i]);
-    fds[i] = -1;
-  }
 }
 
 /* Only our ends are non-blocking: most programs expect theirs to block. */
@@ -134,19 +132,16 @@ bool spawn_start(const spawn_Request *q, spawn_Child *child,
                  spawn_Failure *failure) {
   int ours[PIPES], theirs[PIPES];
   spawn_Report report;
-  if (!open_pipes(ours, theirs)) {
-    fail(failure, "descriptors", errno);
-    goto fail;
-  }
-  child->pid = launch(q, theirs);
-  if (child->pid < 0) {
-    fail(failure, "fork", errno);
-    goto fail;
-  }
+  bool started = false;
+  if (!open_pipes(ours, theirs)) fail(failure, "descriptors", errno);
+  else if ((child->pid = launch(q, theirs)) < 0) fail(failure, "fork", errno);
+  else started = true;
   close_all(theirs);
-  if (read_report(ours[REPORT], &report)) {
-    reap_failed(child->pid, &report, failure);
-    goto fail;
+  if (started && read_report(ours[REPORT], &report))
+    started = reap_failed(child->pid, &report, failure);
+  if (!started) {
+    close_all(ours);
+    return false;
   }
   close(ours[REPORT]);
   child->in = ours[IN];
@@ -154,8 +149,4 @@ bool spawn_start(const spawn_Request *q, spawn_Child *child,
   child->err = ours[ERR];
   child->exit = q->no_pidfd ? -1 : platform_child_exit(child->pid);
   return true;
-fail:
-  close_all(ours);
-  close_all(theirs);
-  return false;
 }

@@ -140,7 +140,7 @@ static void on_release(reactor_Op *op) {
 }
 
 size_t stream_unread(const stream_Stream *s, const char **bytes) {
-  *bytes = s->in.len > 0 ? s->in.data : "";
+  *bytes = s->in.data;
   return s->in.len;
 }
 
@@ -160,7 +160,7 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
     s->refused = true;
     return STREAM_FULL;
   }
-  if (s->taken > 0 && s->taken >= unsent(s)) {
+  if (s->taken > unsent(s)) {
     memmove(s->out.data, s->out.data + s->taken, unsent(s));
     s->out.len -= s->taken;
     s->taken = 0;
@@ -192,8 +192,11 @@ bool stream_peer(const stream_Stream *s, char *host, size_t room, int *port) {
   if (!is_open(s) || getpeername(s->fd, &address.any, &length) != 0)
     return false;
   family = address.any.sa_family;
-  *port = 0;
-  if (family == AF_UNIX) return snprintf(host, room, "unix:") > 0;
+  if (family == AF_UNIX) {
+    snprintf(host, room, "unix:");
+    *port = 0;
+    return true;
+  }
   *port = ntohs(address.v4.sin_port); /* in the same place as that of v6 */
   if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address.v6.sin6_addr)) {
     family = AF_INET;
