@@ -364,7 +364,9 @@ size_t json_format_double(char *out, double value) {
   exponent = (int)(bits >> 52 & MAX_EXPONENT);
   if (exponent == 0)
     return sign + format_decimal(out + sign, shortest(mantissa, -1074, false));
-  return sign + format_decimal(out + sign,
-                               shortest(mantissa | HIDDEN_BIT, exponent - 1075,
-                                        mantissa == 0 && exponent > 1));
+  /* The double below a power of two is closer; below the least of them it is
+  ** not, whose digits are the same either way. */
+  return sign +
+         format_decimal(out + sign, shortest(mantissa | HIDDEN_BIT,
+                                             exponent - 1075, mantissa == 0));
 }
