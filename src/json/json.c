@@ -569,7 +569,7 @@ static json_Status fail_size(json_Reader *r, const char *p) {
 
 json_Status json_feed(json_Reader *r, const char *p, size_t n) {
   size_t room = r->max_size - r->seen, fits = n < room ? n : room;
-  if (r->status != JSON_OK) return r->status;
+  if (r->status != JSON_OK || p == NULL) return r->status;
   r->seen += fits;
   if (!feed(r, p, p + fits) || fits == n) return r->status;
   if (r->token == TOKEN_NONE) return fail_size(r, r->chunk);
