@@ -338,6 +338,30 @@ describe("decoding JSON", function()
     assert.equal(1, decodes("1", { max_depth = 0 }))
   end)
 
+  it("tells the first thing that is wrong, in pieces too", function()
+    for _, case in ipairs({
+      { "[1,2]", 5, { 1, 2 } },
+      { "[1,2] ", 5, "line 1, column 6 (byte 6): longer than 5 bytes" },
+      { "[1,2]", 4, "line 1, column 5 (byte 5): longer than 4 bytes" },
+      { "[1,2345]", 5, "line 1, column 6 (byte 6): longer than 5 bytes" },
+      { '["abc"]', 4, "line 1, column 5 (byte 5): longer than 4 bytes" },
+      { "[tru]]]]]", 6, "line 1, column 2 (byte 2): expected a value, got a bare word" },
+      { "[1.]]]]]]", 6, "line 1, column 4 (byte 4): expected a digit in a number" },
+      { '["\n"]]]]', 6, "line 1, column 3 (byte 3): control character in a string" },
+      { "[1]", 0, "line 1, column 1 (byte 1): longer than 0 bytes" },
+    }) do
+      local text, expected = case[1], case[3]
+      for cut = 0, #text do
+        local decoder = json.decoder({ max_size = case[2] })
+        for _, piece in ipairs({ text:sub(1, cut), "", text:sub(cut + 1) }) do
+          decoder:feed(piece)
+        end
+        local value, err = decoder:finish()
+        assert.same(expected, value or err.message:gsub("^JSON, ", ""))
+      end
+    end
+  end)
+
   it("refuses members of one name where that is asked for, of objects of any size and in any pieces", function()
     local many = {}
     for i = 1, 300 do

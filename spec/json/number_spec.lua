@@ -79,6 +79,9 @@ describe("a number of JSON", function()
     end
     assert.equal("9007199254740992", json.encode(2 ^ 53))
     assert.equal("-9007199254740991", json.encode(1 - 2 ^ 53))
+    assert.equal("-9007199254740992", json.encode(-2 ^ 53))
+    assert.equal("9.007199254740994e15", json.encode(2 ^ 53 + 2))
+    assert.equal("-9.007199254740994e15", json.encode(-2 ^ 53 - 2))
   end)
 
   it("is read as the nearest double, whatever its power of ten", function()
@@ -157,6 +160,17 @@ describe("a number of JSON", function()
       assert.is_nil(json.decode(text), text)
       assert.is_nil(json.decode("-" .. text), text)
     end
+  end)
+
+  it("near the least doubles is written with the fewest digits", function()
+    for n, text in ipairs({ "5e-324", "1e-323", "1.5e-323", "2e-323", "2.5e-323", "3e-323", "3.5e-323", "4e-323",
+      "4.4e-323", "5e-323" }) do
+      assert.equal(text, json.encode(n * 2 ^ -1074))
+    end
+    assert.equal("2.225073858507201e-308", json.encode(2 ^ -1022 - 2 ^ -1074))
+    assert.equal("2.2250738585072014e-308", json.encode(2 ^ -1022))
+    assert.equal("2.225073858507202e-308", json.encode(2 ^ -1022 + 2 ^ -1074))
+    assert.equal("4.450147717014403e-308", json.encode(2 ^ -1021))
   end)
 
   it("of very many digits is read by all of them", function()

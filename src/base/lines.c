@@ -88,7 +88,6 @@ static void skip(lines_Queue *q, size_t n) {
 /* Keeps the two ends of a line that is too long; `len` bytes of it came. */
 static void drop(lines_Queue *q, const char *p, size_t len) {
   size_t n = len < LINES_ENDS ? len : LINES_ENDS, kept = LINES_ENDS - n, more;
-  if (q->dropped == 0) q->first_len = q->last_len = 0;
   more = LINES_ENDS - q->first_len;
   if (more > n) more = n;
   memcpy(q->first + q->first_len, p, more);
@@ -107,7 +106,7 @@ static lines_Found end_dropped(lines_Queue *q, lines_Line *line) {
   line->last_len = q->last_len;
   if (q->last_len > 0 && q->last[q->last_len - 1] == '\r') line->last_len--;
   line->size = q->dropped;
-  q->dropped = 0;
+  q->dropped = q->first_len = q->last_len = 0;
   return LINES_DROPPED;
 }
 

@@ -74,18 +74,19 @@ static uint32_t digit_value(char c) {
   return format_is_alpha(c) ? (uint32_t)((c | 0x20) - 'a') : BASE;
 }
 
-/* Reads one variable-length integer at `*s` into `*value`. */
+/* Reads one variable-length integer at `*s` into `*value`.  No digit but the
+** last is 0: the sum exceeds 32 bits before the weight exceeds 64. */
 static bool read_delta(const char **s, const char *end, uint32_t bias,
                        uint32_t *value) {
-  uint32_t weight = 1, k, t;
-  *value = 0;
+  uint64_t weight = 1, sum = 0;
+  uint32_t k;
   for (k = BASE;; k += BASE) {
     uint32_t digit = *s < end ? digit_value(*(*s)++) : BASE;
-    if (digit >= BASE || digit > (UINT32_MAX - *value) / weight) return false;
-    *value += digit * weight;
-    t = threshold(k, bias);
+    uint32_t t = threshold(k, bias);
+    sum += digit * weight;
+    if (digit >= BASE || sum > UINT32_MAX) return false;
+    *value = (uint32_t)sum;
     if (digit < t) return true;
-    if (weight > UINT32_MAX / (BASE - t)) return false;
     weight *= BASE - t;
   }
 }
@@ -101,7 +102,8 @@ static void insert(Label *label, size_t at, uint32_t c) {
 ** less than a byte of it. */
 static bool punycode_decode(const char *s, size_t len, Label *label) {
   const char *end = s + len;
-  uint32_t n = 0x80, at = 0, bias = BIAS;
+  uint32_t n = 0x80, bias = BIAS;
+  uint64_t at = 0;
   size_t basic = len;
   while (basic > 0 && s[basic - 1] != '-') basic--;
   label->len = 0;
@@ -113,13 +115,12 @@ static bool punycode_decode(const char *s, size_t len, Label *label) {
   while (s < end) {
     uint32_t delta, points = (uint32_t)label->len + 1;
     if (!read_delta(&s, end, bias, &delta)) return false;
-    if (delta > UINT32_MAX - at) return false;
     bias = adapt(delta, points, at == 0); /* after an insertion it is more */
     at += delta;
     if (at / points > 0x10FFFF - n) return false;
-    n += at / points;
+    n += (uint32_t)(at / points);
     at %= points;
-    insert(label, at++, n);
+    insert(label, (size_t)at++, n);
   }
   return true;
 }
@@ -206,11 +207,10 @@ static bool fits_context(const Label *label, size_t i) {
   }
 }
 
-/* RFC 5891, section 4.2.3 */
+/* RFC 5891, section 4.2.3; for labels that are not ASCII */
 static bool is_u_label(Label *label) {
   size_t i;
-  if (label->len == 0 || label->c[0] == '-' ||
-      label->c[label->len - 1] == '-' ||
+  if (label->c[0] == '-' || label->c[label->len - 1] == '-' ||
       (label->len >= 4 && label->c[2] == '-' && label->c[3] == '-')) {
     return false;
   }

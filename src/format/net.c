@@ -20,11 +20,11 @@ static bool is_octet(const char *s, size_t len) {
 
 /* RFC 2673, section 3.2, and RFC 3986: no leading zeros */
 bool format_ipv4(const char *s, size_t len) {
-  size_t i, start = 0;
-  int octets = 0;
+  size_t i, start = 0, octets = 0;
   for (i = 0; i <= len; i++) {
     if (i < len && s[i] != '.') continue;
-    if (!is_octet(s + start, i - start) || ++octets > 4) return false;
+    if (!is_octet(s + start, i - start)) return false;
+    octets++;
     start = i + 1;
   }
   return octets == 4;
@@ -32,7 +32,7 @@ bool format_ipv4(const char *s, size_t len) {
 
 /* Counts the 16-bit groups of "a:b:c"; -1 when the text has another form. */
 static int count_groups(const char *s, size_t len, bool ipv4_end) {
-  size_t i = 0, start = 0;
+  size_t i, start = 0;
   int groups = 0;
   if (len == 0) return 0;
   for (i = 0; i <= len; i++) {

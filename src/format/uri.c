@@ -63,9 +63,10 @@ static bool is_made_of(const char *s, size_t len, const char *more,
   return true;
 }
 
+/* The inside of [...], which may be empty. */
 static bool is_ip_future(const char *s, size_t len) {
   size_t i = 1;
-  if (len < 4 || (s[0] != 'v' && s[0] != 'V')) return false;
+  if (s[0] != 'v' && s[0] != 'V') return false;
   while (i < len && format_is_hex(s[i])) i++;
   if (i == 1 || i + 1 >= len || s[i] != '.') return false;
   return memchr(s, '%', len) == NULL &&
@@ -81,16 +82,14 @@ static bool is_port(const char *s, size_t len) {
 }
 
 static bool is_host_and_port(const char *s, size_t len, Extra extra) {
-  const char *end;
+  const char *end = (const char *)memchr(s, ']', len);
   size_t host;
-  if (len > 0 && s[0] == '[') {
-    end = (const char *)memchr(s, ']', len);
-    if (end == NULL) return false;
+  if (end != NULL) {
     host = (size_t)(end - s) + 1;
+    if (s[0] != '[' || (host < len && s[host] != ':')) return false;
     if (!format_ipv6(s + 1, host - 2) && !is_ip_future(s + 1, host - 2)) {
       return false;
     }
-    if (host < len && s[host] != ':') return false;
   } else {
     end = (const char *)memchr(s, ':', len);
     host = end == NULL ? len : (size_t)(end - s);
@@ -125,16 +124,9 @@ static size_t length_until(const char *s, size_t len, const char *set) {
   return i;
 }
 
-/* Skips one "?query" or "#fragment"; `rest` is what follows. */
-static bool take_tail(const char **s, size_t *len, char mark, const char *until,
-                      Extra extra) {
-  size_t n;
-  if (*len == 0 || **s != mark) return true;
-  n = length_until(*s + 1, *len - 1, until);
-  if (!is_made_of(*s + 1, n, ":@/?", extra)) return false;
-  *s += n + 1;
-  *len -= n + 1;
-  return true;
+/* Nothing, or "?query" or "#fragment". */
+static bool is_tail(const char *s, size_t len, Extra extra) {
+  return len == 0 || is_made_of(s + 1, len - 1, ":@/?", extra);
 }
 
 static bool is_hierarchy(const char *s, size_t len, bool relative,
@@ -152,7 +144,7 @@ static bool is_hierarchy(const char *s, size_t len, bool relative,
 
 static bool is_reference(const char *s, size_t len, bool absolute,
                          bool international) {
-  size_t scheme = scheme_length(s, len), n;
+  size_t scheme = scheme_length(s, len), path, fragment;
   Extra extra = international ? EXTRA_UCSCHAR : EXTRA_NONE;
   Extra query = international ? EXTRA_PRIVATE : EXTRA_NONE;
   if (scheme > 0) {
@@ -161,12 +153,11 @@ static bool is_reference(const char *s, size_t len, bool absolute,
   } else if (absolute) {
     return false;
   }
-  n = length_until(s, len, "?#");
-  if (!is_hierarchy(s, n, scheme == 0, extra)) return false;
-  s += n;
-  len -= n;
-  return take_tail(&s, &len, '?', "#", query) &&
-         take_tail(&s, &len, '#', "", extra);
+  path = length_until(s, len, "?#");
+  fragment = length_until(s, len, "#");
+  return is_hierarchy(s, path, scheme == 0, extra) &&
+         is_tail(s + path, fragment - path, query) &&
+         is_tail(s + fragment, len - fragment, extra);
 }
 
 bool format_uri(const char *s, size_t len) {
@@ -220,9 +211,9 @@ static bool is_varspec(const char *s, size_t len) {
   return true;
 }
 
-/* The inside of {...}. */
+/* The inside of {...}, which may be empty. */
 static bool is_expression(const char *s, size_t len) {
-  if (len > 0 && is_one_of(s[0], "+#./;?&=,!@|")) {
+  if (is_one_of(s[0], "+#./;?&=,!@|")) {
     s++;
     len--;
   }

@@ -170,7 +170,7 @@ static inline bool is_digit(const char *p, const char *end) {
 
 /* A number's text as it is scanned. */
 typedef struct Number {
-  uint64_t mantissa; /* of the first 19 significant digits */
+  uint64_t mantissa; /* of the first JSON_MANTISSA_DIGITS significant digits */
   int digits;        /* how many of those there are */
   int64_t exponent;  /* value = mantissa * 10^exponent */
   bool exact;        /* all digits after the mantissa are zeros */
@@ -184,7 +184,7 @@ static void add_dropped_digit(Number *n, char digit, bool fraction) {
 static inline const char *scan_digits(Number *n, const char *p, const char *end,
                                       bool fraction) {
   for (; is_digit(p, end); p++) {
-    if (n->digits < 19) {
+    if (n->digits < JSON_MANTISSA_DIGITS) {
       n->mantissa = n->mantissa * 10 + (uint64_t)(*p - '0');
       n->digits += n->mantissa != 0;
       n->exponent -= fraction;
@@ -218,11 +218,8 @@ static const char *emit_integer(json_Reader *r, const Number *n, const char *p,
 
 static const char *emit_number(json_Reader *r, const Number *n, const char *p,
                                const char *end) {
-  int exponent = n->exponent < -100000  ? -100000
-                 : n->exponent > 100000 ? 100000
-                                        : (int)n->exponent;
-  double value =
-      json_parse_double(n->mantissa, exponent, n->exact, p, (size_t)(end - p));
+  double value = json_parse_double(n->mantissa, n->exponent, n->exact, p,
+                                   (size_t)(end - p));
   bool more;
   if (!isinf(value)) more = r->on->number(r->ud, *p == '-' ? -value : value);
   else if (r->huge_as_text)
@@ -571,10 +568,10 @@ static json_Status fail_size(json_Reader *r, const char *p) {
 }
 
 json_Status json_feed(json_Reader *r, const char *p, size_t n) {
-  size_t room = r->max_size - r->seen;
-  if (r->status != JSON_OK || p == NULL || n == 0) return r->status;
-  r->seen += n <= room ? n : room;
-  if (!feed(r, p, p + (n <= room ? n : room)) || n <= room) return r->status;
+  size_t room = r->max_size - r->seen, fits = n < room ? n : room;
+  if (r->status != JSON_OK || p == NULL) return r->status;
+  r->seen += fits;
+  if (!feed(r, p, p + fits) || fits == n) return r->status;
   if (r->token == TOKEN_NONE) return fail_size(r, r->chunk);
   r->chunk = r->raw.data;
   return fail_size(r, r->raw.data + r->raw.len);

@@ -164,14 +164,15 @@ static double subnormal(uint64_t m, int exponent) {
 
 /* mantissa * 10^k by the method of Eisel and Lemire ("Number parsing at a
 ** gigabyte per second", 2021): the product with 128 bits of the power gives the
-** nearest double, except in rare cases.  False in those. */
-static bool product_double(uint64_t mantissa, int k, double *value) {
+** nearest double, always (Mushtak and Lemire, "Fast number parsing without
+** fallback", 2023). */
+static double product_double(uint64_t mantissa, int64_t k) {
   Power power;
   uint64_t hi, lo, m;
   int zeros, upper, exponent;
-  if (mantissa == 0 || k < MIN_POWER) return *value = 0.0, true;
-  if (k > 308) return *value = HUGE_VAL, true;
-  power = power_of_ten(k);
+  if (mantissa == 0 || k < MIN_POWER) return 0.0;
+  if (k > 308) return HUGE_VAL;
+  power = power_of_ten((int)k);
   if (k < 0 && k >= -27) power = next(power);
   zeros = leading_zeros(mantissa);
   mantissa <<= zeros;
@@ -181,34 +182,25 @@ static bool product_double(uint64_t mantissa, int k, double *value) {
     lo += more;
     hi += lo < more;
   }
-  if (lo == UINT64_MAX && (k < -27 || k > 55)) return false;
   upper = (int)(hi >> 63);
   m = hi >> (upper + 9);
-  exponent = log2_power(k) + 63 + upper - zeros + 1023;
-  if (exponent <= 0) return *value = subnormal(m, exponent), true;
+  exponent = log2_power((int)k) + 63 + upper - zeros + 1023;
+  if (exponent <= 0) return subnormal(m, exponent);
   if (lo <= 1 && k >= -4 && k <= 23 && (m & 3) == 1 && m << (upper + 9) == hi)
     m &= ~UINT64_C(1); /* halfway: to even */
   m = (m + (m & 1)) >> 1;
   if (m >> 53 != 0) m >>= 1, exponent++;
-  if (exponent >= MAX_EXPONENT) *value = HUGE_VAL;
-  else *value = from_bits(m & ~HIDDEN_BIT, exponent);
-  return true;
+  if (exponent >= MAX_EXPONENT) return HUGE_VAL;
+  return from_bits(m & ~HIDDEN_BIT, exponent);
 }
 
 /* Digits beyond these only matter if they are not zero: no double, and no
 ** middle between two doubles, has more. */
 #define MAX_DIGITS 770
 
-static int decimal_length(uint64_t n) {
-  int length = 1;
-  for (; n >= 10; n /= 10) length++;
-  return length;
-}
-
 /* Reads `p` by strtod, without a decimal point, which depends on the locale.
-** `mantissa` has the first digits; its last digit stands for 10^exponent. */
-static double exact_double(uint64_t mantissa, int exponent, const char *p,
-                           size_t n) {
+** The last of the first JSON_MANTISSA_DIGITS stands for 10^exponent. */
+static double exact_double(int exponent, const char *p, size_t n) {
   char text[MAX_DIGITS + 32];
   int len = 0;
   bool more = false;
@@ -220,7 +212,7 @@ static double exact_double(uint64_t mantissa, int exponent, const char *p,
   }
   if (more) text[len++] = '1';
   snprintf(text + len, sizeof(text) - (size_t)len, "e%d",
-           exponent + decimal_length(mantissa) - len);
+           exponent + JSON_MANTISSA_DIGITS - len);
   return strtod(text, NULL);
 }
 
@@ -228,19 +220,17 @@ static const double exact_powers[] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-double json_parse_double(uint64_t mantissa, int exponent, bool exact,
+double json_parse_double(uint64_t mantissa, int64_t exponent, bool exact,
                          const char *p, size_t n) {
-  double value, above;
+  double value;
   if (exact && mantissa <= MAX_EXACT && exponent >= -22 && exponent <= 22) {
     value = (double)mantissa; /* only the division rounds */
     return exponent < 0 ? value / exact_powers[-exponent]
                         : value * exact_powers[exponent];
   }
-  if (product_double(mantissa, exponent, &value) &&
-      (exact ||
-       (product_double(mantissa + 1, exponent, &above) && value == above)))
-    return value;
-  return exact_double(mantissa, exponent, p, n);
+  value = product_double(mantissa, exponent);
+  if (exact || value == product_double(mantissa + 1, exponent)) return value;
+  return exact_double((int)exponent, p, n);
 }
 
 /* --- writing ------------------------------------------------------------- */
@@ -303,10 +293,9 @@ static Decimal shortest(uint64_t mantissa, int exponent, bool lower_closer) {
   int k = (exponent * 1262611 - (lower_closer ? 524031 : 0)) >> 22;
   int shift = exponent + log2_power(-k) + 1;
   uint64_t odd = mantissa & 1, lower, middle, upper, s, tens;
-  Power power = power_of_ten(-k);
+  Power power = next(power_of_ten(-k));
   Decimal result;
   bool below, above;
-  if (-k < 0 || -k > 55) power = next(power); /* rounded up, unless exact */
   middle = round_to_odd(power, 4 * mantissa << shift);
   lower = round_to_odd(power, (4 * mantissa - 2 + lower_closer) << shift) + odd;
   upper = round_to_odd(power, (4 * mantissa + 2) << shift) - odd;
@@ -316,7 +305,7 @@ static Decimal shortest(uint64_t mantissa, int exponent, bool lower_closer) {
   above = 40 * tens + 40 <= upper;
   result.exponent = k + 1;
   result.digits = tens + above;
-  if (s >= 10 && below != above) return result;
+  if (below != above) return result;
   below = lower <= 4 * s;
   above = 4 * s + 4 <= upper;
   if (below == above)
@@ -375,7 +364,9 @@ size_t json_format_double(char *out, double value) {
   exponent = (int)(bits >> 52 & MAX_EXPONENT);
   if (exponent == 0)
     return sign + format_decimal(out + sign, shortest(mantissa, -1074, false));
-  return sign + format_decimal(out + sign,
-                               shortest(mantissa | HIDDEN_BIT, exponent - 1075,
-                                        mantissa == 0 && exponent > 1));
+  /* The double below a power of two is closer; below the least of them it is
+  ** not, whose digits are the same either way. */
+  return sign +
+         format_decimal(out + sign, shortest(mantissa | HIDDEN_BIT,
+                                             exponent - 1075, mantissa == 0));
 }

@@ -12,10 +12,14 @@
 /* The buffer size that json_format_double and json_format_integer need. */
 #define JSON_NUMBER_ROOM 32
 
+/* A mantissa has at most so many digits. */
+#define JSON_MANTISSA_DIGITS 19
+
 /* The double nearest to mantissa * 10^exponent (ties to even).  `p`, `n` is the
 ** same number as JSON text; it is read when `exact` is false, that is, when the
-** mantissa lacks digits of the text.  Infinite when out of range. */
-double json_parse_double(uint64_t mantissa, int exponent, bool exact,
+** mantissa has only the first JSON_MANTISSA_DIGITS of the text.  Infinite when
+** out of range. */
+double json_parse_double(uint64_t mantissa, int64_t exponent, bool exact,
                          const char *p, size_t n);
 
 /* Writes the shortest text that reads back as `value` (which is finite):

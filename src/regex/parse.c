@@ -53,7 +53,7 @@ static void emit_nothing(regex_Parser *p) {
 static bool parse_property(regex_Parser *p, bool negated) {
   size_t start = p->pos - 2, name, len;
   char text[64];
-  bool complement = false;
+  bool complement;
   if (!regex_accept(p, "{")) return regex_fail(p, "\\p needs {...}", start);
   name = p->pos;
   while (!regex_at_end(p) && regex_peek(p, 0) != '}') p->pos++;
@@ -102,8 +102,7 @@ static void emit_reference(regex_Parser *p, size_t group) {
 /* Parses what follows "\k". */
 static bool parse_named_reference(regex_Parser *p) {
   size_t start = p->pos - 2, i, found = 0;
-  regex_Group wanted = {0};
-  wanted.name = p->names.len;
+  regex_Group wanted = {.name = p->names.len};
   if (!regex_accept(p, "<")) return regex_fail(p, "\\k needs <name>", start);
   if (!regex_read_name(p)) return false;
   wanted.name_len = p->names.len - wanted.name;
@@ -199,10 +198,7 @@ static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
 
 /* Ends a class whose members start at `members` in the output. */
 static void close_class(regex_Parser *p, size_t members, bool negated) {
-  const buffer_Buffer *out = p->to->out;
-  if (out != NULL && out->len == members && !negated) {
-    emit_nothing(p);
-  }
+  if (written(p) == members && !negated) emit_nothing(p);
   regex_emit_text(p, "]");
 }
 
@@ -395,7 +391,6 @@ static void emit_piece(regex_Parser *p, size_t min, size_t max,
 /* Repeats the text of the atom, which starts at `atom` in the output. */
 static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
   buffer_Buffer *out = p->to->out;
-  if (out == NULL || p->overflow) return;
   if (!buffer_reserve(out, atom_len)) p->overflow = true;
   else regex_emit(p, out->data + atom, atom_len);
 }
@@ -448,7 +443,7 @@ static size_t insert_meter(regex_Parser *p, size_t least, size_t atom) {
   while (kind < REGEX_METER_REST && (size_t)1 << kind < least) kind++;
   regex_emit_meter(p, kind);
   n = out->len - end;
-  if (p->overflow || n > sizeof(meter)) return atom;
+  if (p->overflow) return atom;
   memcpy(meter, out->data + end, n);
   memmove(out->data + atom + n, out->data + atom, end - atom);
   memcpy(out->data + atom, meter, n);

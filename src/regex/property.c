@@ -72,8 +72,8 @@ static bool equal(const char *name, size_t len, const char *text) {
 }
 
 static bool put(char *out, size_t size, const char *text) {
-  int n = snprintf(out, size, "%s", text);
-  return n >= 0 && (size_t)n < size;
+  snprintf(out, size, "%s", text);
+  return true;
 }
 
 static bool find_category(const char *name, size_t len, char *out,
@@ -96,7 +96,7 @@ static bool find_binary(const char *name, size_t len, char *out, size_t size,
     *negated = true;
     return put(out, size, "Cn");
   }
-  if (len == 0 || len > sizeof(text) - 3) return false;
+  if (len > sizeof(text) - 3) return false;
   snprintf(text, sizeof(text), " %.*s ", (int)len, name);
   if (strlen(text) != len + 2 || memchr(name, ' ', len) != NULL ||
       strstr(binary, text) == NULL)
@@ -120,23 +120,24 @@ static bool is_script_name(const char *name, size_t len) {
 
 static bool find_script(const char *kind, const char *name, size_t len,
                         char *out, size_t size) {
-  int n;
   if (!is_script_name(name, len) || len > 40) return false;
-  n = snprintf(out, size, "%s%.*s", kind, (int)len, name);
-  return n >= 0 && (size_t)n < size && regex_knows_property(out);
+  snprintf(out, size, "%s%.*s", kind, (int)len, name);
+  return regex_knows_property(out);
 }
 
 bool regex_property(const char *name, size_t len, char *out, size_t size,
                     bool *negated) {
   const char *sign = (const char *)memchr(name, '=', len);
-  const char *value = sign == NULL ? name : sign + 1;
-  size_t key_len = sign == NULL ? 0 : (size_t)(sign - name);
-  size_t value_len = len - (size_t)(value - name);
+  const char *value;
+  size_t key_len, value_len;
   *negated = false;
   if (sign == NULL) {
     return find_category(name, len, out, size) ||
            find_binary(name, len, out, size, negated);
   }
+  value = sign + 1;
+  key_len = (size_t)(sign - name);
+  value_len = len - key_len - 1;
   if (equal(name, key_len, "General_Category") || equal(name, key_len, "gc")) {
     return find_category(value, value_len, out, size);
   }

@@ -239,7 +239,7 @@ bool regex_same_name(const regex_Parser *p, const regex_Group *a,
 
 /* Counts the group that starts after the "(" before p->pos. */
 static bool scan_group(regex_Parser *p) {
-  regex_Group group = {0};
+  regex_Group group = {.name = p->names.len};
   if (regex_peek(p, 0) == '?' &&
       (regex_peek(p, 1) != '<' || regex_peek(p, 2) == '=' ||
        regex_peek(p, 2) == '!')) {
@@ -249,7 +249,6 @@ static bool scan_group(regex_Parser *p) {
     return regex_fail(p, "too many groups", p->pos - 1);
   }
   if (!regex_accept(p, "?<")) return true;
-  group.name = p->names.len;
   group.number = p->captures;
   if (!regex_read_name(p)) return false;
   group.name_len = p->names.len - group.name;

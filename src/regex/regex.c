@@ -91,11 +91,11 @@ void regex_free(regex_Regex *regex) {
 /* The source offset of the byte at `offset` in the translation. */
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
-  regex_Translation to = {NULL, true, 0, offset, len};
-  regex_Problem problem;
   buffer_Buffer out;
+  regex_Translation to = {
+      .out = &out, .lenient = true, .watch = offset, .watched = len};
+  regex_Problem problem;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
-  to.out = &out;
   regex_parse(&regex->alloc, source, len, &to, &problem);
   buffer_free(&out);
   return to.watched;
@@ -155,7 +155,7 @@ static int on_meter(pcre2_callout_block *at, void *ud) {
 
 /* `widest` as in regex_Translation. */
 static bool prepare(regex_Regex *regex, size_t widest) {
-  uint32_t captures = 0;
+  uint32_t captures;
   regex->limits = pcre2_match_context_create(regex->general);
   regex->match = pcre2_match_data_create(1, regex->general);
   if (regex->limits == NULL || regex->match == NULL) return false;
@@ -179,15 +179,14 @@ static regex_Regex *regex_new(const ops_Alloc *alloc) {
 
 static bool build(regex_Regex *regex, const char *source, size_t len,
                   char *error, size_t error_size) {
-  regex_Translation to = {NULL, true, 0, SIZE_MAX, 0};
-  regex_Problem problem = {"out of memory", 0};
   buffer_Buffer out;
-  int code = 0;
-  size_t offset = 0;
+  regex_Translation to = {.out = &out, .lenient = true, .watch = SIZE_MAX};
+  regex_Problem problem;
+  int code;
+  size_t offset;
   char reason[128];
   bool ok;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
-  to.out = &out;
   ok = regex_parse(&regex->alloc, source, len, &to, &problem);
   if (!ok) {
     snprintf(error, error_size, "%s at offset %lu", problem.message,
@@ -247,7 +246,7 @@ static int match(const regex_Regex *regex, PCRE2_SPTR text, size_t len) {
 int regex_match(const regex_Regex *regex, const char *subject, size_t len,
                 int64_t *steps) {
   int64_t most = MATCH_COST + (int64_t)len * MATCH_COST_PER_BYTE;
-  Meter meter = {regex, most - (int64_t)len, 0, 0};
+  Meter meter = {.regex = regex, .left = most - (int64_t)len};
   int found;
   if (utf8_valid(subject, len)) {
     pcre2_set_callout(regex->limits, on_meter, &meter);
@@ -262,7 +261,7 @@ int regex_match(const regex_Regex *regex, const char *subject, size_t len,
 
 bool regex_is_valid(const char *source, size_t len) {
   const ops_Alloc alloc = {plain_alloc, NULL};
-  regex_Translation to = {NULL, false, 0, 0, 0};
+  regex_Translation to = {.out = NULL};
   regex_Problem problem;
   return regex_parse(&alloc, source, len, &to, &problem);
 }

@@ -121,10 +121,11 @@ static int order(lua_State *L) {
 
 /* integer:__eq(other); Lua calls it for two userdata only */
 static int wide_eq(lua_State *L) {
-  integer_Value n;
-  lua_pushboolean(L, integer_read(L, core_state(L), 1, &n) &&
-                         integer_read(L, core_state(L), 2, &n) &&
-                         order(L) == 0);
+  const core_State *core = core_state(L);
+  integer_Value a, b;
+  lua_pushboolean(L, integer_read(L, core, 1, &a) &&
+                         integer_read(L, core, 2, &b) &&
+                         integer_compare(a, b) == 0);
   return 1;
 }
 
@@ -143,10 +144,8 @@ static int wide_le(lua_State *L) {
 /* integer:__tostring() -> its digits */
 static int wide_tostring(lua_State *L) {
   char digits[INTEGER_ROOM];
-  integer_Value n = integer_of(0);
-  luaL_checkudata(L, 1, WIDE_TYPE);
-  integer_is_wide(L, core_state(L), 1, &n);
-  lua_pushlstring(L, digits, integer_format(digits, n));
+  uint64_t n = *(const uint64_t *)luaL_checkudata(L, 1, WIDE_TYPE);
+  lua_pushlstring(L, digits, json_format_unsigned(digits, n));
   return 1;
 }
 

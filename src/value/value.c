@@ -154,7 +154,7 @@ value_Name *value_sorted_names(lua_State *L, int i, size_t *count) {
   size_t n = 0;
   i = ops_absindex(L, i);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
-  names = (value_Name *)lua_newuserdata(L, (n + 1) * sizeof(value_Name));
+  names = (value_Name *)lua_newuserdata(L, n * sizeof(value_Name));
   n = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) continue;
