@@ -81,6 +81,22 @@ describe("casting", function()
     assert.equal(1, (cast({ type = "boolean" }, 1)))
     assert.equal("yes", (cast({ type = "boolean" }, "yes")))
     assert.equal("a\0", (cast({ type = "integer" }, "a\0")))
+    for _, value in ipairs({ math.huge, -math.huge, io.stdout, print, json.null, true }) do
+      assert.same({ value, {}, false }, { cast({ type = "string" }, value) })
+    end
+    local result, changes = cast({ type = "string" }, 0 / 0)
+    assert.same({ true, {} }, { result ~= result, changes })
+  end)
+
+  it("strips other members beside one that stays, of whichever type", function()
+    for _, constant in ipairs({ true, false, json.null, 5, 0.5, "x", "5", "true" }) do
+      for _, property in ipairs({ { const = constant }, { enum = { constant } }, { ["not"] = { const = "other" } },
+        { allOf = { { const = constant } } }, { anyOf = { { const = 9 }, { ["not"] = { const = 8 } } } } }) do
+        local definition = { type = "object", properties = { a = property } }
+        assert.same({ { a = constant }, { { path = "/b", kind = "stripped", old = 1 } }, true },
+          { cast(definition, { a = constant, b = 1 }) })
+      end
+    end
   end)
 
   it("converts the canonical text of numbers and booleans, and numbers to their text", function()
@@ -198,6 +214,15 @@ describe("casting", function()
       unevaluatedProperties = { type = "integer" } }, { a = 1, z = "1" }))))
     assert.equal('{"a":1}', text((cast({ allOf = { { properties = { a = true } } },
       unevaluatedProperties = false }, { a = 1, z = "1" }))))
+  end)
+
+  it("casts a member that only `required` names by a schema that contains itself", function()
+    local whole = { required = { "a" }, properties = { n = { type = "integer" } } }
+    whole.additionalProperties = whole
+    for _, definition in ipairs({ whole, { allOf = { whole } } }) do
+      assert.same({ a = { a = 0, n = 1 }, b = { a = "x", n = 2 } },
+        (cast(definition, { a = { a = 0, n = "1" }, b = { a = "x", n = "2" } })))
+    end
   end)
 
   it("knows properties by allOf, $ref, branches, if and dependentSchemas", function()

@@ -245,6 +245,30 @@ describe("checking a value", function()
     end
   end)
 
+  it("takes a list in whichever order Lua keeps its items", function()
+    local integers = { type = "array", items = { type = "integer" } }
+    for count = 0, 9 do
+      for kept = 0, count do -- so many at first, the others by their keys
+        for _, step in ipairs({ 1, -1 }) do
+          local parts = {}
+          for i = 1, kept do
+            parts[i] = tostring(i)
+          end
+          for i = step > 0 and kept + 1 or count, step > 0 and count or kept + 1, step do
+            parts[#parts + 1] = ("[%d] = %d"):format(i, i)
+          end
+          local source = "return { " .. table.concat(parts, ", ") .. " }"
+          local value = assert((rawget(_G, "loadstring") or load)(source))()
+          assert.is_true(valid(integers, value), source)
+          if count > 0 then
+            value[count] = "x"
+            assert.is_false(valid(integers, value), source)
+          end
+        end
+      end
+    end
+  end)
+
   it("finds a hole wherever it is", function()
     for length = 2, 20 do
       for hole = 1, length - 1 do

@@ -260,6 +260,33 @@ describe("the values that defaults may make", function()
   end)
 end)
 
+describe("defaults that are too many", function()
+  it("do not count when misfits are replaced afterwards", function()
+    local compiled = compile({ type = "object", properties = { n = { type = "integer" },
+      d = { default = list(110000, function(i) return i end) } } })
+    local result, changes, err = compiled:cast({ n = true }, "force")
+    assert.same({ n = 0 }, result)
+    assert.same({ { path = "/n", kind = "replaced", old = true, new = 0 } }, changes)
+    assert.equal("defaults make more than 100064 values", err.details[1].message)
+  end)
+end)
+
+describe("a default of many levels", function()
+  it("is copied to a depth of 513 tables, and shares the deeper ones", function()
+    local function innermost(compiled)
+      local value = compiled:fill({}).made
+      while value[1] do
+        value = value[1]
+      end
+      return value
+    end
+    for levels, shared in pairs({ [1] = false, [512] = false, [513] = false, [514] = true }) do
+      local compiled = compile({ properties = { made = { default = nested({}, levels - 1) } } })
+      assert.equal(shared, rawequal(innermost(compiled), innermost(compiled)), levels)
+    end
+  end)
+end)
+
 describe("a default that only a large value may have", function()
   it("is copied as a whole", function()
     local compiled = compile({ properties = { made = { default = list(60000, function(i) return { i } end) } } })

@@ -1,4 +1,5 @@
 --- Schemas and values that would take for ever: each of these doubles what is to do with every level.
+local many = require("spec.support.many")
 local operations = require("operations")
 local schema = require("operations.schema")
 
@@ -124,6 +125,8 @@ describe("a limit that was reached", function()
           ": expected at least 1 item of the contained kind, found 0" } },
       { { contains = costly, unevaluatedItems = null }, { backtracking, 1 },
         { ": cannot be checked within the limits of depth, steps and patterns" } },
+      { { contains = costly, unevaluatedItems = null }, { backtracking, "b" },
+        { ": cannot be checked within the limits of depth, steps and patterns", "/1: expected null, got string" } },
       { { propertyNames = costly }, { [backtracking] = 1, b = 1, c = 1 },
         { "/COSTLY: this name does not fit: too costly to match",
           "/b: this name does not fit: expected a string that matches ^(a+)+\\1$, got \"b\"",
@@ -148,6 +151,23 @@ describe("a limit that was reached", function()
       table.sort(case[3])
       assert.same(case[3], lines)
       assert.is_false(ok)
+    end
+  end)
+
+  it("leaves no number in a message that was counted in part", function()
+    for expected, case in pairs({
+      [": expected different items, 28 and 29 are equal"] = { { uniqueItems = true },
+        many.items(30, function(i) return { i < 30 and i or 29 } end) },
+      [": expected at most 5 items of the contained kind, found 30"] = {
+        { contains = { ["not"] = { const = 0 } }, maxContains = 5 }, many.items(30, function(i) return i end) },
+    }) do
+      local seen = {}
+      for max_steps = 1, 200 do
+        local _, issues = assert(schema.compile(case[1], { max_steps = max_steps })):check(case[2])
+        assert.equal(1, #issues)
+        seen[issues[1].path .. ": " .. issues[1].message] = true
+      end
+      assert.same({ [expected] = true, [": takes too many steps to check"] = true }, seen)
     end
   end)
 

@@ -106,6 +106,8 @@ local cases = {
   ["an array that contains"] = { { contains = string, minContains = 2, maxContains = 60 }, list(111, function(i)
     return i > 50 and "a" or i
   end), { 1054, 32, 99, 3 } },
+  ["an array that contains enough at once"] = { { contains = { ["not"] = string } }, list(111, one),
+    { 10, 20, 20, 3 } },
   ["different items"] = { { uniqueItems = true }, list(111, function(i) return i end), { 14, 24, 24, 3 } },
   ["few equal items"] = { { uniqueItems = true }, list(24, function(i) return { i % 23 } end), { 1546, 529, 1312, 3 } },
   ["one item more"] = { { uniqueItems = true }, list(25, function(i) return { i % 24 } end), { 1092, 75, 177, 3 } },
@@ -146,6 +148,7 @@ local cases = {
   ["one of several consts"] = { { oneOf = list(31, function(i) return { const = "c" .. i } end) }, "c19",
     { 3, 19, 19, 3 } },
   ["a union by a tag"] = { { oneOf = tagged }, { tag = "t2", n = 1 }, { 2, 22, 22, 3 } },
+  ["a union by its first tag"] = { { oneOf = tagged }, { tag = "t1", n = 1 }, { 2, 22, 22, 3 } },
   ["a union by a tag that is wrong"] = { { oneOf = tagged }, { tag = "t9", n = 1 }, { 1036, 119, 174, 3 } },
   ["a misfit of a union by a tag"] = { { anyOf = tagged }, { tag = "t2", n = "x" }, { 1070, 26, 49, 3 } },
   ["a wide union"] = { { anyOf = list(47, function(i) return { required = { "p" .. i } } end) }, members(1, one),

@@ -109,6 +109,36 @@ describe("an unevaluated item", function()
   end)
 end)
 
+describe("a schema that contains itself", function()
+  local function of_required(name, branch, whole)
+    return { ["if"] = { required = { name } }, [branch] = whole, unevaluatedProperties = false }
+  end
+  local function closed()
+    return { ["$ref"] = "#", unevaluatedItems = false, unevaluatedProperties = false }
+  end
+
+  -- What the schema becomes; members of x that it knows; one that it does not.
+  for keyword, case in pairs({
+    items = { function(t) t.items, t.properties.x = t, closed() end, array({ 1, 2 }) },
+    additionalProperties = { function(t) t.additionalProperties, t.properties.x = t, closed() end, { p = 1, q = 1 } },
+    ["then"] = { function(t) t.properties.x = of_required("p", "then", t) end, { p = 1 }, { q = 1 } },
+    ["else"] = { function(t) t.properties.x = of_required("q", "else", t) end, { p = 1 }, { q = 1 } },
+    ["if"] = { function(t) t.properties.x = { ["if"] = t, unevaluatedProperties = false } end, { p = 1 }, { q = 1 } },
+  }) do
+    it("knows what it describes, for a schema that refers to it by " .. keyword, function()
+      local whole = { properties = { p = { type = "integer" } } }
+      case[1](whole)
+      local compiled = assert(schema.compile(whole))
+      assert.is_true((compiled:check({ x = case[2] })))
+      local _, issues = compiled:check({ x = case[3] or { p = "text" } })
+      assert.same({ case[3] and "/x/q" or "/x/p", 1 }, { issues[1].path, #issues })
+      whole.properties.x.required = array({ "r" })
+      _, issues = assert(schema.compile(whole)):check({ x = case[2] })
+      assert.equal(keyword == "items" and 0 or 1, #(issues or {}))
+    end)
+  end
+end)
+
 describe("a member that is unevaluated within", function()
   local function within(inner)
     return {

@@ -58,7 +58,6 @@ static void find_lists(Search *search, int32_t node, int depth) {
   p = program_object(s, n->object)->properties;
   end = p + program_object(s, n->object)->count;
   for (; p < end; p++) {
-    if (!p->declared) continue;
     ops_rawgeti(L, search->constants, (size_t)p->key);
     lua_rawget(L, -2);
     find_lists(search, p->node, depth + 1);

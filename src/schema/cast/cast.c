@@ -474,12 +474,10 @@ static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
 /* Is it a scalar that conforms to all nodes and so stays? */
 static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
                                 int t) {
-  bool chosen = c->chosen, fits;
+  bool chosen = c->chosen;
   if (stays(c, node, slot, t)) return true;
-  fits = cast_merged(c, &node, 1, slot);
-  t = lua_type(c->m.L, slot);
-  if (t == LUA_TTABLE || c->m.too_deep || !check_node(&c->m, node, slot, t))
-    return fits;
+  cast_merged(c, &node, 1, slot);
+  if (!check_node(&c->m, node, slot, lua_type(c->m.L, slot))) return false;
   c->chosen = chosen;
   return true;
 }

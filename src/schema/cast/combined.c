@@ -503,7 +503,7 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
   c->m.left -= u->count / CHECK_STEP_ITEMS;
   only = check_tagged_branch(&c->m, u, slot);
   if (only >= 0) {
-    if (found == TYPE_OBJECT) *type = found;
+    *type = found;
     return branch_node(c, u, only);
   }
   for (i = 0; i < u->count; i++) {

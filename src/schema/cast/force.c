@@ -119,8 +119,8 @@ static Range find_range(const Misfit *m) {
         if (r.low == NULL || d > program_bound(r.low)) r.low = op;
       } else if (op->code == CODE_MAXIMUM || op->code == CODE_BELOW) {
         if (r.high == NULL || d < program_bound(r.high)) r.high = op;
-      } else if (op->code == CODE_MULTIPLE_OF && d > r.unit) {
-        r.unit = d;
+      } else if (op->code == CODE_MULTIPLE_OF) {
+        r.unit = fmax(r.unit, d);
       }
     }
   }

@@ -6,6 +6,11 @@
 #define CHECK_COUNT_DEPTH 256
 #define LEFT_BLOCK 16 /* slots that a loop fills before it pops them */
 
+static void push_constants(check_Machine *m, int schema) {
+  ops_getuservalue(m->L, schema);
+  m->constants = ++m->top;
+}
+
 void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
                       int schema, int top, int room) {
   m->L = L;
@@ -19,20 +24,14 @@ void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
   m->too_deep = false;
   m->extended = s->max_steps > 0;
   m->left = s->max_steps > 0 ? s->max_steps : CHECK_STEPS;
-  if (s->keyless) return;
-  ops_getuservalue(L, schema);
-  m->constants = m->top = top + 1;
+  if (!s->keyless) push_constants(m, schema);
 }
 
 void check_start(check_Machine *m, lua_State *L, int schema, int value) {
-  int top = lua_gettop(L);
   check_start_root(m, L, (const schema_Schema *)lua_touserdata(L, schema),
-                   schema, top, 0);
+                   schema, lua_gettop(L), 0);
   m->value = value;
-  m->made = m->most_made = 0;
-  if (m->constants != 0) return;
-  ops_getuservalue(L, schema);
-  m->constants = m->top = top + 1;
+  if (m->constants == 0) push_constants(m, schema);
 }
 
 /* Adds the number of values in the one at `v` to `n`; a long string counts as
@@ -317,7 +316,8 @@ static bool walk_to(check_Machine *m, int v, size_t i, int top, bool on) {
   return false;
 }
 
-/* Does the traversal end after the key at `key`?  Pops it. */
+/* Does the traversal end after the key at `key`?  Pops it.  Of an empty list
+** there is none yet: nil, to begin with. */
 static bool walk_ends(check_Machine *m, int v, int key) {
   bool ends;
   drop(m, key);
@@ -349,7 +349,7 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
     if (!check_here(m, item, m->top, t)) return false;
     if (m->top >= top + LEFT_BLOCK) drop(m, top + 2);
   }
-  return (n > 0 && walked == n && walk_ends(m, v, top + 1)) ||
+  return (walked == n && walk_ends(m, v, top + 1)) ||
          (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
@@ -432,7 +432,6 @@ static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
 static HOT bool check_tagged(check_Machine *m, const schema_Tag *tag, int v) {
   const schema_Object *shape = tag->check->shape;
   if (shape != NULL) return check_shape(m, shape, v, tag->decided);
-  if (m->s->has_dynamic) return check_other_table(m, tag->check, v);
   return check_ops(m, tag->check, v, LUA_TTABLE, TYPE_OBJECT);
 }
 

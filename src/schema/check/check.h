@@ -114,7 +114,7 @@ static inline bool check_reserve(check_Machine *m, int n) {
 }
 
 /* Pushes the constants of the schema at index `schema`.  `value` stays where it
-** is. */
+** is.  The counts of made values are the caller's. */
 void check_start(check_Machine *m, lua_State *L, int schema, int value);
 
 /* As check_start for schema `s`, for check_root only, which may not need the

@@ -86,7 +86,7 @@ static bool equal(check_Machine *m, int a, int b, int depth) {
 }
 
 bool schema_equal(check_Machine *m, int a, int b) {
-  return equal(m, ops_absindex(m->L, a), ops_absindex(m->L, b), 0);
+  return equal(m, a, b, 0);
 }
 
 bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
@@ -102,7 +102,7 @@ bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
   }
   if (type == TYPE_NULL) return true;
   ops_rawgeti(L, m->constants, (size_t)member->value);
-  same = equal(m, i, lua_gettop(L), 0);
+  same = schema_equal(m, i, lua_gettop(L));
   lua_pop(L, 1);
   return same;
 }
@@ -194,7 +194,7 @@ static bool same_items(check_Machine *m, int i, size_t a, size_t b) {
   bool same;
   ops_rawgeti(L, i, a);
   ops_rawgeti(L, i, b);
-  same = equal(m, top + 1, top + 2, 0);
+  same = schema_equal(m, top + 1, top + 2);
   lua_settop(L, top);
   return same;
 }

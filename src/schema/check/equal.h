@@ -11,8 +11,8 @@
 /* All count steps, as check_step does.  When none is left the machine is
 ** too_deep, and the result is meaningless. */
 
-/* Deep equality by JSON's rules.  Values nested beyond the limit are
-** unequal. */
+/* Deep equality by JSON's rules, of the values at two absolute indices.  Values
+** nested beyond the limit are unequal. */
 bool schema_equal(check_Machine *m, int a, int b);
 
 /* Equal values have equal hashes within a Lua state, which has its own seed. */

@@ -174,9 +174,8 @@ static bool check_member(check_Machine *m, const schema_Object *object, int key,
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
     int match = check_match(m, *program_regex(m->s, pattern->regex), name, len);
-    if (match < 0) return false;
     if (match == 0) continue;
-    known = true;
+    known = true; /* or a limit was reached, and no step is left */
     if (!check_step(m) || !check_inner(m, pattern->node, key + 1, t))
       return false;
   }

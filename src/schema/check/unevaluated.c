@@ -48,14 +48,11 @@ static bool union_knows(check_Machine *m, const schema_Op *op,
 }
 
 static bool if_knows(check_Machine *m, const schema_Op *op, const Question *q) {
-  if (!q->check)
-    return knows(m, op->a, q, false) ||
-           (op->b >= 0 && knows(m, op->b, q, false)) ||
-           (op->c >= 0 && knows(m, op->c, q, false));
-  if (passes(m, op->a, q))
-    return knows(m, op->a, q, false) ||
-           (op->b >= 0 && knows(m, op->b, q, false));
-  return op->c >= 0 && knows(m, op->c, q, false);
+  bool taken = passes(m, op->a, q); /* without `check`, either branch counts */
+  if (taken &&
+      (knows(m, op->a, q, false) || (op->b >= 0 && knows(m, op->b, q, false))))
+    return true;
+  return !(taken && q->check) && op->c >= 0 && knows(m, op->c, q, false);
 }
 
 static bool op_knows(check_Machine *m, const schema_Op *op, const Question *q,

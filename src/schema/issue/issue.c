@@ -368,7 +368,8 @@ static void collect_if(issue_List *list, const schema_Op *op, int v) {
 static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
                            int v, uint16_t type) {
   bool fits = check_op(&list->m, node, op, v, type);
-  if (list->m.too_deep && list->m.kept <= 0) {
+  if (!fits && !list->m.too_deep) issue_describe(list, op, v, type);
+  if (list->m.too_deep && list->m.kept <= 0) { /* also while describing */
     stop(list, node);
     return;
   }
@@ -377,9 +378,7 @@ static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
     lua_pushstring(list->m.L,
                    op->code == CODE_PATTERN ? TOO_COSTLY : NO_ANSWER);
     lua_pushnil(list->m.L);
-  } else if (!fits) {
-    issue_describe(list, op, v, type);
-  } else {
+  } else if (fits) {
     return;
   }
   issue_add(list, node, (schema_KeywordId)op->keyword);

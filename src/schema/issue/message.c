@@ -76,12 +76,13 @@ static const struct {
     {TYPE_STRING, "string"},   {TYPE_NUMBER, "number"},
     {TYPE_INTEGER, "integer"}, {TYPE_BOOLEAN, "boolean"},
     {TYPE_ARRAY, "array"},     {TYPE_OBJECT, "object"},
-    {TYPE_NULL, "null"},       {0, NULL},
+    {TYPE_NULL, "null"},
 };
 
 static int push_each_type(lua_State *L, uint16_t types) {
-  int i, n = 0;
-  for (i = 0; type_names[i].name != NULL; i++) {
+  size_t i;
+  int n = 0;
+  for (i = 0; i < sizeof(type_names) / sizeof(type_names[0]); i++) {
     uint16_t mask = type_names[i].mask;
     if ((types & mask) != mask) continue;
     types &= (uint16_t)~mask;

@@ -13,30 +13,27 @@ static bool add_ambiguous(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
   const schema_Union *u = program_union(list->m.s, op->a);
-  int t = lua_type(L, v), first = -1, second = -1, i;
-  for (i = 0; i < u->count && second < 0; i++) {
-    if (!check_node(&list->m, *program_link(list->m.s, u->first + i), v, t))
-      continue;
-    if (first < 0) first = i;
-    else second = i;
+  int t = lua_type(L, v), fitting[2] = {0}, n = 0, i;
+  for (i = 0; i < u->count && n < 2; i++) {
+    if (check_node(&list->m, *program_link(list->m.s, u->first + i), v, t))
+      fitting[n++] = i;
   }
-  if (first < 0) return false;
-  if (second >= 0) {
+  if (n == 2) {
     lua_pushfstring(L,
                     "expected to fit one alternative only, fits %d and %d of "
                     "oneOf",
-                    first, second);
+                    fitting[0], fitting[1]);
     lua_createtable(L, 2, 0);
-    lua_pushinteger(L, first);
+    lua_pushinteger(L, fitting[0]);
     ops_rawseti(L, -2, 1);
-    lua_pushinteger(L, second);
+    lua_pushinteger(L, fitting[1]);
     ops_rawseti(L, -2, 2);
     lua_createtable(L, 0, 1);
     lua_insert(L, -2);
     lua_setfield(L, -2, "passingSchemas");
     issue_add(list, node, KEYWORD_ONE_OF);
   }
-  return true;
+  return n > 0;
 }
 
 /* Adds an issue: the property that distinguishes the branches is missing or has
