@@ -514,6 +514,38 @@ describe("compiling a schema", function()
     end
   end)
 
+  it("tells branches apart by a second property where the first has the same tags twice", function()
+    for _, count in ipairs({ 2, 3, 8, 9, 16, 17, 40 }) do
+      local compiled = assert(schema.compile({ oneOf = many.items(count, function(i)
+        return { type = "object", required = { "a", "b" }, properties = { b = { const = "b" .. i },
+          a = { enum = { "a" .. i, "a" .. i + 1 } }, n = { type = "integer", maximum = i } } }
+      end) }))
+      for i = 1, count do
+        local value = { a = "a" .. i, b = "b" .. i, n = i }
+        assert.is_true((compiled:check(value)))
+        value.n = i + 1
+        local _, issues = compiled:check(value)
+        assert.equal("/n", issues[1].path)
+        assert.equal(("/oneOf/%d/properties/n/maximum"):format(i - 1), issues[1].schemaPath)
+        value.n, value.a = i, "a" .. i + 2
+        assert.equal("/a", select(2, compiled:check(value))[1].path)
+      end
+    end
+  end)
+
+  it("resolves what is in each of two schemas with the same $id", function()
+    local function twin(kind)
+      return { ["$id"] = "a:x/", properties = { p = { ["$ref"] = "y" }, q = { type = kind } } }
+    end
+    local compiled = assert(schema.compile({ ["$defs"] = { a = twin("string"),
+      y = { ["$id"] = "a:x/y", type = "null" } },
+      allOf = { twin("string"), twin("string"), { properties = { r = { ["$ref"] = "a:x/" } } } } }))
+    assert.is_true((compiled:check({ p = json.null, q = "x", r = { p = json.null, q = "x" } })))
+    assert.is_false((compiled:check({ p = 1 })))
+    assert.is_false((compiled:check({ r = { p = 1 } })))
+    assert.is_false((compiled:check({ r = { q = 1 } })))
+  end)
+
   it("finds a schema by an anchor and by an identifier in the drafts that have them", function()
     local function finds(draft, reference, keyword, name)
       return schema.compile({ ["$ref"] = reference, definitions = { x = { [keyword] = name, type = "integer" } } },
