@@ -151,6 +151,40 @@ describe("compiling a schema", function()
       err.details[1].message)
   end)
 
+  it("finds a metaschema whose URI ends in #, and none by a fragment", function()
+    for uri, found in pairs({ ["a:meta"] = true, ["a:meta#"] = true, ["a:meta##"] = false, ["a:meta#x"] = false }) do
+      local asked = {}
+      local compiled, err = schema.compile({ ["$schema"] = uri, minimum = 3, exclusiveMinimum = true }, {
+        resolve = function(document)
+          asked[#asked + 1] = document
+          return { ["$schema"] = "http://json-schema.org/draft-04/schema#" }
+        end,
+      })
+      assert.equal(found, compiled ~= nil, uri)
+      assert.equal(found and "none" or "/$schema", err and err.details[1].path or "none")
+      assert.same({ "a:meta" }, asked)
+    end
+  end)
+
+  it("reads an embedded schema by its own dialect, else by the one around it", function()
+    local tuple = { items = { { type = "integer" } } } -- 2020-12 has no such list
+    local function compile(outer, embedded, properties)
+      embedded["$id"], embedded.items = "a:x", tuple.items
+      return schema.compile({ ["$schema"] = outer, definitions = { a = embedded }, properties = properties })
+    end
+    local old, new = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"
+    local reference = { p = { ["$ref"] = "a:x" } }
+    for _, case in ipairs({ { old, nil, true }, { old, old, true }, { old, new, false }, { new, nil, false },
+      { new, old, true }, { nil, old, true }, { nil, nil, false } }) do
+      local compiled = compile(case[1], { ["$schema"] = case[2] }, reference)
+      assert.equal(case[3], compiled ~= nil)
+      assert.equal(not case[3], compiled == nil or compiled:check({ p = { "x" } }))
+    end
+    assert.same({ "/$schema: \"a:none\" is an unknown dialect; expected the URI of draft 2020-12, 2019-09, 7, 6 or 4" },
+      problems({ ["$defs"] = { a = { ["$id"] = "a:x", ["$schema"] = "a:none" }, b = { ["$schema"] = "a:none" } } }))
+    assert(schema.compile({ ["$defs"] = { b = { ["$schema"] = "a:none" } } }))
+  end)
+
   it("takes a metaschema without a dialect for one of the draft that is given", function()
     local options = { draft = "4", resolve = function() return {} end }
     local compiled = assert(schema.compile({ ["$schema"] = "a:meta", minimum = 3, exclusiveMinimum = true }, options))
@@ -282,6 +316,59 @@ describe("compiling a schema", function()
       problems({ properties = { p = { ["$ref"] = "a:doc#/good" }, q = { ["$ref"] = "a:outside#y" } } }, {
         resolve = function(uri) return uri == "a:doc" and { good = true } or nil end,
       }))
+  end)
+
+  it("applies a relative $id once, whatever of its document was read first", function()
+    local function asked_for(reference)
+      local asked = {}
+      local compiled = assert(schema.compile({ ["$id"] = "a:/", properties = {
+        p = { ["$ref"] = "doc#/inside/good" }, q = reference and { ["$ref"] = reference } } }, {
+        resolve = function(uri)
+          asked[#asked + 1] = uri
+          if uri == "a:/doc" then
+            return { inside = { ["$id"] = "d/e", good = true, ["$ref"] = reference and "f",
+              ["$defs"] = { y = { ["$anchor"] = "y", ["$ref"] = "g" }, ["then"] = { ["$id"] = "h/i",
+                ["$anchor"] = "z", ["$ref"] = "j" } } } }
+          end
+          return not uri:find("[dh]/[ei]$") and { type = "string" } or nil
+        end,
+      }))
+      table.sort(asked)
+      return table.concat(asked, " "), compiled
+    end
+    assert.equal("a:/doc", (asked_for(nil)))
+    for _, reference in ipairs({ "d/e#y", "d/e", "d/e#/$defs/y", "doc#/inside/$defs/y", "d/h/i", "d/h/i#z" }) do
+      local asked, compiled = asked_for(reference)
+      for uri in asked:gmatch("%S+") do
+        assert.is_true(uri == "a:/doc" or uri == "a:/d/e" or uri == "a:/d/f" or uri == "a:/d/g" or uri == "a:/d/h/i"
+          or uri == "a:/d/h/j", reference .. ": " .. asked)
+      end
+      assert.is_false((compiled:check({ q = 5 })), reference)
+      assert.is_true((compiled:check({ q = "x" })), reference)
+    end
+  end)
+
+  it("resolves thousands of references of each kind, and as many schemas with every keyword", function()
+    local deep = {}
+    deep.a = deep
+    local definition = { ["$defs"] = { n = { ["$anchor"] = "n" }, i = { ["$id"] = "a:i", ["$anchor"] = "n" } },
+      x = { deep = deep, y = { type = "integer" } } }
+    local references = { "#n", "#/x/y", "#/$defs/n", "a:i", "a:i#n", "#", "a:d", "a:d#m",
+      "#/x/deep" .. ("/a"):rep(5000) }
+    definition.allOf = many.items(9000, function(i) return { ["$ref"] = references[(i - 1) % #references + 1] } end)
+    definition.properties = many.members(2000, function(i)
+      local shape = { ["$defs"] = { [("n"):rep(50) .. i] = true }, minLength = i, maxLength = i, pattern = "x",
+        format = "date", minimum = i, maximum = i, multipleOf = i, minItems = i, maxItems = i, prefixItems = { true },
+        items = true, contains = true, minContains = 1, maxContains = 2, uniqueItems = true, required = { "a" },
+        properties = { [("n"):rep(50) .. i] = true }, patternProperties = { a = true }, additionalProperties = false,
+        propertyNames = true, dependentRequired = { a = { "b" } }, dependentSchemas = { a = true }, const = { i },
+        enum = { i, {} }, default = { i }, ["not"] = true, ["if"] = true, ["then"] = true, ["else"] = true,
+        type = { "string", "null" }, unevaluatedItems = false, unevaluatedProperties = false }
+      shape.oneOf = { { ["$ref"] = "#/$defs/n" }, { ["$ref"] = "#/x/y" } }
+      shape.discriminator = { propertyName = "a", mapping = { b = "#/$defs/n", c = "none" } }
+      return shape
+    end)
+    assert(schema.compile(definition, { formats = true, resolve = function() return { ["$anchor"] = "m" } end }))
   end)
 
   it("keeps a tilde in a pointer that escapes nothing", function()
@@ -427,6 +514,38 @@ describe("compiling a schema", function()
     end
   end)
 
+  it("tells branches apart by a second property where the first has the same tags twice", function()
+    for _, count in ipairs({ 2, 3, 8, 9, 16, 17, 40 }) do
+      local compiled = assert(schema.compile({ oneOf = many.items(count, function(i)
+        return { type = "object", required = { "a", "b" }, properties = { b = { const = "b" .. i },
+          a = { enum = { "a" .. i, "a" .. i + 1 } }, n = { type = "integer", maximum = i } } }
+      end) }))
+      for i = 1, count do
+        local value = { a = "a" .. i, b = "b" .. i, n = i }
+        assert.is_true((compiled:check(value)))
+        value.n = i + 1
+        local _, issues = compiled:check(value)
+        assert.equal("/n", issues[1].path)
+        assert.equal(("/oneOf/%d/properties/n/maximum"):format(i - 1), issues[1].schemaPath)
+        value.n, value.a = i, "a" .. i + 2
+        assert.equal("/a", select(2, compiled:check(value))[1].path)
+      end
+    end
+  end)
+
+  it("resolves what is in each of two schemas with the same $id", function()
+    local function twin(kind)
+      return { ["$id"] = "a:x/", properties = { p = { ["$ref"] = "y" }, q = { type = kind } } }
+    end
+    local compiled = assert(schema.compile({ ["$defs"] = { a = twin("string"),
+      y = { ["$id"] = "a:x/y", type = "null" } },
+      allOf = { twin("string"), twin("string"), { properties = { r = { ["$ref"] = "a:x/" } } } } }))
+    assert.is_true((compiled:check({ p = json.null, q = "x", r = { p = json.null, q = "x" } })))
+    assert.is_false((compiled:check({ p = 1 })))
+    assert.is_false((compiled:check({ r = { p = 1 } })))
+    assert.is_false((compiled:check({ r = { q = 1 } })))
+  end)
+
   it("finds a schema by an anchor and by an identifier in the drafts that have them", function()
     local function finds(draft, reference, keyword, name)
       return schema.compile({ ["$ref"] = reference, definitions = { x = { [keyword] = name, type = "integer" } } },
@@ -471,6 +590,17 @@ describe("compiling a schema", function()
     }
     local list = problems({ ["$schema"] = "http://example.com/meta" }, { resolve = function() return metaschema end })
     assert.is_truthy(list[1]:find("needs vocabulary http://example.com/vocabulary", 1, true))
+    for uri, known in pairs({ ["draft/2020-12/vocab/none"] = false, ["draft/2020-12/vocabulary/core"] = false,
+      ["draft/2020-12/vocab/"] = false, ["draft/2020-12/vocab/core"] = true, ["draft/2019-09/vocab/content"] = true,
+      ["draft/2020-12/vocab/contents"] = false, ["draft/1999/vocab/core"] = false }) do
+      uri = "https://json-schema.org/" .. uri
+      metaschema["$vocabulary"] = { [uri] = true, [1] = true, [2] = false }
+      local compiled, err = schema.compile({ ["$schema"] = "a:b" }, { resolve = function() return metaschema end })
+      assert.equal(known, compiled ~= nil, uri)
+      assert.is_true(known or err.details[1].message == "needs vocabulary " .. uri .. ", which is not supported")
+      metaschema["$vocabulary"][uri] = false
+      assert(schema.compile({ ["$schema"] = "a:b" }, { resolve = function() return metaschema end }))
+    end
   end)
 
   it("reads every draft by its name and by its URI", function()

@@ -79,6 +79,18 @@ describe("filling in defaults", function()
     }, {})))
   end)
 
+  it("takes no default of what is said beside a reference", function()
+    for keyword, value in pairs({ enum = { "x" }, const = "x", ["not"] = { default = 1 }, ["if"] = { default = 1 },
+      anyOf = { { default = 1 }, { default = 1 } }, oneOf = { { default = 1 } }, properties = { b = { default = 1 } },
+      items = { default = 1 }, contains = { default = 1 }, unevaluatedItems = { default = 1 } }) do
+      local compiled = assert(schema.compile({ default = 2, properties = { a = { [keyword] = value } } }))
+      assert.same({}, compiled:fill({}), keyword)
+      compiled = assert(schema.compile({ default = 2, properties = { a = { [keyword] = value,
+        allOf = { true, { ["$ref"] = "#/$defs/x" } } } }, ["$defs"] = { x = { default = 3 } } }))
+      assert.same({ a = 3 }, compiled:fill({}), keyword)
+    end
+  end)
+
   it("follows $dynamicRef to the outermost schema, and $recursiveRef", function()
     local definition = {
       ["$id"] = "a:outer", ["$dynamicAnchor"] = "node", properties = {

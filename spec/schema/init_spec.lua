@@ -64,6 +64,20 @@ describe("operations.schema", function()
     assert.equal(100, #select(2, core.schema_compile({ items = { type = "null" } }):check(many)))
   end)
 
+  it("lists in C the documents that it lacks", function()
+    local lacking = { allOf = { { ["$ref"] = "a:b#/x" }, { ["$ref"] = "a:c" }, { ["$ref"] = "#/y" } } }
+    for _, options in ipairs({ false, {}, { documents = {} }, { documents = { ["a:d"] = true }, formats = true } }) do
+      local compiled, err, missing = core.schema_compile(lacking, options or nil)
+      assert.is_nil(compiled)
+      assert.equal(3, #err.details)
+      assert.same({ "a:b", "a:c" }, missing)
+    end
+    assert.equal("a:meta", select(3, core.schema_compile({ ["$schema"] = "a:meta#" }))[1])
+    assert.same({}, (select(3, core.schema_compile({ type = 5 }))))
+    assert(core.schema_compile({ ["$ref"] = "a:b" }, { documents = { ["a:b"] = true } }))
+    assert(core.schema_compile({ ["$ref"] = "a:b" }, { documents = { ["a:b#"] = true } }))
+  end)
+
   it("takes 1 to 1000000 issues and 1 to 1e15 steps", function()
     for name, most in pairs({ max_issues = 1000000, max_steps = 1e15 }) do
       for _, count in ipairs({ 1, 2, 1.5, most }) do

@@ -167,7 +167,7 @@ static bool has_issues(lua_State *L, const tree_Tree *t) {
 static int schema_compile(lua_State *L) {
   schema_Schema *s;
   tree_Tree *t;
-  int program;
+  int program, documents;
   int32_t root;
   bool formats;
   int kind = lua_type(L, 1);
@@ -179,13 +179,10 @@ static int schema_compile(lua_State *L) {
   s = program_new(L, core_state(L));
   program = lua_gettop(L);
   ops_getuservalue(L, program);
-  if (!option(L, "documents", LUA_TTABLE)) {
-    lua_newtable(L);
-    lua_replace(L, -2);
-  }
+  if (!option(L, "documents", LUA_TTABLE)) lua_newtable(L);
+  documents = lua_gettop(L);
   formats = option(L, "formats", LUA_TBOOLEAN) && lua_toboolean(L, -1);
-  lua_settop(L, program + 2);
-  t = tree_new(L, s->core, program + 1, program + 2);
+  t = tree_new(L, s->core, program + 1, documents);
   read_options(L, s, t);
   lua_pushstring(L, option(L, "uri", LUA_TSTRING) ? lua_tostring(L, -1) : "");
   root = tree_build(L, t, 1, lua_tostring(L, -1));

@@ -100,18 +100,17 @@ static void emit_bound(compile_State *c, schema_KeywordId id,
 }
 
 static void emit_number_format(compile_State *c) {
-  static const char *const names[] = {"int32", "int64", "float", NULL};
+  static const char *const names[] = {"int32", "int64", "float"};
   const tree_Keyword *k = c->k[KEYWORD_FORMAT];
   const char *name;
-  size_t len;
-  int i;
+  size_t len, i;
   if (k == NULL || !formats_assert(c)) return;
   name = tree_text(c->L, c->t, k->value, &len);
-  for (i = 0; names[i] != NULL; i++) {
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strcmp(names[i], name) == 0) {
       schema_Op *op = compile_op(c, CODE_NUMBER_FORMAT, KEYWORD_FORMAT);
       op->a = k->value;
-      op->b = i;
+      op->b = (int32_t)i;
     }
   }
 }
@@ -143,7 +142,7 @@ static void emit_number(compile_State *c) {
 static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
-  int32_t rest, first = 0;
+  int32_t rest;
   schema_Op *op;
   if (items != NULL && items->flag) {
     tuple = items;
@@ -151,14 +150,13 @@ static void emit_items(compile_State *c) {
   } else {
     rest = compile_only_child(c, KEYWORD_ITEMS);
   }
-  if (tuple != NULL && tuple->count == 0) tuple = NULL;
-  if (tuple == NULL && rest < 0) return;
-  if (tuple != NULL) first = add_links(c, tuple);
+  if ((tuple == NULL || tuple->count == 0) && rest < 0) return;
   program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
   op = compile_op(c, CODE_ITEMS, KEYWORD_ITEMS);
-  op->a = first;
-  op->b = tuple == NULL ? 0 : tuple->count;
   op->c = rest;
+  if (tuple == NULL) return;
+  op->a = add_links(c, tuple);
+  op->b = tuple->count;
 }
 
 static void emit_array(compile_State *c) {
@@ -182,14 +180,13 @@ static void emit_array(compile_State *c) {
 
 /* Makes member `index` from the constant `value`. */
 static void set_member(compile_State *c, int32_t index, int32_t value) {
-  static const uint8_t types[] = {TYPE_NULL,
-                                  TYPE_BOOLEAN,
-                                  TYPE_NUMBER,
-                                  TYPE_STRING,
-                                  TYPE_ARRAY,
-                                  TYPE_OBJECT,
-                                  TYPE_ARRAY | TYPE_OBJECT,
-                                  0};
+  static const uint8_t types[VALUE_OTHER + 1] = {TYPE_NULL,
+                                                 TYPE_BOOLEAN,
+                                                 TYPE_NUMBER,
+                                                 TYPE_STRING,
+                                                 TYPE_ARRAY,
+                                                 TYPE_OBJECT,
+                                                 TYPE_ARRAY | TYPE_OBJECT};
   schema_Member *m = program_member(c->s, index);
   m->value = value;
   ops_rawgeti(c->L, c->t->constants, (size_t)value);
@@ -254,21 +251,16 @@ static void emit_reference(compile_State *c, schema_KeywordId id) {
     op = compile_op(c, CODE_DYNAMIC, id);
     op->b = name;
     c->s->has_dynamic = true;
-  } else {
-    op = compile_op(c, CODE_CALL, id);
-    op->b = -1;
-  }
+  } else op = compile_op(c, CODE_CALL, id);
   op->a = target;
 }
 
 static void emit_all_of(compile_State *c) {
   const tree_Keyword *k = c->k[KEYWORD_ALL_OF];
   int32_t i;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    schema_Op *op = compile_op(c, CODE_CALL, KEYWORD_ALL_OF);
-    op->a = tree_child(c->t, k->first + i)->node;
-    op->b = i;
-  }
+  for (i = 0; k != NULL && i < k->count; i++)
+    compile_op(c, CODE_CALL, KEYWORD_ALL_OF)->a =
+        tree_child(c->t, k->first + i)->node;
 }
 
 static void emit_every(compile_State *c) {
@@ -394,35 +386,26 @@ static void copy_anchors(compile_State *c) {
 
 void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
                      bool formats) {
-  int32_t i, n = (int32_t)t->nodes.count;
+  static const schema_Location at = {.parent = -1};
+  int32_t i;
   compile_State c = {
       .L = L,
       .s = s,
       .t = t,
       .formats = formats,
       .match_steps = COMPILE_STEPS,
-      .true_node = n,
       .steps = {.L = L, .core = t->core, .left = CHECK_STEPS, .extended = true},
   };
-  schema_Node *last;
-  c.required = (int32_t *)lua_newuserdata(L, ((size_t)t->constants_count + 1) *
-                                                 sizeof(int32_t));
-  memset(c.required, 0, ((size_t)t->constants_count + 1) * sizeof(int32_t));
+  lua_pushboolean(L, true);
+  c.true_node = tree_parse(L, t, &at, 0, 0);
+  c.required = compile_block(L, (size_t)t->constants_count + 1);
   s->root = root;
   schema_vector_add(L, &s->alloc, &s->nodes, sizeof(schema_Node),
-                    (size_t)n + 1);
-  for (i = 0; i < n; i++) compile_node(&c, i);
-  last = program_node(s, n);
-  last->types = TYPE_ANY;
-  last->simple = last->accepts_all = 1;
-  last->items = last->object = -1;
-  last->location.parent = -1;
-  last->strings = last->numbers = last->arrays = last->objects = last->every =
-      last->end = (int32_t)s->ops.count;
+                    t->nodes.count);
+  for (i = 0; i < (int32_t)t->nodes.count; i++) compile_node(&c, i);
   copy_anchors(&c);
   compile_unions(L, s);
   compile_defaults(L, s);
   program_trim(s);
   compile_acts(L, s);
-  lua_pop(L, 1);
 }

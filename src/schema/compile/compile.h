@@ -7,7 +7,8 @@
 #include "schema/program/program.h"
 #include "schema/compile/tree.h"
 
-/* Fills the program.  Invalid patterns are added to the tree's issues. */
+/* Fills the program.  Invalid patterns are added to the tree's issues.  Leaves
+** what it worked with on the stack. */
 void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
                      bool formats);
 
@@ -19,6 +20,9 @@ void compile_hints(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t u,
 /* Finds, for each anyOf and oneOf, the property whose value tells which branch
 ** an object belongs to. */
 void compile_unions(lua_State *L, schema_Schema *s);
+
+/* Pushes a block of `n` zeros. */
+int32_t *compile_block(lua_State *L, size_t n);
 
 /* Marks the nodes that have defaults at or below them. */
 void compile_defaults(lua_State *L, schema_Schema *s);

@@ -99,8 +99,7 @@ static bool has_default(const schema_Schema *s, const schema_Node *n) {
   return false;
 }
 
-/* Pushes a block of `n` zeros. */
-static int32_t *new_block(lua_State *L, size_t n) {
+int32_t *compile_block(lua_State *L, size_t n) {
   int32_t *block = (int32_t *)lua_newuserdata(L, n * sizeof(int32_t));
   memset(block, 0, n * sizeof(int32_t));
   return block;
@@ -109,18 +108,17 @@ static int32_t *new_block(lua_State *L, size_t n) {
 /* Pushes the blocks `starts` and `nodes`. */
 static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
   int32_t n = (int32_t)s->nodes.count, i;
-  above->starts = new_block(L, (size_t)n + 1);
+  above->starts = compile_block(L, (size_t)n + 1);
   for (i = 0; i < n; i++) add_all_below(s, above, i);
   for (i = 1; i <= n; i++) above->starts[i] += above->starts[i - 1];
-  above->nodes = new_block(L, (size_t)above->starts[n] + 1);
+  above->nodes = compile_block(L, (size_t)above->starts[n]);
   for (i = 0; i < n; i++)
     add_all_below(s, above, i); /* from their ends backwards */
 }
 
 static void mark_fills(lua_State *L, schema_Schema *s) {
-  int top = lua_gettop(L);
   int32_t i;
-  Above above = {.waiting = new_block(L, s->nodes.count)};
+  Above above = {.waiting = compile_block(L, s->nodes.count)};
   push_above(L, s, &above);
   for (i = 0; i < (int32_t)s->nodes.count; i++) {
     if (has_default(s, program_node(s, i))) set_fills(s, &above, i);
@@ -130,7 +128,6 @@ static void mark_fills(lua_State *L, schema_Schema *s) {
     for (i = above.starts[node]; i < above.starts[node + 1]; i++)
       set_fills(s, &above, above.nodes[i]);
   }
-  lua_settop(L, top);
 }
 
 void compile_defaults(lua_State *L, schema_Schema *s) {

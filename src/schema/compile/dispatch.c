@@ -61,19 +61,18 @@ static bool limit_numbers(const schema_Schema *s, const schema_Node *n,
 /* As limit_numbers, for arrays; their items are checked separately. */
 static bool limit_items(const schema_Schema *s, const schema_Node *n,
                         schema_Bounds *bounds) {
+  bool items = false;
   int32_t i;
   for (i = n->arrays; i < n->objects; i++) {
     const schema_Op *op = program_op(s, i);
     switch (op->code) {
     case CODE_MIN_ITEMS: bounds->fewest_items = op->u.n; break;
     case CODE_MAX_ITEMS: bounds->most_items = op->u.n; break;
-    case CODE_ITEMS:
-      if (op->b != 0) return false;
-      break;
+    case CODE_ITEMS: items = op->b == 0; break;
     default: return false;
     }
   }
-  return n->items >= 0 && n->every == n->end && !s->has_dynamic;
+  return items && n->every == n->end && !s->has_dynamic;
 }
 
 static void limit_text(const schema_Schema *s, schema_Node *n,
@@ -88,7 +87,7 @@ static void limit_text(const schema_Schema *s, schema_Node *n,
 
 static bool is_bounded(const schema_Bounds *b) {
   const schema_Bounds *none = &no_bounds;
-  return b->low > none->low || b->high < none->high ||
+  return b->low != none->low || b->high != none->high ||
          b->shortest != none->shortest || b->longest != none->longest ||
          b->fewest_items != none->fewest_items ||
          b->most_items != none->most_items;
@@ -182,7 +181,6 @@ static schema_Act bare_act(const schema_Node *n, uint16_t type,
 static void set_acts(lua_State *L, schema_Schema *s, schema_Node *n) {
   schema_Bounds bounds = no_bounds;
   limit_text(s, n, &bounds);
-  memset(n->acts, ACT_REFUSE, sizeof(n->acts));
   n->acts[LUA_TNUMBER] = (uint8_t)number_act(n, limit_numbers(s, n, &bounds));
   n->acts[LUA_TTABLE] = (uint8_t)table_act(s, n, limit_items(s, n, &bounds));
   n->acts[LUA_TSTRING] = (uint8_t)text_act(s, n);
@@ -226,8 +224,9 @@ static void link_entries(const schema_Schema *s, schema_Object *object,
   uint32_t i;
   object->entries = entries;
   for (i = 0; i <= object->mask; i++) {
-    const schema_Property *p = object->properties + slots[i] - 1;
+    const schema_Property *p;
     if (slots[i] == 0) continue;
+    p = object->properties + slots[i] - 1;
     entries[i].address = p->declared ? program_address_of(s, p->name) : p;
     entries[i].property = p;
   }
@@ -254,7 +253,7 @@ static void link_node(const schema_Schema *s, int32_t node) {
   schema_Node *n = program_node(s, node);
   n->self = node;
   n->target = compile_target(s, node);
-  n->forwards = n->target != node && !s->has_dynamic;
+  n->forwards = !s->has_dynamic;
   n->whole = (n->types & TYPE_ARRAY) == 0 && n->object >= 0 &&
              program_object(s, n->object)->whole;
   if (has_only_members(s, n)) n->shape = program_object(s, n->object);

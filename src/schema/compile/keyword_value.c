@@ -105,27 +105,25 @@ static bool is_list(lua_State *L, const tree_Tree *t) {
 /* Makes room for the items of the list on top of the stack; returns their
 ** number, 0 (and an issue) when it is not a list. */
 static size_t add_items(lua_State *L, tree_Tree *t, int32_t node,
-                        int32_t keyword, const char *what, int32_t *first) {
+                        int32_t keyword, const char *what) {
   size_t n;
   if (!is_list(L, t)) {
     expected(L, t, node, keyword, what);
     return 0;
   }
   n = ops_rawlen(L, -1);
-  *first = add_children(L, t, n);
-  set_range(t, keyword, *first, n);
+  set_range(t, keyword, add_children(L, t, n), n);
   return n;
 }
 
 static void read_array(lua_State *L, tree_Tree *t, int32_t node,
                        int32_t keyword, int depth) {
-  int32_t first = 0;
-  size_t n = add_items(L, t, node, keyword, "an array of schemas", &first), i;
+  size_t n = add_items(L, t, node, keyword, "an array of schemas"), i;
   for (i = 0; i < n; i++) {
     int32_t parsed;
     ops_rawgeti(L, -1, i + 1);
     parsed = read_schema(L, t, node, keyword, 0, (int32_t)i, depth);
-    tree_child(t, first + (int32_t)i)->node = parsed;
+    tree_child(t, tree_keyword(t, keyword)->first + (int32_t)i)->node = parsed;
     lua_pop(L, 1);
   }
 }
@@ -188,10 +186,12 @@ static void read_member(lua_State *L, tree_Tree *t, int32_t node,
   int32_t key = tree_child(t, child)->key;
   if (shape == SHAPE_NAME_MAP || (shape == SHAPE_DEPENDENCIES &&
                                   value_kind(L, t->core, -1) == VALUE_ARRAY)) {
-    int32_t first = 0;
-    size_t count = 0;
-    if (!read_names(L, t, &first, &count))
+    int32_t first;
+    size_t count;
+    if (!read_names(L, t, &first, &count)) {
       expected(L, t, node, keyword, "arrays of property names");
+      return;
+    }
     tree_child(t, child)->first = first;
     tree_child(t, child)->count = (int32_t)count;
   } else {
@@ -239,7 +239,7 @@ static bool read_number(lua_State *L, const tree_Tree *t,
 /* Is it an integer from 0?  One that is too large for an integer becomes the
 ** largest count. */
 static bool is_count(schema_Number *number) {
-  if (!number->is_integer && number->d >= 18446744073709551616.0) {
+  if (number->d >= 18446744073709551616.0) {
     number->is_integer = true;
     number->i = integer_of(INT64_MAX);
   }
@@ -265,17 +265,20 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
   else tree_keyword(t, keyword)->number = number;
 }
 
+static void read_boolean(lua_State *L, tree_Tree *t, int32_t node,
+                         int32_t keyword) {
+  if (lua_type(L, -1) != LUA_TBOOLEAN)
+    expected(L, t, node, keyword, "a boolean");
+  else tree_keyword(t, keyword)->flag = (uint8_t)lua_toboolean(L, -1);
+}
+
 /* exclusiveMinimum: in old drafts a flag of `minimum`, later its own bound. */
 static void read_limit(lua_State *L, tree_Tree *t, int32_t node,
                        int32_t keyword) {
   uint8_t draft = tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
-  if ((draft & (DRAFT_4 | DRAFT_OPENAPI | DRAFT_SWAGGER)) == 0) {
-    read_numeric(L, t, node, keyword);
-  } else if (lua_type(L, -1) == LUA_TBOOLEAN) {
-    tree_keyword(t, keyword)->flag = lua_toboolean(L, -1) ? 1 : 0;
-  } else {
-    expected(L, t, node, keyword, "a boolean");
-  }
+  if (draft & (DRAFT_4 | DRAFT_OPENAPI | DRAFT_SWAGGER))
+    read_boolean(L, t, node, keyword);
+  else read_numeric(L, t, node, keyword);
 }
 
 static uint16_t type_mask(const char *name, uint8_t draft) {
@@ -286,10 +289,10 @@ static uint16_t type_mask(const char *name, uint8_t draft) {
       {"null", TYPE_NULL},       {"boolean", TYPE_BOOLEAN},
       {"integer", TYPE_INTEGER}, {"number", TYPE_NUMBER},
       {"string", TYPE_STRING},   {"array", TYPE_ARRAY},
-      {"object", TYPE_OBJECT},   {NULL, 0},
+      {"object", TYPE_OBJECT},
   };
-  int i;
-  for (i = 0; types[i].name != NULL; i++) {
+  size_t i;
+  for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
     if (strcmp(types[i].name, name) == 0) return types[i].mask;
   }
   return draft == DRAFT_SWAGGER && strcmp(name, "file") == 0 ? TYPE_ANY : 0;
@@ -316,7 +319,7 @@ static void read_type_name(lua_State *L, tree_Tree *t, int32_t node,
 static void read_type(lua_State *L, tree_Tree *t, int32_t node,
                       int32_t keyword) {
   size_t i, n;
-  if (lua_type(L, -1) != LUA_TTABLE || !is_list(L, t)) {
+  if (!is_list(L, t)) {
     read_type_name(L, t, node, keyword);
     return;
   }
@@ -330,14 +333,13 @@ static void read_type(lua_State *L, tree_Tree *t, int32_t node,
 
 static void read_list(lua_State *L, tree_Tree *t, int32_t node,
                       int32_t keyword) {
-  int32_t first = 0;
-  size_t n = add_items(L, t, node, keyword, "an array", &first), i;
+  size_t n = add_items(L, t, node, keyword, "an array"), i;
   for (i = 0; i < n; i++) {
     int32_t value;
     ops_rawgeti(L, -1, i + 1);
     check_constant(L, t, node, keyword);
     value = tree_constant(L, t);
-    tree_child(t, first + (int32_t)i)->key = value;
+    tree_child(t, tree_keyword(t, keyword)->first + (int32_t)i)->key = value;
   }
 }
 
@@ -374,17 +376,10 @@ static void read_string(lua_State *L, tree_Tree *t, int32_t node,
   if (is_reference(id_of(t, keyword))) add_reference(L, t, node, keyword);
 }
 
-static void read_boolean(lua_State *L, tree_Tree *t, int32_t node,
-                         int32_t keyword) {
-  if (lua_type(L, -1) != LUA_TBOOLEAN)
-    expected(L, t, node, keyword, "a boolean");
-  else tree_keyword(t, keyword)->flag = lua_toboolean(L, -1) ? 1 : 0;
-}
-
 static void read_required(lua_State *L, tree_Tree *t, int32_t node,
                           int32_t keyword) {
-  int32_t first = 0;
-  size_t count = 0;
+  int32_t first;
+  size_t count;
   if (read_names(L, t, &first, &count)) set_range(t, keyword, first, count);
   else expected(L, t, node, keyword, "an array of property names");
 }

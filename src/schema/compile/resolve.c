@@ -6,7 +6,7 @@
 #include "schema/compile/tree.h"
 
 static void parse_root(lua_State *L, tree_Tree *t, int32_t resource) {
-  schema_Location at = {-1, tree_resource(t, resource)->uri, -1, KEYWORD_NONE};
+  schema_Location at = {.parent = -1, .key = tree_resource(t, resource)->uri};
   int32_t node;
   if (tree_resource(t, resource)->whole) return;
   tree_resource(t, resource)->whole = true;
@@ -22,7 +22,7 @@ static bool parse_everything(lua_State *L, tree_Tree *t) {
   bool any = false;
   for (; t->read < t->resources.count; t->read++) {
     const tree_Resource *r = tree_resource(t, (int32_t)t->read);
-    if (r->whole || r->node >= 0) continue;
+    if (r->node >= 0) continue;
     parse_root(L, t, (int32_t)t->read);
     any = true;
   }
@@ -89,7 +89,7 @@ static int32_t enter_on_the_way(lua_State *L, tree_Tree *t, int32_t resource) {
 /* The node at a JSON Pointer (a copy, modified here). */
 static int32_t follow(lua_State *L, tree_Tree *t, int32_t resource,
                       char *pointer, const char *end, int32_t location) {
-  schema_Location at = {-1, location, -1, KEYWORD_NONE};
+  schema_Location at = {.parent = -1, .key = location};
   ops_rawgeti(L, t->roots, (size_t)resource + 1);
   while (pointer < end) {
     char *token = pointer + 1, *stop = token;
@@ -173,13 +173,6 @@ static int32_t find_target(lua_State *L, tree_Tree *t, const char *uri,
   return find_anchor(L, t, resource, uri + at + 1, rest);
 }
 
-static void add_unresolved_uri(lua_State *L, tree_Tree *t, const char *uri,
-                               size_t len) {
-  size_t n = ops_rawlen(L, t->unresolved);
-  lua_pushlstring(L, uri, schema_uri_fragment(uri, len));
-  ops_rawseti(L, t->unresolved, n + 1);
-}
-
 static void resolve(lua_State *L, tree_Tree *t, tree_Reference reference) {
   int32_t uri_constant, target;
   size_t len;
@@ -194,7 +187,7 @@ static void resolve(lua_State *L, tree_Tree *t, tree_Reference reference) {
   if (target >= 0) {
     tree_child(t, tree_keyword(t, reference.keyword)->first)->node = target;
   } else if (target == -2) {
-    add_unresolved_uri(L, t, uri, len);
+    tree_unresolved(L, t, uri, len);
     tree_issue(L, t, reference.node, id,
                "\"%s\" is not in any of the given documents", uri);
   } else {

@@ -6,8 +6,7 @@
 #define TEXT_MAX (1024 * 1024) /* bytes of one URI or pointer */
 
 static int tree_gc(lua_State *L) {
-  tree_Tree *t = (tree_Tree *)ops_testudata(L, 1, TREE_NAME);
-  if (t == NULL) return 0;
+  tree_Tree *t = (tree_Tree *)lua_touserdata(L, 1);
   schema_vector_free(&t->alloc, &t->nodes, sizeof(tree_Node));
   schema_vector_free(&t->alloc, &t->keywords, sizeof(tree_Keyword));
   schema_vector_free(&t->alloc, &t->children, sizeof(tree_Child));
@@ -117,9 +116,9 @@ static const char *string_field(lua_State *L, int schema, const char *name,
   return NULL;
 }
 
-/* Adds `uri` to the list of URIs without a document. */
-static void add_unresolved(lua_State *L, const tree_Tree *t, const char *uri) {
-  lua_pushstring(L, uri);
+void tree_unresolved(lua_State *L, const tree_Tree *t, const char *uri,
+                     size_t len) {
+  lua_pushlstring(L, uri, schema_uri_fragment(uri, len));
   ops_rawseti(L, t->unresolved, ops_rawlen(L, t->unresolved) + 1);
 }
 
@@ -145,27 +144,23 @@ static void read_vocabularies(lua_State *L, tree_Tree *t,
   lua_pop(L, 1);
 }
 
-/* Finds the dialect of a custom metaschema `uri` in the documents. */
+/* Finds the dialect of a custom metaschema `uri` in the documents; one that
+** declares none keeps the given one. */
 static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
                            schema_Dialect *dialect, int depth) {
   size_t len;
   const char *base;
   bool known;
-  lua_pushlstring(L, uri, schema_uri_fragment(uri, strlen(uri)));
+  lua_pushlstring(L, uri, schema_dialect_uri_len(uri));
   if (depth > 8 || ops_rawget(L, t->documents) != LUA_TTABLE) {
     lua_pop(L, 1);
-    add_unresolved(L, t, uri);
+    tree_unresolved(L, t, uri, strlen(uri));
     return false;
   }
   base = string_field(L, lua_gettop(L), "$schema", &len);
-  if (base == NULL) {
-    *dialect = t->dialect;
-    known = true;
-  } else {
-    known = schema_dialect_by_uri(base, dialect) ||
-            custom_dialect(L, t, base, dialect, depth + 1);
-    lua_pop(L, 1);
-  }
+  known = base == NULL || schema_dialect_by_uri(base, dialect) ||
+          custom_dialect(L, t, base, dialect, depth + 1);
+  if (base != NULL) lua_pop(L, 1);
   if (known) read_vocabularies(L, t, dialect);
   lua_pop(L, 1);
   return known;
@@ -194,8 +189,8 @@ static int32_t add_resource(lua_State *L, tree_Tree *t, int32_t outer,
   size_t len;
   const char *uri = lua_tolstring(L, -1, &len);
   tree_Resource *r;
-  schema_Dialect dialect = t->dialect;
-  if (outer >= 0) dialect = tree_resource(t, outer)->dialect;
+  schema_Dialect dialect =
+      outer < 0 ? t->dialect : tree_resource(t, outer)->dialect;
   if (lua_type(L, schema) == LUA_TTABLE) read_dialect(L, t, schema, &dialect);
   i = schema_vector_add(L, &t->alloc, &t->resources, sizeof(tree_Resource), 1);
   r = tree_resource(t, i);
@@ -220,15 +215,23 @@ void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
   lua_pushlstring(L, t->text.data == NULL ? "" : t->text.data, t->text.len);
 }
 
+/* Is the table at `schema` the one that the resource was made of? */
+static bool has_root(lua_State *L, const tree_Tree *t, int32_t resource,
+                     int schema) {
+  bool same;
+  ops_rawgeti(L, t->roots, (size_t)resource + 1);
+  same = lua_rawequal(L, -1, schema);
+  lua_pop(L, 1);
+  return same;
+}
+
 /* The resource that already has the URI on top of the stack, or -1. */
 static int32_t known_resource(lua_State *L, const tree_Tree *t, int schema) {
   int32_t i = -1;
   lua_pushvalue(L, -1);
   if (ops_rawget(L, t->by_uri) == LUA_TNUMBER) {
     i = (int32_t)lua_tointeger(L, -1);
-    ops_rawgeti(L, t->roots, (size_t)i + 1);
-    if (!lua_rawequal(L, -1, schema)) i = -1;
-    lua_pop(L, 1);
+    if (!has_root(L, t, i, schema)) i = -1;
   }
   lua_pop(L, 1);
   return i;
@@ -251,15 +254,13 @@ int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema) {
   schema_Dialect dialect = tree_resource(t, outer)->dialect;
   const char *id;
   size_t len;
-  int32_t resource;
-  if (has_field(L, schema, "$schema")) {
-    size_t issues = ops_rawlen(L, t->issues);
-    read_dialect(L, t, schema, &dialect);
-    while (ops_rawlen(L, t->issues) >
-           issues) { /* add_resource reports them again */
-      lua_pushnil(L);
-      ops_rawseti(L, t->issues, ops_rawlen(L, t->issues));
-    }
+  size_t issues = ops_rawlen(L, t->issues);
+  int32_t resource = outer;
+  int top = lua_gettop(L);
+  read_dialect(L, t, schema, &dialect);
+  while (ops_rawlen(L, t->issues) > issues) { /* add_resource reports them */
+    lua_pushnil(L);
+    ops_rawseti(L, t->issues, ops_rawlen(L, t->issues));
   }
   if (ref_hides(&dialect) && has_field(L, schema, "$ref")) return outer;
   if (schema_keyword_applies(KEYWORD_ID, &dialect))
@@ -269,18 +270,14 @@ int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema) {
   else return outer;
   if (id == NULL) return outer;
   len = schema_uri_fragment(id, len);
-  if (len == 0) {
-    lua_pop(L, 1);
-    return outer;
+  if (len > 0 &&
+      !(tree_resource(t, outer)->declared && has_root(L, t, outer, schema))) {
+    tree_push_resolved(L, t, outer, id, len);
+    resource = known_resource(L, t, schema);
+    if (resource < 0) resource = add_resource(L, t, outer, schema);
+    tree_resource(t, resource)->declared = true;
   }
-  tree_push_resolved(L, t, outer, id, len);
-  resource = known_resource(L, t, schema);
-  if (resource < 0) {
-    resource = add_resource(L, t, outer, schema);
-    lua_pop(L, 1);
-  } else {
-    lua_pop(L, 2);
-  }
+  lua_settop(L, top);
   return resource;
 }
 
@@ -312,7 +309,7 @@ static void read_id_anchor(lua_State *L, tree_Tree *t, int32_t node, int schema,
   const char *id = string_field(L, schema, keyword, &len);
   if (id == NULL) return;
   at = schema_uri_fragment(id, len);
-  if (at + 1 < len) add_anchor(L, t, node, id + at + 1);
+  if (at < len) add_anchor(L, t, node, id + at + 1);
   lua_pop(L, 1);
 }
 
@@ -374,10 +371,8 @@ static int32_t add_keyword(lua_State *L, tree_Tree *t, int32_t node,
   tree_Node *n = tree_node(t, node);
   tree_Keyword *k = tree_keyword(t, i);
   k->id = (uint8_t)id;
-  k->next = -1;
-  if (n->last < 0) n->first = i;
-  else tree_keyword(t, n->last)->next = i;
-  n->last = i;
+  k->next = n->first;
+  n->first = i;
   return i;
 }
 
@@ -401,7 +396,7 @@ static int32_t add_node(lua_State *L, tree_Tree *t, const schema_Location *at,
                         int32_t resource) {
   int32_t i = schema_vector_add(L, &t->alloc, &t->nodes, sizeof(tree_Node), 1);
   tree_Node *n = tree_node(t, i);
-  n->first = n->last = -1;
+  n->first = -1;
   n->location = *at;
   n->resource = n->outer = resource;
   n->anchor = -1;
@@ -483,18 +478,13 @@ int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
   int32_t node;
   value_Kind kind = value_kind(L, t->core, -1);
   luaL_checkstack(L, 16, "schema");
-  if (kind == VALUE_BOOLEAN) {
-    node = add_node(L, t, at, resource);
-    tree_node(t, node)->is_false = !lua_toboolean(L, -1);
-    return node;
-  }
-  if (ops_rawlen(L, t->issues) == TREE_MAX_ISSUES)
-    return add_node(L, t, at, resource);
   if ((kind == VALUE_OBJECT || kind == VALUE_EMPTY) &&
-      depth <= SCHEMA_MAX_DEPTH)
+      depth <= SCHEMA_MAX_DEPTH && ops_rawlen(L, t->issues) < TREE_MAX_ISSUES)
     return parse_table(L, t, at, resource, depth);
   node = add_node(L, t, at, resource);
-  if (depth > SCHEMA_MAX_DEPTH)
+  if (kind == VALUE_BOOLEAN)
+    tree_node(t, node)->is_false = !lua_toboolean(L, -1);
+  else if (depth > SCHEMA_MAX_DEPTH)
     tree_issue(L, t, node, KEYWORD_NONE,
                "schemas within schemas deeper than %d levels",
                SCHEMA_MAX_DEPTH);
@@ -510,7 +500,7 @@ int32_t tree_add_document(lua_State *L, tree_Tree *t, int document) {
 }
 
 int32_t tree_build(lua_State *L, tree_Tree *t, int i, const char *uri) {
-  static const schema_Location root = {-1, 0, -1, KEYWORD_NONE};
+  static const schema_Location root = {.parent = -1};
   int32_t resource, node;
   lua_pushstring(L, uri);
   resource = add_resource(L, t, -1, i);

@@ -23,8 +23,7 @@
 #define TREE_MAX_SHARED 300000
 
 typedef struct tree_Node {
-  int32_t first;    /* index of the first keyword; -1: none */
-  int32_t last;     /* index of the last keyword */
+  int32_t first;    /* index of the last keyword read; -1: none */
   int32_t resource; /* its resource */
   int32_t outer;    /* its parent's resource */
   int32_t anchor;   /* its dynamic anchor: a constant, 0 of $recursiveAnchor, -1
@@ -34,7 +33,7 @@ typedef struct tree_Node {
 } tree_Node;
 
 typedef struct tree_Keyword {
-  int32_t next;         /* next keyword of the same subschema, -1 */
+  int32_t next;         /* the one read before it of the same subschema, -1 */
   int32_t value;        /* constant: the keyword's value, 0 without one */
   int32_t first, count; /* its subschemas or names: a range of children */
   schema_Number number;
@@ -55,7 +54,8 @@ typedef struct tree_Resource {
   int32_t uri;  /* constant */
   int32_t node; /* its root; -1: not read yet */
   schema_Dialect dialect;
-  bool whole; /* all its subschemas were read */
+  bool whole;    /* all its subschemas were read */
+  bool declared; /* its root's `$id` is part of its URI already */
 } tree_Resource;
 
 typedef struct tree_DynamicAnchor {
@@ -104,6 +104,10 @@ int32_t tree_build(lua_State *L, tree_Tree *t, int i, const char *uri);
 ** strings share one constant. */
 int32_t tree_constant(lua_State *L, tree_Tree *t);
 int32_t tree_string(lua_State *L, tree_Tree *t, const char *s, size_t len);
+
+/* Adds `uri` without its fragment to the list of URIs without a document. */
+void tree_unresolved(lua_State *L, const tree_Tree *t, const char *uri,
+                     size_t len);
 
 /* The string of a constant, borrowed. */
 const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,

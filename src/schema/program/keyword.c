@@ -81,13 +81,13 @@ const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
 };
 
 schema_KeywordId schema_keyword_find(const char *name, size_t len) {
-  int low = 0, high = KEYWORD_COUNT - 1;
+  int low = 0, high = KEYWORD_COUNT;
   if (strlen(name) != len) return KEYWORD_NONE; /* contains a NUL */
-  while (low <= high) {
+  while (low < high) {
     int middle = (low + high) / 2;
     int order = strcmp(name, schema_keywords[middle].name);
     if (order == 0) return (schema_KeywordId)middle;
-    if (order < 0) high = middle - 1;
+    if (order < 0) high = middle;
     else low = middle + 1;
   }
   return KEYWORD_NONE;
@@ -105,12 +105,17 @@ static const NamedDialect dialects[] = {
     {"6", "http://json-schema.org/draft-06/schema", D6},
     {"4", "http://json-schema.org/draft-04/schema", D4},
     {"openapi-3.1", "https://spec.openapis.org/oas/3.1/dialect/base", D20},
-    {"openapi-3.0", "", DRAFT_OPENAPI},
-    {"swagger-2.0", "", DRAFT_SWAGGER},
-    {NULL, NULL, 0},
+    {"openapi-3.0", NULL, DRAFT_OPENAPI},
+    {"swagger-2.0", NULL, DRAFT_SWAGGER},
+    /* a common mistake: https for drafts that use http */
+    {"7", "https://json-schema.org/draft-07/schema", D7},
+    {"6", "https://json-schema.org/draft-06/schema", D6},
+    {"4", "https://json-schema.org/draft-04/schema", D4},
 };
 
-static size_t without_fragment(const char *uri) {
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+size_t schema_dialect_uri_len(const char *uri) {
   size_t len = strlen(uri);
   return len > 0 && uri[len - 1] == '#' ? len - 1 : len;
 }
@@ -121,33 +126,26 @@ static void set_dialect(schema_Dialect *dialect, uint8_t draft) {
 }
 
 bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect) {
-  size_t len = without_fragment(uri);
-  const NamedDialect *d;
-  if (strncmp(uri, "https://json-schema.org/draft-0", 31) == 0) {
-    uri += 8; /* a common mistake: https for drafts that use http */
-    len -= 8;
-    for (d = dialects; d->name != NULL; d++) {
-      if (strlen(d->uri) == len + 7 && strncmp(d->uri + 7, uri, len) == 0)
-        return set_dialect(dialect, d->draft), true;
-    }
-    return false;
-  }
-  for (d = dialects; d->name != NULL; d++) {
-    if (len > 0 && strlen(d->uri) == len && strncmp(d->uri, uri, len) == 0)
+  size_t len = schema_dialect_uri_len(uri), i;
+  for (i = 0; i < COUNT_OF(dialects); i++) {
+    const NamedDialect *d = &dialects[i];
+    if (d->uri != NULL && strlen(d->uri) == len &&
+        strncmp(d->uri, uri, len) == 0)
       return set_dialect(dialect, d->draft), true;
   }
   return false;
 }
 
 bool schema_dialect_by_name(const char *name, schema_Dialect *dialect) {
-  const NamedDialect *d;
+  size_t i;
   if (strncmp(name, "draft", 5) == 0) {
     name += 5;
     if (*name == '-') name++;
     if (*name == '0') name++;
   }
-  for (d = dialects; d->name != NULL; d++) {
-    if (strcmp(d->name, name) == 0) return set_dialect(dialect, d->draft), true;
+  for (i = 0; i < COUNT_OF(dialects); i++) {
+    if (strcmp(dialects[i].name, name) == 0)
+      return set_dialect(dialect, dialects[i].draft), true;
   }
   return false;
 }
@@ -166,15 +164,14 @@ uint8_t schema_vocabulary_by_uri(const char *uri) {
       {"format-annotation", FORMAT},
       {"format-assertion", FORMAT | VOCABULARY_ASSERTION},
       {"content", CONTENT},
-      {NULL, 0},
   };
   static const char start[] = "https://json-schema.org/draft/20";
   const char *name;
-  int i;
+  size_t i;
   if (strncmp(uri, start, sizeof(start) - 1) != 0) return 0;
   name = strstr(uri, "/vocab/");
   if (name == NULL) return 0;
-  for (i = 0; names[i].name != NULL; i++) {
+  for (i = 0; i < COUNT_OF(names); i++) {
     if (strcmp(names[i].name, name + 7) == 0) return names[i].bits;
   }
   return 0;

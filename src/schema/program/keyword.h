@@ -128,6 +128,9 @@ typedef struct schema_Dialect {
   uint8_t vocabulary; /* VOCABULARY_... */
 } schema_Dialect;
 
+/* The length of a `$schema` URI without an empty fragment. */
+size_t schema_dialect_uri_len(const char *uri);
+
 /* Finds a dialect by `$schema` URI (ignores an empty fragment); false when
 ** unknown. */
 bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect);

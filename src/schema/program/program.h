@@ -45,7 +45,7 @@ typedef enum schema_Code {
   CODE_FALSE,
   CODE_ENUM,    /* a: first member, b: count, index */
   CODE_CONST,   /* a: member, b: 1 */
-  CODE_CALL,    /* a: node; keyword: $ref, allOf; b: position */
+  CODE_CALL,    /* a: node; keyword: $ref, allOf */
   CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
   CODE_ANY_OF,  /* a: union */
   CODE_ONE_OF,  /* a: union */
@@ -103,7 +103,7 @@ typedef struct schema_Op {
 /* What the machine does with a value, by its Lua type (compile/dispatch.c).
 ** Every act except the last decides alone, without the node's instructions. */
 typedef enum schema_Act {
-  ACT_REFUSE,
+  ACT_REFUSE, /* 0: the act for the other types */
   ACT_ACCEPT,
   ACT_NULL,    /* light userdata: NULL */
   ACT_LENGTH,  /* strings: bounds of length */

@@ -138,12 +138,13 @@ static Decimal to_decimal(double d) {
   return strip(decimal);
 }
 
+/* `of` is above 0. */
 static bool is_decimal_multiple(Decimal a, double of) {
   Decimal b = to_decimal(of);
   uint64_t rest;
   int i;
   if (a.digits == 0) return true;
-  if (b.digits == 0 || a.exponent < b.exponent) return false;
+  if (a.exponent < b.exponent) return false;
   rest = a.digits % b.digits;
   for (i = a.exponent - b.exponent; i > 0 && rest != 0; i--)
     rest = rest * 10 % b.digits;
@@ -153,7 +154,7 @@ static bool is_decimal_multiple(Decimal a, double of) {
 bool schema_is_multiple(lua_State *L, const core_State *core, int i,
                         const schema_Op *op) {
   integer_Value n, bound;
-  Decimal decimal = {0, 0};
+  Decimal decimal = {.exponent = 0};
   bool whole = program_integer_bound(op, &bound);
   if (!integer_read(L, core, i, &n))
     return is_decimal_multiple(to_decimal(lua_tonumber(L, i)),
