@@ -416,6 +416,17 @@ for _, format in ipairs(answers.formats) do
       assert.equal("[]", results[6].content.text)
     end)
 
+    it("find five when no limit is given", function()
+      local definitions = {}
+      for i = 1, 7 do
+        definitions[i] = { namespace = "tasks", name = "add" .. i, description = "Adds a task", handler = print }
+      end
+      local tools = to_tools(registry_of(definitions), format, { search = true })
+      local _, results = run(tools, { { id = "1", name = "search_operations", arguments = { query = "task" } },
+        { id = "2", name = "search_operations", arguments = { query = "task", limit = 6 } } })
+      assert.same({ 5, 6 }, { #json.decode(results[1].content.text), #json.decode(results[2].content.text) })
+    end)
+
     it("answer what does not fit the three", function()
       for _, strict in ipairs({ false, true }) do
         local registry = registry_of({ { namespace = "a", name = "b", handler = function()
