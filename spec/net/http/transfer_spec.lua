@@ -431,24 +431,6 @@ describe("a transfer", function()
     assert.same({ 3, 4, 3, "none" }, sizes)
   end)
 
-  it("keeps no bytes that were read of a stream that has ended, well or not", function()
-    listen("127.0.0.1")
-    for _, length in ipairs({ 2 ^ 20, 2 ^ 20 + 1 }) do
-      local before = usage.heap()
-      local handle = start({ stream = true, window = 2 ^ 21, fresh = true })
-      local connection = await_request(#server.connections + 1, "\r\n\r\n")
-      answer(connection, ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(length, ("x"):rep(2 ^ 20)))
-      connection.stream:finish_sending()
-      local kinds = await_end(handle)
-      local kind = kinds[#kinds]
-      assert.equal(length == 2 ^ 20 and "done" or "error", kind)
-      assert.equal(2 ^ 20, #handle:read())
-      assert.is_nil(handle:read())
-      connection.stream:cancel()
-      assert.is_true(usage.heap() - before < 512, kind)
-    end
-  end)
-
   it("ends late with a connection that is not made as with an answer", function()
     listen("127.0.0.1")
     for phase, options in pairs({ first_byte = { first_byte_timeout = 50 }, deadline = { deadline = 50 } }) do
