@@ -37,6 +37,7 @@ local function with_sessions(shared, cut, fn)
         local path = said:match("^GET (%S+) .*\r\n\r\n$")
         if path then
           told.peer, said = session:peer(), ""
+          told.nothing = { session:send("") }
           connection:offer(session:send(("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"):format(
             #path, path)), true)
           connection:offer(session:finish(), true)
@@ -80,6 +81,7 @@ describe("a session of TLS", function()
         assert.is_false(told.peer.resumed)
         assert.equal("localhost", told.peer.server_name)
         assert.is_nil(told.peer.subject)
+        assert.same({}, told.nothing)
         assert.is_true(eventually(function() return told.state ~= nil end))
         assert.same({ "closed", "" }, { told.state, told.reason })
       end)
@@ -197,9 +199,54 @@ describe("a context of TLS", function()
     local child = assert(operations.process.spawn({ "sh", "-c", ("exec 2>&1; printf 'GET /a HTTP/1.1\\r\\n\\r\\n' | "
       .. "timeout 20 openssl s_client -ign_eof -connect %s -CAfile %s %s"):format(url:match("[%w.]+:%d+$"),
       certificates.path("ca.pem"), words) }))
-    while child:read() do end -- luacheck: ignore 542
+    local said = {}
+    for piece in function() return child:read() end do
+      said[#said + 1] = piece
+    end
     child:wait()
+    return table.concat(said)
   end
+
+  it("uses the first of two certificates for the same name and kind of key", function()
+    for _, names in ipairs({ { "localhost", "expired" }, { "example", "localhost", "expired" } }) do
+      local pairs_of = {}
+      for i, name in ipairs(names) do
+        pairs_of[i] = pair(name)
+      end
+      with_sessions(assert(context({ certificates = pairs_of })), whole, function(url)
+        assert.equal("/a", get(url .. "/a").body)
+      end)
+    end
+  end)
+
+  it("says how long a session can be resumed", function()
+    for _, seconds in ipairs({ 60, 7200 }) do
+      with_sessions(assert(context({ session = seconds })), whole, function(url)
+        for _, version in ipairs({ "-tls1_2", "-tls1_3" }) do
+          assert.equal(tostring(seconds), exchange(url, version):match("lifetime hint: (%d+) %(seconds%)"))
+        end
+      end)
+    end
+  end)
+
+  it("resumes no session of a client that was asked for another authority's certificate", function()
+    local file = os.tmpname()
+    finally(function() os.remove(file) end)
+    local function asking(name, previous)
+      return assert(context({ client_ca = certificates.read(name), client_certificate = "optional",
+        previous = previous }))
+    end
+    local first = asking("ca.pem")
+    with_sessions(first, whole, function(url)
+      exchange(url, "-sess_out " .. file)
+    end)
+    for name, resumed in pairs({ ["ca.pem"] = true, ["other.pem"] = false }) do
+      with_sessions(asking(name, first), whole, function(url, told)
+        exchange(url, "-sess_in " .. file)
+        assert.equal(resumed, told.peer.resumed)
+      end)
+    end
+  end)
 
   it("resumes no session of a client that was asked in another way", function()
     local file = os.tmpname()

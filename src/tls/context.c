@@ -14,8 +14,7 @@
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 const char *tls_take_error(const char *otherwise) {
-  unsigned long code = ERR_get_error();
-  const char *text = code != 0 ? ERR_reason_error_string(code) : NULL;
+  const char *text = ERR_reason_error_string(ERR_get_error());
   ERR_clear_error();
   return text != NULL ? text : otherwise;
 }
@@ -36,9 +35,11 @@ static BIO *reader(tls_Text text) {
 
 /* Without this callback OpenSSL asks for the password on the terminal. */
 static int on_password(char *to, int room, int writing, void *password) {
-  size_t length = password != NULL ? strlen((const char *)password) : 0;
+  size_t length;
   (void)writing;
-  if (password == NULL || length > (size_t)room) return -1;
+  if (password == NULL) return -1;
+  length = strlen((const char *)password);
+  if (length > (size_t)room) return -1;
   memcpy(to, password, length);
   return (int)length;
 }

@@ -93,7 +93,6 @@ void tls_session_receive(tls_Session *s, const char *bytes, size_t length,
   s->wire.length = length;
   while (read_record(s, result)) {
   }
-  s->wire.bytes = NULL;
   s->wire.length = 0;
 }
 
@@ -102,7 +101,7 @@ void tls_session_send(tls_Session *s, const char *bytes, size_t length,
   size_t n;
   begin(s, result);
   if (!tls_session_ready(s)) result->state = TLS_FAILED;
-  else if (length > 0 && SSL_write_ex(s->ssl, bytes, length, &n) != 1)
+  else if (SSL_write_ex(s->ssl, bytes, length, &n) != 1)
     fail(s, result, "not enough memory");
 }
 

@@ -230,7 +230,7 @@ static void set_subject(lua_State *L, tls_Context *c, const X509 *certificate) {
                          XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) >= 0)
     length = BIO_get_mem_data(bio, &text);
   c->in.len = 0;
-  copied = buffer_add(&c->in, text, length > 0 ? (size_t)length : 0);
+  copied = buffer_add(&c->in, text, (size_t)length);
   BIO_free(bio);
   ERR_clear_error();
   if (!copied) luaL_error(L, "not enough memory");

@@ -33,11 +33,13 @@ coding_Kind coding_kind(const char *name, size_t length) {
   static const struct {
     const char *name;
     coding_Kind kind;
-  } names[] = {{"gzip", CODING_GZIP},       {"x-gzip", CODING_GZIP},
-               {"deflate", CODING_DEFLATE}, {"zstd", CODING_ZSTD},
-               {"br", CODING_BROTLI},       {NULL, CODING_NONE}};
+  } names[] = {{"gzip", CODING_GZIP},
+               {"x-gzip", CODING_GZIP},
+               {"deflate", CODING_DEFLATE},
+               {"zstd", CODING_ZSTD},
+               {"br", CODING_BROTLI}};
   size_t i;
-  for (i = 0; names[i].name != NULL; i++)
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
     if (strlen(names[i].name) == length &&
         strncasecmp(names[i].name, name, length) == 0)
       return names[i].kind;

@@ -7,24 +7,22 @@
 
 /* TLS, by curl */
 
-static ssize_t result(CURLcode code, size_t n) {
-  if (code == CURLE_OK) return (ssize_t)n;
+static ssize_t result(CURLcode code, const size_t *n) {
+  if (code == CURLE_OK) return (ssize_t)*n;
   errno = code == CURLE_AGAIN ? EAGAIN : ECONNRESET;
   return -1;
 }
 
 static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
   CURL *easy = ((connect_Connection *)s)->easy->curl;
-  size_t n = 0;
-  CURLcode code = curl_easy_recv(easy, bytes, room, &n);
-  return result(code, n);
+  size_t n;
+  return result(curl_easy_recv(easy, bytes, room, &n), &n);
 }
 
 static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
   CURL *easy = ((connect_Connection *)s)->easy->curl;
-  size_t n = 0;
-  CURLcode code = curl_easy_send(easy, bytes, length, &n);
-  return result(code, n);
+  size_t n;
+  return result(curl_easy_send(easy, bytes, length, &n), &n);
 }
 
 static void close_secure(stream_Stream *s) {

@@ -34,7 +34,6 @@ static const reactor_Face connect_face = {push_event, stream_of};
 static int transfer_lua_connect(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q = {.method = "GET",
-                    .decode = true,
                     .connect_only = true,
                     .max_headers = OPTION_UNLIMITED,
                     .window = OPTION_UNLIMITED};

@@ -118,8 +118,7 @@ void http_judge(http_Transfer *t, CURLcode code) {
     if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t);
     if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
     if (is_stale(t, code)) t->phase = "reused";
-  } else if (t->coding.kind != CODING_NONE &&
-             !coding_whole(&t->coding, t->chunked)) {
+  } else if (!coding_whole(&t->coding, t->chunked)) {
     http_fail(t, "truncated", "the compressed body was cut short");
   } else if (!t->head_complete) {
     http_fail(t, "truncated", "the answer ended before its head did");

@@ -9,8 +9,7 @@
 #define USUAL_HEAD 512 /* bytes */
 
 static bool fail(http_Transfer *t, const char *kind, const char *reason) {
-  t->kind = kind;
-  t->reason = reason;
+  http_fail(t, kind, reason);
   return false;
 }
 
@@ -23,12 +22,15 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
+static bool is(const char *text, size_t length, const char *name) {
+  return length == strlen(name) && strncasecmp(text, name, length) == 0;
+}
+
 /* Remembers the position of Content-Type's value, if it is on one line. */
 static void note_type(http_Transfer *t, const char *line,
                       const fields_Field *field) {
   bool first = t->type == 0;
-  if (field->folded ? first : field->name_len != 12) return;
-  if (!field->folded && strncasecmp(field->name, "content-type", 12) != 0)
+  if (field->folded ? first : !is(field->name, field->name_len, "content-type"))
     return;
   t->type = t->head.len + (size_t)(field->value - line);
   t->type_len = first ? field->value_len : 0;
@@ -54,10 +56,6 @@ static bool keep_line(http_Transfer *t, const char *line,
   without_cr(t->head.data + t->head.len - 1 - field->value_len,
              field->value_len);
   return true;
-}
-
-static bool is(const char *text, size_t length, const char *name) {
-  return length == strlen(name) && strncasecmp(text, name, length) == 0;
 }
 
 /* Reads the digits at *p and advances it; negative without digits, or with too
@@ -86,11 +84,11 @@ static bool check_length(http_Transfer *t, const fields_Field *field) {
   return true;
 }
 
-/* The status of "HTTP/1.1 200 OK"; 0 without one. */
+/* The status of "HTTP/1.1 200 OK"; below 100 without one. */
 static int read_status(const char *line, size_t length) {
   const char *p = memchr(line, ' ', length), *end = line + length;
   int64_t status = p++ != NULL ? read_length(&p, end) : 0;
-  return status > 0 && status <= 999 ? (int)status : 0;
+  return status <= 999 ? (int)status : 0;
 }
 
 static bool begin_block(http_Transfer *t, const char *line, size_t length) {
@@ -101,9 +99,8 @@ static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   t->chunked = false;
   t->coding.kind = CODING_NONE;
   if (t->status >= 200 || t->status == 101) return true;
-  if (++t->informational > MAX_INFORMATIONAL)
-    return fail(t, "protocol", "too many informational (1xx) answers");
-  return true;
+  return ++t->informational <= MAX_INFORMATIONAL ||
+         fail(t, "protocol", "too many informational (1xx) answers");
 }
 
 /* Is the answer without a body by its method or status? */

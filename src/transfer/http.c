@@ -155,7 +155,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
   }
   t->received += length;
   t->heard = reactor_now();
-  if (t->coding.kind != CODING_NONE) coding_decoded(&t->coding, bytes, length);
+  coding_decoded(&t->coding, bytes, length);
   if (t->stream) reactor_say(&t->op, REACTOR_DATA, false);
   return length;
 }
@@ -181,8 +181,8 @@ static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
 ** the limit when a connection becomes idle: `in_use` are the others then. */
 static void limit_idle(const http_Pool *pool, size_t in_use) {
   size_t most = pool->idle + in_use;
-  curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
-                    most > 0 ? (long)most : 1L);
+  if (most == 0) most = 1; /* 0 lets curl choose */
+  curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)most);
 }
 
 void http_release(http_Transfer *t) {
@@ -244,7 +244,7 @@ static void join(http_Transfer *t) {
 /* Sends the request again, on a connection of its own: nothing was sent. */
 static bool renew(http_Transfer *t) {
   CURL *curl = t->easy->curl;
-  if (!t->unasked || t->kind != NULL) return false;
+  if (!t->unasked) return false;
   t->unasked = false;
   curl_multi_remove_handle(t->pool->multi,
                            curl); /* closes the other connection */
@@ -255,6 +255,12 @@ static bool renew(http_Transfer *t) {
   return false;
 }
 
+static void finish(http_Transfer *t) {
+  http_release(t);
+  join(t);
+  reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
+}
+
 static void end(http_Transfer *t, CURLcode code) {
   if (renew(t)) return;
   if (t->on_connected != NULL && code == CURLE_OK) {
@@ -262,36 +268,37 @@ static void end(http_Transfer *t, CURLcode code) {
     return;
   }
   http_judge(t, code);
-  http_release(t);
-  join(t);
-  reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
+  finish(t);
 }
 
 void http_lose(http_Transfer *t, const char *reason) {
   http_fail(t, "reset", reason);
-  http_release(t);
-  reactor_say(&t->op, REACTOR_ERROR, true);
+  finish(t);
 }
 
 static void late(http_Transfer *t, const char *phase, const char *reason) {
   http_fail(t, "timeout", reason);
   t->phase = phase;
-  end(t, CURLE_OK);
+  finish(t);
 }
 
 static reactor_Time after(double ms) {
   return ms > 0 ? reactor_after(ms) : REACTOR_NEVER;
 }
 
+static reactor_Time earlier(reactor_Time a, reactor_Time b) {
+  return a < b ? a : b;
+}
+
 /* The caller's deadline is earlier than the transfer's and expires first. */
 static bool set_timer(http_Transfer *t, reactor_Time due) {
-  if (t->deadline < due) due = t->deadline;
+  due = earlier(t->deadline, due);
   return due == REACTOR_NEVER ||
          reactor_timer_set(t->op.reactor, &t->op.timer, due);
 }
 
 static bool is_past_deadline(http_Transfer *t) {
-  if (t->deadline == REACTOR_NEVER || t->deadline > reactor_now()) return false;
+  if (t->deadline > reactor_now()) return false;
   late(t, "deadline", "the deadline passed");
   return true;
 }
@@ -328,7 +335,6 @@ void http_head_end(http_Transfer *t) {
   reactor_timer_unset(t->op.reactor, &t->op.timer);
   if (t->stream) t->deadline = REACTOR_NEVER;
   t->op.timer.on_due = on_idle;
-  t->heard = reactor_now();
   (void)set_timer(t, after(t->idle_timeout));
 }
 
@@ -354,9 +360,9 @@ static void act(const http_Pool *pool, curl_socket_t fd, int events) {
 
 static void ready(const http_Pool *pool, int fd, uint32_t events) {
   int what = 0;
-  if (events & (POLLER_READ | POLLER_HANGUP)) what |= CURL_CSELECT_IN;
+  if (events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR))
+    what |= CURL_CSELECT_IN;
   if (events & POLLER_WRITE) what |= CURL_CSELECT_OUT;
-  if (events & POLLER_ERROR) what |= CURL_CSELECT_ERR;
   act(pool, fd, what);
 }
 
@@ -373,15 +379,11 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
   const http_Pool *pool = (const http_Pool *)ud;
   uint32_t want = 0;
   (void)easy, (void)socket_ud;
-  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) want |= POLLER_READ;
-  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) want |= POLLER_WRITE;
+  if (what & CURL_POLL_IN) want |= POLLER_READ;
+  if (what & CURL_POLL_OUT) want |= POLLER_WRITE;
   /* Out of memory: the transfer's own timeouts end it. */
   (void)reactor_watch(pool->reactor, fd, want, pool->on_ready);
   return 0;
-}
-
-static reactor_Time earlier(reactor_Time a, reactor_Time b) {
-  return a < b ? a : b;
 }
 
 static reactor_Time engine_due(const reactor_Reactor *r) {
@@ -561,7 +563,6 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
 static void go_on(http_Transfer *t) {
   if (t->easy == NULL || !t->paused) return;
   t->paused = false; /* before the call, which delivers what curl kept back */
-  t->heard = reactor_now();
   curl_easy_pause(t->easy->curl, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 }
 

@@ -120,7 +120,7 @@ struct http_Transfer {
   coding_Check coding;
   double idle_timeout, first_byte;
   reactor_Time deadline;         /* of the wait; REACTOR_NEVER: none */
-  reactor_Time heard;            /* when the last piece came or was requested */
+  reactor_Time heard;            /* when the last piece came or could have */
   buffer_Buffer upload;          /* bytes that curl has not taken yet */
   size_t taken;                  /* of `upload` */
   curl_off_t sent;               /* of a body, when last checked */

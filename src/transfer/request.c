@@ -23,11 +23,11 @@ static void write_codings(char *line, size_t room) {
 }
 
 CURLcode http_easy_open(http_Easy *kept) {
-  CURLcode code = CURLE_OK;
+  CURLcode code;
   CURL *easy = kept->curl = curl_easy_init();
   if (easy == NULL) return CURLE_OUT_OF_MEMORY;
   write_codings(kept->codings, sizeof(kept->codings));
-  kept->max_age = kept->connect_timeout = -1; /* differ from curl's defaults */
+  kept->max_age = -1; /* curl's default is another one than 0 */
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

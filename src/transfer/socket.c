@@ -26,7 +26,7 @@ void http_sockets_free(http_Sockets *sockets) {
 static int port_of(int fd) {
   struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t size = sizeof(address);
-  if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
+  (void)getsockname(fd, (struct sockaddr *)&address, &size);
   if (address.ss_family == AF_INET) {
     struct sockaddr_in in;
     memcpy(&in, &address, sizeof(in));
@@ -63,18 +63,23 @@ void http_socket_opened(http_Transfer *t, int fd) {
   t->opened[t->opened_count++ % HTTP_OPENED] = fd;
 }
 
+/* The socket that became the transfer's connection; -1: unknown. */
+static int connected_of(const http_Transfer *t) {
+  size_t i;
+  for (i = 0; i < HTTP_OPENED && i < t->opened_count; i++)
+    if (port_of(t->opened[i]) == t->route.local_port) return t->opened[i];
+  return -1;
+}
+
 void http_sockets_add(http_Sockets *sockets, const http_Transfer *t) {
   http_Socket **bucket = bucket_of(sockets, t->route.local_port);
   http_Socket *socket;
-  size_t i = 0;
-  while (i < HTTP_OPENED && i < t->opened_count &&
-         port_of(t->opened[i]) != t->route.local_port)
-    i++;
-  if (i == HTTP_OPENED || i >= t->opened_count) return;
+  int fd = connected_of(t);
+  if (fd == -1) return;
   socket = ops_alloc(&sockets->alloc, sizeof(*socket));
   if (socket == NULL) return;
   socket->route = t->route;
-  socket->fd = t->opened[i];
+  socket->fd = fd;
   socket->single = !t->shared;
   socket->next = *bucket;
   *bucket = socket;

@@ -67,6 +67,17 @@ describe("a transfer", function()
     end
   end
 
+  -- Steps until a transfer ends. Returns the names of its events.
+  local function await_end(handle)
+    local kinds = {}
+    repeat
+      for _, event in ipairs(turn()) do
+        kinds[#kinds + 1] = event.handle == handle and event[1] or nil
+      end
+    until kinds[#kinds] == "done" or kinds[#kinds] == "error"
+    return kinds
+  end
+
   -- Steps until what came on a connection ends with a text.
   local function await_request(i, text)
     while not server.connections[i] or server.connections[i].got:sub(-#text) ~= text do
@@ -340,10 +351,123 @@ describe("a transfer", function()
         "done", 200, "Content-Length: 1\n", "x" },
       ["HTTP/1.1 200 OK\r\nContent-Type: a;\r\n b\r\nContent-Length: 1\r\n\r\nx"] = {
         "done", 200, "Content-Type: a;\n b\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 200 OK\r\nA: b\r\n \r\n\t c\r\nContent-Type: a/b\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "A: b\n \n\t c\nContent-Type: a/b\nContent-Length: 1\n", "x", "a/b" },
+      ["HTTP/1.1 200 OK\nA: b\nContent-Length: 1\n\nx"] = { "done", 200, "A: b\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Type: c\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Type: a/b\nContent-Type: c\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 200 OK\r\nContent-Types: a/b\r\nXontent-Type: c\r\nContent-Length: 1\r\n\r\nx"] = {
+        "done", 200, "Content-Types: a/b\nXontent-Type: c\nContent-Length: 1\n", "x" },
+      ["HTTP/1.1 200 OK\r\nContent-Length: 000000000000000001\r\n\r\nx"] = {
+        "done", 200, "Content-Length: 000000000000000001\n", "x" },
+      ["HTTP/1.1 200 OK\r\nContent-Length: 0000000000000000001\r\n\r\nx"] = {
+        "error", "protocol", "two different Content-Length headers" },
+      ["HTTP/1.1 200 OK\r\nContent-Length: 0, 1\r\n\r\nx"] = {
+        "error", "protocol", "two different Content-Length headers" },
+      ["HTTP/1.1 200 OK\r\nContent-Length: 1, x\r\n\r\nx"] = {
+        "error", "protocol", "Content-Length is not a number" },
+      [("HTTP/1.1 103 x\r\n\r\n"):rep(11)] = { "error", "protocol", "too many informational (1xx) answers" },
     }) do
       local handle = start({ fresh = true })
       answer(await_request(#server.connections + 1, "\r\n\r\n"), text)
       assert.same(expected, await())
+      handle:cancel()
+    end
+  end)
+
+  it("keeps the connection of an answer whose informational one had chunks", function()
+    listen("127.0.0.1")
+    for _ = 1, 3 do
+      local handle = start({})
+      answer(await_request(1, "\r\n\r\n"), "HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n" .. OK)
+      assert.same({ "done", 200, "Content-Length: 2\n", "ok" }, await())
+      handle:cancel()
+    end
+    assert.equal(1, #server.connections)
+  end)
+
+  it("says its events with these values and no more", function()
+    listen("127.0.0.1")
+    local handle = start({ method = "PUT", upload = true, stream = true, window = 1000, fresh = true })
+    local function next_event(wanted)
+      while true do
+        reactor:step(100)
+        local told, event
+        local function take(first, ...)
+          told, event = first, { select("#", ...), ... }
+          return told
+        end
+        while take(reactor:next()) do
+          if told == server.listener then
+            accept()
+          elseif told == handle then
+            assert.equal(wanted, event[2])
+            return event
+          end
+        end
+      end
+    end
+    assert.same({ 1, "want" }, next_event("want"))
+    handle:write("")
+    local connection = server.connections[1].stream
+    assert.equal("sent", connection:transmit("HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\n"))
+    assert.same({ 3, "head", 200, "A: b\nConnection: close\n" }, next_event("head"))
+    assert.equal("sent", connection:transmit("x"))
+    assert.same({ 1, "data" }, next_event("data"))
+    connection:finish_sending()
+    assert.same({ 1, "done" }, next_event("done"))
+    assert.equal("x", handle:read())
+  end)
+
+  it("lends its bytes in pieces of the size that is asked for", function()
+    listen("127.0.0.1")
+    local handle = start({ stream = true, window = 1000 })
+    answer(await_request(1, "\r\n\r\n"), "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")
+    assert.same({ "head", "data", "done" }, await_end(handle))
+    local sizes = {}
+    for _, max in ipairs({ 3, 4, 3, 1 }) do
+      sizes[#sizes + 1] = select(2, handle:lend(max)) or "none"
+    end
+    assert.same({ 3, 4, 3, "none" }, sizes)
+  end)
+
+  it("ends late with a connection that is not made as with an answer", function()
+    listen("127.0.0.1")
+    for phase, options in pairs({ first_byte = { first_byte_timeout = 50 }, deadline = { deadline = 50 } }) do
+      options.url = server.url:gsub("^http:", "https:")
+      local handle = assert(reactor:connect(options))
+      local event = await()
+      assert.same({ "error", "timeout", phase }, { event[1], event[2], event[4] })
+      handle:cancel()
+    end
+  end)
+
+  it("may take longer for its body than for its first byte", function()
+    listen("127.0.0.1")
+    local handle = start({ stream = true, window = 1000, first_byte_timeout = 300 })
+    local connection = await_request(1, "\r\n\r\n")
+    answer(connection, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n")
+    assert.equal("head", await()[1])
+    local timer = reactor:timer(400)
+    local events = turn()
+    assert.same({ 1, timer }, { #events, events[1].handle })
+    answer(connection, "x")
+    assert.equal("data", await()[1])
+    handle:cancel()
+  end)
+
+  it("asks for a path as it is, and for the codings that this libcurl knows", function()
+    local _, _, features = require("operations.transfer").libcurl()
+    local codings = {}
+    for _, case in ipairs({ { "gzip", "deflate, gzip" }, { "brotli", "br" }, { "zstd", "zstd" } }) do
+      codings[#codings + 1] = features[case[1]] and case[2] or nil
+    end
+    for _, host in ipairs({ "127.0.0.1", has_six and "::1" or nil }) do
+      listen(host)
+      local handle = start({ url = server.url .. "a/../b/./c" })
+      local connection = await_request(1, "\r\n\r\n")
+      assert.matches("^GET /a/%.%./b/%./c HTTP/1.1\r\n", connection.got)
+      assert.equal(table.concat(codings, ", "), connection.got:match("\r\nAccept%-Encoding: ([^\r]*)\r\n"))
       handle:cancel()
     end
   end)
