@@ -191,6 +191,8 @@ describe("force leaves a misfit that none of these replaces:", function()
     ["items that are missing"] = { { type = "array", minItems = 2, items = { type = "string" } }, array({ "a" }) },
     ["an item to be contained"] = { { type = "array", contains = { const = 5 } }, "x" },
     ["members that are missing"] = { { type = "object", minProperties = 2 }, { a = 1 } },
+    ["a string that is too short, beside a schema that names a longer one"] = {
+      { prefixItems = { { type = "string", minLength = 3 }, { enum = { "abcd" } } } }, { "x", "abcd" } },
     ["a first enum value that does not conform"] = { { type = "string", enum = { 1, "a" }, pattern = "." }, "x" },
     ["not"] = { { type = "string", ["not"] = { const = "" } }, true },
     ["an object whose required member has no value"] = {

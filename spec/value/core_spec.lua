@@ -92,6 +92,13 @@ describe("the core", function()
     assert.is_true(core.is_error(setmetatable({}, core.error_mt)))
   end)
 
+  it("gives no basic type a metatable", function()
+    for _, value in ipairs({ false, 1, print, coroutine.create(print) }) do
+      assert.is_nil(debug.getmetatable(value))
+    end
+    assert.is_nil(debug.getmetatable(nil))
+  end)
+
   it("names the argument that is wrong", function()
     raises({
       ["bad argument #1 to 'add_mark' (table expected, got number)"] = function() core.add_mark(1, "array") end,
