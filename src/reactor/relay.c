@@ -63,7 +63,8 @@ static bool listen_on_loopback(reactor_Relay *relay) {
 
 /* Waits until `fd` can be read.  False when told to quit, or after `ms`. */
 static bool await_readable(reactor_Relay *relay, int fd, int ms) {
-  struct pollfd polled[2] = {{fd, POLLIN, 0}, {relay->wake.in, POLLIN, 0}};
+  struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
+                             {.fd = relay->wake.in, .events = POLLIN}};
   return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
 }
 

@@ -61,20 +61,11 @@ static double read_double(const char *s, size_t len) {
   return *s == '-' ? -d : d;
 }
 
-/* Are `s` and `json` the same text, except for the exponent's form (e+21,
-** e-07)? */
+/* Are `s` and `json`, which are the same number, the same text, except for the
+** exponent's form (e+21, e-07)?  Of the same digits there is no other one. */
 static bool is_same_number(const char *s, const char *json) {
-  bool negative;
   while (*s == *json && *s != '\0' && *s != 'e') s++, json++;
-  if (*s != 'e' || *json != 'e') return *s == *json;
-  s++;
-  json++;
-  negative = *json == '-';
-  if (negative != (*s == '-')) return false;
-  json += negative;
-  if (*s == '-' || *s == '+') s++;
-  while (*s == '0') s++;
-  return strcmp(s, json) == 0;
+  return *s == *json;
 }
 
 /* Pushes the number whose canonical text is `s`. */
