@@ -1,5 +1,6 @@
 local compat = require("operations.base.compat")
 local core = require("operations.core")
+local local_calls = require("operations.registry.operation")
 local operations = require("operations")
 local schemas = require("operations.schema")
 local one_operation = require("spec.support.one_operation")
@@ -34,6 +35,27 @@ describe("a result", function()
     local envelope = answer({ handler = function() return 5 end })
     assert.equal(5, envelope.data)
     assert.equal("local", envelope.meta.source)
+  end)
+
+  it("that takes long is finished like any other, in a task and outside", function()
+    local schema = { type = "array", items = { type = "object",
+      properties = { i = { type = "integer" }, n = { type = "integer", default = 7 } } } }
+    local function run_long()
+      return answer({ outputSchema = schema, handler = function()
+        local list = {}
+        for i = 1, 5000 do
+          list[i] = { i = i }
+        end
+        local envelope = operations.local_envelope(list, "a.b")
+        local_calls.takes_long(envelope)
+        return envelope
+      end }, {}, { normalize = "cast" })
+    end
+    for _, run in ipairs({ run_long, function() return operations.run(run_long) end }) do
+      local envelope = run()
+      assert.equal(5000, #envelope.data)
+      assert.same({ { i = 1, n = 7 }, { i = 5000, n = 7 } }, { envelope.data[1], envelope.data[5000] })
+    end
   end)
 
   it("of nothing is an envelope without data", function()

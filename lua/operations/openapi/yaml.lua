@@ -11,8 +11,7 @@ local yaml = {}
 
 --- Raises an error in the text through the builder; `decode` catches it.
 local function fail(event, message, ...)
-  local mark = event.start_mark or { line = 0 }
-  error({ message = ("line %d: " .. message):format(mark.line + 1, ...) })
+  error({ message = ("line %d: " .. message):format(event.start_mark.line + 1, ...) })
 end
 
 local words = {

@@ -385,6 +385,14 @@ describe("a call map over Redis, reliable", function()
       assert.equal("own.other", lettered:dead_letters()[4].operation)
       assert.equal(2, #assert(lettered:dead_letters(nil, { limit = 2 })))
       assert.same({}, lettered:dead_letters("own.unknown"))
+      for text, call in pairs({
+        ["#1 to 'dead_letters' (string expected, got number)"] = function() lettered:dead_letters(7) end,
+        ["#2 to 'dead_letters' (table expected, got number)"] = function() lettered:dead_letters(nil, 7) end,
+      }) do
+        local ok, raised = pcall(call)
+        assert.is_false(ok)
+        assert.matches(text, raised, 1, true)
+      end
     end))
 
     it("and revives one, whose handler knows that it is not the first, and whose outcome is kept", within(function()
