@@ -8,10 +8,14 @@ local PREFIX = "io.modelcontextprotocol/"
 describe("resources and prompts of a server behind an MCP server", function()
   local client, server
 
+  local function connect(name, era, ...)
+    return assert(operations.from_mcp.connect(name, { command = command.interpreter() or "luajit",
+      args = { "spec/support/mcp_server/content.lua", ... }, env = command.environment(),
+      env_allow = { "PATH", "HOME" }, log = function() end, era = era }))
+  end
+
   local function start(era)
-    client = assert(operations.from_mcp.connect("far off", { command = command.interpreter() or "luajit",
-      args = { "spec/support/mcp_server/content.lua" }, env = command.environment(), env_allow = { "PATH", "HOME" },
-      log = function() end, era = era }))
+    client = connect("far off", era)
     server = operations.to_mcp(operations.registry({ log = function() end }), { clients = { client },
       log = function() end })
     server:resource({ uri = "near://one", read = function() return "one" end })
@@ -27,11 +31,11 @@ describe("resources and prompts of a server behind an MCP server", function()
     client:close()
   end)
 
-  local function request(method, params)
+  local function request(method, params, asked)
     params = params or {}
     params._meta = { [PREFIX .. "protocolVersion"] = "2026-07-28",
       [PREFIX .. "clientCapabilities"] = operations.object() }
-    return http_request.send(server, "POST", "/mcp", { accept = "application/json, text/event-stream",
+    return http_request.send(asked or server, "POST", "/mcp", { accept = "application/json, text/event-stream",
       ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = method, ["mcp-name"] = params.name or params.uri },
       { jsonrpc = "2.0", id = 1, method = method, params = params }).json
   end
@@ -63,6 +67,18 @@ describe("resources and prompts of a server behind an MCP server", function()
     local missing = request("resources/read", { uri = "note://none" }).error
     assert.same({ -32602, "Resource not found" }, { missing.code, missing.message })
     assert.equal(-32603, request("resources/read", { uri = "note://broken" }).error.code)
+  end)
+
+  it("are read from whichever server has them", function()
+    for _, era in ipairs({ "modern", "legacy" }) do
+      local clients = { connect("one", era), connect("two", era, "note=more") }
+      local both = operations.to_mcp(operations.registry(), { clients = clients })
+      local answer = request("resources/read", { uri = "note://more" }, both)
+      assert.equal("more", answer.result.contents[1].text)
+      both:close()
+      clients[1]:close()
+      clients[2]:close()
+    end
   end)
 
   it("are given to a client of the legacy era without what only the modern one has", function()

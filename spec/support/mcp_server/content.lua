@@ -14,8 +14,8 @@ for _, given in ipairs(arg or {}) do
   end
 end
 options.pinned = options.pinned and { options.pinned } or nil
-local extra, port = options.extra or 0, options.port
-options.extra, options.port = nil, nil
+local extra, note, port = options.extra or 0, options.note, options.port
+options.extra, options.note, options.port = nil, nil, nil
 
 local server = operations.to_mcp(registry, options)
 
@@ -52,6 +52,11 @@ server:resource({ uri = "note://hello", name = "hello", title = "Hello", mimeTyp
   read = function()
     return "hello"
   end })
+if note then
+  server:resource({ uri = "note://" .. note, read = function()
+    return "more"
+  end })
+end
 server:resource({ uri = "note://bytes", mimeType = "image/png", read = function()
   return "\137PNG\0"
 end })
