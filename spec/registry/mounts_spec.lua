@@ -163,6 +163,8 @@ describe("a mounted registry", function()
       assert.is_nil(ok)
       assert.equal("/prefix", err.details[1].path)
     end
+    local _, err = outer:mount(operations.registry(), { prefix = "team.tasks" })
+    assert.equal('VALIDATION_ERROR: the prefix "team.tasks" overlaps with that of another mount, "team"', tostring(err))
     assert.is_true(outer:mount(operations.registry(), { prefix = "teams" }))
     assert.has_error(function() outer:mount({}, { prefix = "x" }) end,
       "bad argument #1 to 'mount' (registry expected, got table)")

@@ -17,6 +17,15 @@ describe("the strict form", function()
     end
   end
 
+  it("takes any text for the items of an array that says nothing of them", function()
+    for format, text in pairs({ openai = "string", anthropic = "string", gemini = "STRING" }) do
+      local made = parameters.of({ type = "object", required = { "l" }, properties = { l = { type = "array" } } },
+        format, true)
+      assert.same({ type = text, description = "(JSON text of any value)" }, made.schema.properties.l.items)
+      assert.same({ l = { 5, "x" } }, parameters.input(made, { l = { "5", '"x"' } }))
+    end
+  end)
+
   it("keeps names of properties up to 64 characters where the vendor limits them", function()
     local function name_of(format, length)
       return next(parameters.of({ type = "object", properties = { [("x"):rep(length)] = true } }, format, true)
