@@ -84,11 +84,11 @@ static bool check_length(http_Transfer *t, const fields_Field *field) {
   return true;
 }
 
-/* The status of "HTTP/1.1 200 OK"; below 100 without one. */
+/* The status of "HTTP/1.1 200 OK"; 0 without one. */
 static int read_status(const char *line, size_t length) {
   const char *p = memchr(line, ' ', length), *end = line + length;
   int64_t status = p++ != NULL ? read_length(&p, end) : 0;
-  return status <= 999 ? (int)status : 0;
+  return status > 0 && status <= 999 ? (int)status : 0;
 }
 
 static bool begin_block(http_Transfer *t, const char *line, size_t length) {
