@@ -68,7 +68,7 @@ describe("a call of the system that fails", function()
     end)
   end
 
-  it("geteuid, that of another user, is why a Unix socket is not connected to, of which nothing is left", function()
+  it("leaves nothing of a connection to a Unix socket of another user, which is refused", function()
     prints("nil\tOperation not permitted\n0\ntrue\n", [[
       local listener = assert(reactor:listen({ path = path }))
       local before = descriptors()
@@ -80,7 +80,7 @@ describe("a call of the system that fails", function()
     ]])
   end)
 
-  it("of descriptors for a child's streams is why there is no process, of which nothing is left", function()
+  it("leaves nothing of a process whose streams could not be set up", function()
     prints("nil\tdescriptors\tInput/output error\n0\n", [[
       local before = descriptors()
       fail("dup2", %d)

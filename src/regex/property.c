@@ -71,7 +71,8 @@ static bool equal(const char *name, size_t len, const char *text) {
   return text != NULL && strlen(text) == len && memcmp(name, text, len) == 0;
 }
 
-static bool put(char *out, size_t size, const char *text) {
+/* Finds `text`. */
+static bool found(char *out, size_t size, const char *text) {
   snprintf(out, size, "%s", text);
   return true;
 }
@@ -83,7 +84,7 @@ static bool find_category(const char *name, size_t len, char *out,
     const char *const *row = categories[i];
     if (equal(name, len, row[0]) || equal(name, len, row[2]) ||
         equal(name, len, row[3])) {
-      return put(out, size, row[1]);
+      return found(out, size, row[1]);
     }
   }
   return false;
@@ -94,7 +95,7 @@ static bool find_binary(const char *name, size_t len, char *out, size_t size,
   char text[64];
   if (equal(name, len, "Assigned")) {
     *negated = true;
-    return put(out, size, "Cn");
+    return found(out, size, "Cn");
   }
   if (len > sizeof(text) - 3) return false;
   snprintf(text, sizeof(text), " %.*s ", (int)len, name);
@@ -102,7 +103,7 @@ static bool find_binary(const char *name, size_t len, char *out, size_t size,
       strstr(binary, text) == NULL)
     return false;
   text[len + 1] = '\0';
-  return put(out, size, text + 1);
+  return found(out, size, text + 1);
 }
 
 /* Is it the exact name of a script?  PCRE2 ignores case, ECMA-262 does not. */

@@ -59,7 +59,7 @@ local function list(self, schema, depth)
   if schema.prefixItems ~= nil or core.kind(schema.items) == "array" and #schema.items > 0 then
     return offered_schema.as_text(self, schema)
   end
-  local items, plan = node(self, schema.items == nil and true or schema.items, depth)
+  local items, plan = node(self, schema.items, depth)
   local offered = plain(self, schema, "array")
   offered.items = items
   return offered, plan and { kind = "array", items = plan }
