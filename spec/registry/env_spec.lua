@@ -15,8 +15,55 @@ end
 
 describe("env", function()
   it("calls operations by namespace and name", function()
-    local env = registry_with_guarded():env()
+    local env = registry_with_guarded():env({ identity = { id = "ann", scopes = { "vault" } } })
     assert.equal("front", env.vault.open({ door = "front" }).data.opened)
+  end)
+
+  it("made by a program asks for access with the identity of its context, on each call", function()
+    local registry = registry_with_guarded()
+    local given = { identity = { id = "ann", scopes = {} } }
+    local env = registry:env(given)
+    assert.equal("ACCESS_DENIED", select(2, env.vault.open()).code)
+    given.identity.scopes = { "vault" }
+    assert(env.vault.open())
+    given.identity = nil
+    assert.equal("ACCESS_DENIED", select(2, env.vault.open()).code)
+  end)
+
+  it("made by a program without a context is anonymous", function()
+    local registry = registry_with_guarded()
+    assert(registry:register({ namespace = "vault", name = "watch", type = "subscription",
+      accessControl = { requiredScopes = { "vault" } }, handler = function() end }))
+    for _, env in ipairs({ registry:env(), registry:env({}), registry:env(nil, { namespaces = { "vault" } }) }) do
+      assert.equal("ACCESS_DENIED", select(2, env.vault.open()).code)
+      assert.equal("ACCESS_DENIED", select(2, env.vault.watch()).code)
+    end
+  end)
+
+  it("of a registry asks for access inside a handler, too", function()
+    local registry = registry_with_guarded()
+    assert(registry:register({ namespace = "user", name = "enter", handler = function(_, context)
+      local opened, err = registry:env(context).vault.open()
+      return { opened = opened ~= nil, code = err and err.code or nil, trusted = context.env.vault.open() ~= nil }
+    end }))
+    assert.same({ opened = false, code = "ACCESS_DENIED", trusted = true }, registry:execute("user.enter").data)
+    assert.same({ opened = true, trusted = true },
+      registry:execute("user.enter", {}, { identity = { id = "ann", scopes = { "vault" } } }).data)
+  end)
+
+  it("of a handler is its own, whatever env its caller gives", function()
+    local registry = registry_with_guarded()
+    assert(registry:register({ namespace = "user", name = "enter", handler = function(_, context)
+      return context.env.vault.open({ door = "own" }).data
+    end }))
+    local foreign = setmetatable({}, { __index = function() error("not to be used") end })
+    assert.equal("own", assert(registry:execute("user.enter", {}, { env = foreign })).data.opened)
+  end)
+
+  it("is not trusted for a context that claims to run", function()
+    local registry = registry_with_guarded()
+    local forged = { _registry = registry, _running = true, trusted = true }
+    assert.equal("ACCESS_DENIED", select(2, registry:env(forged).vault.open()).code)
   end)
 
   it("trusts calls that a handler makes", function()
@@ -34,18 +81,20 @@ describe("env", function()
     assert(registry:register({ namespace = "user", name = "leak", handler = function(_, context)
       inner = context
     end }))
-    assert(registry:env().user.leak())
+    assert(registry:register({ namespace = "user", name = "call", handler = function(_, context)
+      assert(context.env.user.leak())
+    end }))
+    assert(registry:execute("user.call"))
     assert.equal("ACCESS_DENIED", select(2, registry:execute("vault.open", {}, inner)).code)
   end)
 
   describe("of a call that has ended", function()
-    local registry, env, made, kept
+    local registry, env, kept
     local allowed = { identity = { id = "ann", scopes = { "vault" } } }
 
     local function keep(_, context)
-      kept, env, made = context, context.env, registry:env(context)
+      kept, env = context, context.env
       assert(env.vault.open())
-      assert(made.vault.open())
     end
 
     local function subscription(handler)
@@ -70,7 +119,6 @@ describe("env", function()
     it("is not trusted, whether it returned or failed, also with a deadline", function()
       assert(registry:execute("user.keep"))
       assert_denied(env)
-      assert_denied(made)
       assert_denied(registry:env(kept))
       assert.is_nil((registry:execute("user.fail")))
       assert_denied(env)
@@ -89,7 +137,6 @@ describe("env", function()
     it("asks for access with the identity of that call", function()
       assert(registry:execute("user.keep", nil, allowed))
       assert(env.vault.open())
-      assert(made.vault.open())
     end)
 
     it("is not trusted though the call that it was part of goes on", function()
@@ -134,7 +181,6 @@ describe("env", function()
       stream:close()
       assert.equal("vault.open", opened.meta.operationId)
       assert_denied(env)
-      assert_denied(made)
     end)
 
     it("asks for access to subscriptions, too", function()

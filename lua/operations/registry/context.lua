@@ -64,7 +64,6 @@ local kinds = {
   metadata = "table",
   traceparent = "string",
   attempt = "number",
-  env = "table",
   log = "function",
   lastEventId = "string",
   sink = "function",
@@ -101,8 +100,16 @@ function made.parentRequestId(self)
   return parent and parent.requestId
 end
 
+local env_of
+
+--- Sets what makes the env of a call; the registry's part, which this module cannot require.
+---@param make fun(registry: operations.Registry, own: operations.Context): table
+function context.use_env(make)
+  env_of = make
+end
+
 function made.env(self)
-  return rawget(self, "_registry"):env(self)
+  return env_of(rawget(self, "_registry"), self)
 end
 
 function made.log(self)
@@ -216,13 +223,6 @@ function context.new(given, registry, deadline)
   return setmetatable({
     _registry = registry, _running = true, _given = given, requestId = given.requestId, deadline = deadline,
   }, Context)
-end
-
---- Are calls on behalf of `given` trusted? Those of a handler until its call has ended; those of the program always.
----@param given? operations.Context|table
----@return boolean
-function context.is_trusted(given)
-  return given == nil or given._registry == nil or given._running == true
 end
 
 return context

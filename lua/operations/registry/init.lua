@@ -29,6 +29,16 @@ function registry.new(options)
   return self
 end
 
+--- Makes an empty registry whose handlers call the operations of another one by `context.env`.
+---@param served operations.Registry
+---@param options? operations.RegistryOptions
+---@return operations.Registry
+function registry.beside(served, options)
+  local self = registry.new(options)
+  self._served = served
+  return self
+end
+
 --- Sends calls of operations without a local handler to a call map.
 ---@param call_map { call: function, subscribe: function }?  nil: stops that
 function Registry:route(call_map)
@@ -239,25 +249,40 @@ function Registry:pages(id, input, given)
   return start(self, "prepare", id, input, given, nil, paged, pages_elsewhere)
 end
 
-local env_options = { namespaces = "table" }
-
---- `env.namespace.name(input)` calls on behalf of `given`: the calling operation is responsible for access control.
---- When `given` is the context of a call that has ended, access is checked with the identity of that call.
----@param given? operations.Context|table
----@param options? { namespaces?: string[] }
----@return table
-function Registry:env(given, options)
-  local operations = operations_of(self, "env")
-  argument.optional(given, "table", 1, "env")
-  argument.optional(options, "table", 2, "env")
-  argument.options(options or {}, env_options, "env")
+local function env_of(self, given, options, trust_of)
+  local operations = self._operations
   return env.new(function(id, input)
-    local trusted = context.is_trusted(given) and trust or nil
+    local trusted = trust_of and trust_of(given)
     if operations:type_of(id) == "subscription" then
       return subscribe(self, id, input, given, trusted)
     end
     return execute(self, id, input, given, trusted)
   end, options)
 end
+
+local env_options = { namespaces = "table" }
+
+--- `env.namespace.name(input)` calls on behalf of `given`. Each call asks for access with `given.identity`; without
+--- `given`, the caller is anonymous. Only the env that a handler finds in its own context is trusted.
+---@param given? operations.Context|table
+---@param options? { namespaces?: string[] }
+---@return table
+function Registry:env(given, options)
+  operations_of(self, "env")
+  argument.optional(given, "table", 1, "env")
+  argument.optional(options, "table", 2, "env")
+  argument.options(options or {}, env_options, "env")
+  return env_of(self, given, options)
+end
+
+-- The handler is responsible for access control until its call has ended; after that, its identity is asked for access.
+local function trust_of(own)
+  return own._running and trust or nil
+end
+
+-- The env of a handler's own context.
+context.use_env(function(self, own)
+  return env_of(self._served or self, own, nil, trust_of)
+end)
 
 return registry

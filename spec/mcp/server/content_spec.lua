@@ -427,3 +427,32 @@ describe("queries as resources", function()
     assert.equal("Resource not found", select(2, read(server, "operation:a.all")).message)
   end)
 end)
+
+describe("the env of a resource or prompt", function()
+  local registry, server, kept
+
+  before_each(function()
+    registry = operations.registry({ log = function() end })
+    assert(registry:register({ namespace = "vault", name = "open", accessControl = { requiredScopes = { "vault" } },
+      handler = function() return "gold" end }))
+    server = server_of({ registry = registry })
+    server:resource({ uri = "x:a", read = function(_, context)
+      kept = context
+      local _, err = registry:env(context).vault.open()
+      return { assert(context.env.vault.open()).data, err.code }
+    end })
+    server:prompt({ name = "p", get = function(_, context)
+      return assert(context.env.vault.open()).data
+    end })
+  end)
+
+  it("calls operations of the served registry with the trust of the call, which other envs do not have", function()
+    assert.equal('["gold","ACCESS_DENIED"]', (read(server, "x:a"))[1].text)
+    assert.equal("gold", ask(server, "prompts/get", { name = "p" }).messages[1].content.text)
+  end)
+
+  it("is not trusted after the call", function()
+    read(server, "x:a")
+    assert.equal("ACCESS_DENIED", select(2, kept.env.vault.open()).code)
+  end)
+end)

@@ -30,8 +30,8 @@ Content.__index = Content
 ---@param server operations.McpServer
 ---@return operations.mcp.Content
 function content.new(server)
-  return setmetatable({ registry = registry.new({ log = server.options.log }), _server = server, _count = 0,
-    _resources = {}, _templates = {}, _prompts = {} }, Content)
+  return setmetatable({ registry = registry.beside(server.registry, { log = server.options.log }), _server = server,
+    _count = 0, _resources = {}, _templates = {}, _prompts = {} }, Content)
 end
 
 --- Registers a resource or prompt.
@@ -77,7 +77,6 @@ function Content:run(call, context, id, input)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = headers }
   end
-  context.env = call.server.registry:env(setmetatable({}, { __index = context }))
   local envelope, err = self.registry:execute(id, input, context)
   if envelope then
     return envelope.data
