@@ -31,6 +31,21 @@ describe("operations export", function()
     return command.run(("operations export --lua %s %s"):format(path, words or ""))
   end
 
+  it("prints nothing of files outside of a document's directory", function()
+    local result = command.run([[
+      mkdir -p $XDG_CACHE_HOME/api && cd $XDG_CACHE_HOME
+      echo '{ "name": "q", "in": "query", "schema": { "default": "s3cret" } }' >secret.json
+      echo '{ "openapi": "3.1.0", "info": { "title": "A", "version": "1" },
+        "servers": [ { "url": "http://127.0.0.1:9" } ],
+        "paths": { "/a": { "get": { "operationId": "a",
+          "parameters": [ { "$ref": "../secret.json" } ] } } } }' >api/a.json
+      export="operations export --openapi $PWD/api/a.json --expose * --verbose"; set -f; cd "$OLDPWD"
+      $export; $export --ref-root $XDG_CACHE_HOME | grep -c s3cret]])
+    assert.matches("outside of [^\n]*/api/; config.ref_root %(%-%-ref%-root%) names", result.err)
+    assert.is_nil(result.out:find("s3cret", 1, true))
+    assert.matches("\n1\n$", result.out)
+  end)
+
   it("prints the document of what would be served", function()
     local result = export()
     assert.equal(0, result.code, result.err)

@@ -39,11 +39,11 @@ describe("the sources of a command line", function()
 
   it("are configured by each option", function()
     local config = config_of({ "namespace", "n" }, { "base-url", "https://a.test/v1" }, { "remote-refs" },
-      { "document-header", "C: 4" }, { "client-id", "i" }, { "scope", "x y" }, { "proxy", "none" }, { "insecure" },
-      { "retry", "3" })
-    assert.same({ "n", "https://a.test/v1", true, { C = "4" }, "i", "x y", false, true, { attempts = 3 } },
-      { config.namespace, config.base_url, config.remote_refs, config.document_headers, config.oauth.client_id,
-        config.oauth.scope, config.connection.proxy, config.connection.insecure, config.connection.retry })
+      { "ref-root", "/specs" }, { "document-header", "C: 4" }, { "client-id", "i" }, { "scope", "x y" },
+      { "proxy", "none" }, { "insecure" }, { "retry", "3" })
+    assert.same({ "n", "https://a.test/v1", true, "/specs", { C = "4" }, "i", "x y", false, true, { attempts = 3 } },
+      { config.namespace, config.base_url, config.remote_refs, config.ref_root, config.document_headers,
+        config.oauth.client_id, config.oauth.scope, config.connection.proxy, config.connection.insecure, config.connection.retry })
     assert.equal("http://p:1", config_of({ "proxy", "http://p:1" }).connection.proxy)
   end)
 

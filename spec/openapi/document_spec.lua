@@ -70,7 +70,7 @@ describe("a document in a file", function()
         n = { ["$ref"] = "../api/api.json#/components/schemas/Back" },
       } },
     }, function(directory)
-      local list, report = from_openapi.file(directory .. "/api/api.json", { eager = true })
+      local list, report = from_openapi.file(directory .. "/api/api.json", { eager = true, ref_root = directory })
       assert.same({}, report)
       assert.same({ type = "boolean" }, list[1].inputSchema.properties.q)
       local schema = list[1].outputSchema
@@ -187,6 +187,111 @@ paths:
     with_files({ ["api.yaml"] = "hello" }, function(directory)
       local _, err = from_openapi.file(directory .. "/api.yaml")
       assert.matches("api.yaml: expected an OpenAPI document, a JSON or YAML object", err.message, 1, true)
+    end)
+  end)
+end)
+
+describe("a reference of a document in a file", function()
+  local parameter = { name = "q", ["in"] = "query", schema = { default = "s3cret" } }
+
+  local function refer(ref, at_path)
+    local doc = document({ operationId = "op", parameters = { not at_path and { ["$ref"] = ref } or nil } })
+    if at_path then
+      doc.paths["/a"] = { ["$ref"] = ref }
+    end
+    return doc
+  end
+
+  local function text_of(...)
+    return operations.json.encode({ ... })
+  end
+
+  -- The messages for references of api/api.json, and whether one of them gave the parameter.
+  local function follow(files, refs, options, prepare)
+    local messages = {}
+    for _, ref in ipairs(refs) do
+      with_files(files, function(directory)
+        os.execute(("cd '%s' && mkdir -p api && %s"):format(directory, prepare or ":"))
+        local function at(text)
+          return (text:gsub("DIRECTORY", directory))
+        end
+        local config = { base_url = "http://x", eager = true }
+        for name, value in pairs(options or {}) do
+          config[name] = at(value)
+        end
+        local path = directory .. "/api/api.json"
+        local file = assert(io.open(path, "w"))
+        file:write(operations.json.encode(refer(at(ref))))
+        file:close()
+        local list, report = from_openapi.file(path, config)
+        assert.equal(list[1].inputSchema.properties.q == nil, report[1] ~= nil, ref)
+        messages[#messages + 1] = report[1] and report[1].message:gsub(directory, "DIRECTORY") or "read"
+      end)
+    end
+    return messages
+  end
+
+  local outside = { "../other/p.json", "paths/../../other/p.json", "..%2fother%2Fp.json", "%2e%2e/other/p.json",
+    "DIRECTORY/other/p.json", "file:DIRECTORY/other/p.json", "file://DIRECTORY/other/p.json",
+    "FILE://localhostDIRECTORY/other/%70.json", "../api2/p.json", "link.json", "linked/p.json" }
+  local files = { ["other/p.json"] = parameter, ["api2/p.json"] = parameter }
+  local links = "ln -s ../other/p.json api/link.json; ln -s ../other api/linked"
+
+  it("reads no file outside of the document's directory, and says what would allow it", function()
+    for i, message in ipairs(follow(files, outside, nil, links)) do
+      assert.matches("outside of DIRECTORY/api/; config.ref_root (--ref-root) names", message, 1, true, outside[i])
+    end
+  end)
+
+  it("reads files below ref_root", function()
+    for i, message in ipairs(follow(files, outside, { ref_root = "DIRECTORY" }, links)) do
+      assert.equal("read", message, outside[i])
+    end
+    for i, message in ipairs(follow(files, outside, { ref_root = "DIRECTORY/other/" }, links)) do
+      assert.equal(outside[i] == "../api2/p.json", message ~= "read", outside[i])
+    end
+  end)
+
+  it("reads only regular files", function()
+    for i, message in ipairs(follow({}, { "pipe", "directory", "zero" }, { ref_root = "/" },
+      "mkfifo api/pipe; mkdir api/directory; ln -s /dev/zero api/zero")) do
+      assert.matches("cannot be read: .*not a regular file", message, i)
+    end
+  end)
+
+  it("is decoded as a URL is", function()
+    assert.same({ "read", "read", "read" }, follow({ ["api/my file.json"] = parameter },
+      { "my%20file.json", "./my file.json", "file://DIRECTORY/api/my%20file.json" }))
+    assert.matches("zero byte", follow({}, { "a%00.json" })[1], 1, true)
+    assert.matches("only files may refer to other files", follow({}, { "file://other.test/a.json" })[1], 1, true)
+  end)
+
+  it("cannot move the directory by $self or $id", function()
+    with_files({ ["api/api.json"] = "", ["other/p.json"] = parameter }, function(directory)
+      local doc = refer("p.json")
+      doc.openapi, doc["$self"] = "3.2.0", directory .. "/other/api.json"
+      local _, report = from_openapi.document(doc,
+        { location = directory .. "/api/api.json", base_url = "http://x", eager = true })
+      assert.matches("outside of", report[1].message, 1, true)
+      doc = document({ operationId = "op", responses = json_response({ ["$id"] = "file://" .. directory .. "/other/",
+        type = "object", properties = { a = { ["$ref"] = "p.json" } } }) })
+      _, report = from_openapi.document(doc,
+        { location = directory .. "/api/api.json", base_url = "http://x", eager = true })
+      assert.matches("outside of", report[1].message, 1, true)
+    end)
+  end)
+
+  it("stays in the directory also for path items and Swagger", function()
+    with_files({ ["other/p.json"] = { get = { operationId = "stolen" } }, ["other/s.json"] = parameter,
+      ["api/item.json"] = refer("../other/p.json", true), ["api/swagger.json"] = { swagger = "2.0",
+        info = { title = "S", version = "1" }, paths = { ["/a"] = { get = { operationId = "op", responses = {},
+          parameters = { { ["$ref"] = "../other/s.json" } } } } } } }, function(directory)
+      for _, name in ipairs({ "item", "swagger" }) do
+        local list, report = from_openapi.file(("%s/api/%s.json"):format(directory, name),
+          { base_url = "http://x", eager = true })
+        assert.matches("outside of", report[1].message, 1, true)
+        assert.is_nil(text_of(list[1] and list[1].inputSchema or {}):find("s3cret", 1, true))
+      end
     end)
   end)
 end)

@@ -42,6 +42,26 @@ describe("operations.system", function()
     assert.not_equal(first, version_after("printf xy >a && touch -d @1000.25 a"))
   end)
 
+  it("reads regular files within a limit, and no others", function()
+    assert(os.execute(("cd '%s' && printf 'a\\0b' >a && ln -s a link && mkfifo pipe && : >empty"):format(root)))
+    assert.equal("a\0b", system.read_regular(root .. "/link", 3))
+    assert.equal("", system.read_regular(root .. "/empty", 0))
+    assert.same({ nil, root .. "/a: too large" }, { system.read_regular(root .. "/a", 2) })
+    assert.same({ nil, root .. "/b: No such file or directory" }, { system.read_regular(root .. "/b", 2) })
+    for _, path in ipairs({ root, root .. "/pipe", "/dev/zero" }) do
+      assert.same({ nil, path .. ": not a regular file" }, { system.read_regular(path, 100) })
+    end
+    assert(os.execute(("head -c 300000 /dev/zero >'%s/large'"):format(root)))
+    assert.equal(("\0"):rep(300000), system.read_regular(root .. "/large", 300000))
+  end)
+
+  it("resolves links and dots of a path", function()
+    assert(os.execute(("cd '%s' && mkdir -p a/b && touch a/c && ln -s a/b link"):format(root)))
+    local real = assert(system.real_path(root))
+    assert.equal(real .. "/a/c", system.real_path(root .. "/link/.././c"))
+    assert.same({ nil, root .. "/x: No such file or directory" }, { system.real_path(root .. "/x") })
+  end)
+
   it("says why it could not look", function()
     assert.same({ nil, root .. "/x: No such file or directory" }, { system.list(root .. "/x") })
     assert.same({ nil, root .. "/x: No such file or directory" }, { system.kind(root .. "/x") })

@@ -1,8 +1,8 @@
 /*
 ** system_lua.c - operations.system: functions of the operating system that
 ** Lua's library lacks, for the scanner, the command line and stores of secrets.
-** Reads directories and file kinds, writes private files, makes signals end a
-** program in order; keeps nothing open.
+** Reads directories, file kinds and regular files, writes private files, makes
+** signals end a program in order; keeps nothing open.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -21,11 +21,17 @@
 #include "platform/platform.h"
 
 #define DIRECTORY_NAME "operations.system.directory"
+#define FILE_NAME "operations.system.file"
 
 /* __gc closes it when an error interrupts the listing. */
 typedef struct system_Directory {
   DIR *dir;
 } system_Directory;
+
+/* __gc closes it when an error interrupts the reading. */
+typedef struct system_File {
+  int fd;
+} system_File;
 
 static const char *check_path(lua_State *L, int i) {
   size_t length;
@@ -108,6 +114,79 @@ static int system_kind(lua_State *L) {
   lua_pushstring(L, identity);
   lua_pushstring(L, version);
   return 3;
+}
+
+static int close_file(system_File *file) {
+  if (file->fd >= 0) close(file->fd);
+  file->fd = -1;
+  return 0;
+}
+
+/* file:__gc() */
+static int file_gc(lua_State *L) {
+  return close_file((system_File *)luaL_checkudata(L, 1, FILE_NAME));
+}
+
+static system_File *new_file(lua_State *L) {
+  system_File *file = (system_File *)lua_newuserdata(L, sizeof(*file));
+  file->fd = -1;
+  if (luaL_newmetatable(L, FILE_NAME)) {
+    lua_pushcfunction(L, file_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return file;
+}
+
+/* Opens a regular file, whose kind is asked of the descriptor.  Does not wait
+** for the writer of a FIFO.  Returns a message, or NULL. */
+static const char *open_regular(system_File *file, const char *path) {
+  struct stat st;
+  file->fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file->fd < 0 || fstat(file->fd, &st) != 0) return strerror(errno);
+  return S_ISREG(st.st_mode) ? NULL : "not a regular file";
+}
+
+/* Pushes the text; returns a message, or NULL. */
+static const char *push_text(lua_State *L, int fd, size_t most) {
+  luaL_Buffer buffer;
+  size_t total = 0;
+  ssize_t n;
+  luaL_buffinit(L, &buffer);
+  while ((n = read(fd, luaL_prepbuffer(&buffer), LUAL_BUFFERSIZE)) > 0) {
+    total += (size_t)n;
+    if (total > most) return "too large";
+    luaL_addsize(&buffer, (size_t)n);
+  }
+  if (n < 0) return strerror(errno);
+  luaL_pushresult(&buffer);
+  return NULL;
+}
+
+/* system.read_regular(path, most) -> text | nil, message
+** Reads a regular file of at most `most` bytes; refuses devices, FIFOs and
+** directories without waiting for them. */
+static int system_read_regular(lua_State *L) {
+  const char *path = check_path(L, 1);
+  lua_Number most = luaL_checknumber(L, 2);
+  system_File *file = new_file(L);
+  const char *problem = open_regular(file, path);
+  if (problem == NULL) problem = push_text(L, file->fd, (size_t)most);
+  close_file(file);
+  if (problem == NULL) return 1;
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, problem);
+  return 2;
+}
+
+/* system.real_path(path) -> absolute path without links, "." and ".." | nil,
+** message */
+static int system_real_path(lua_State *L) {
+  const char *path = check_path(L, 1);
+  char found[PATH_MAX];
+  if (realpath(path, found) == NULL) return push_failure(L, path, errno);
+  lua_pushstring(L, found);
+  return 1;
 }
 
 /* system.is_terminal(descriptor) -> boolean */
@@ -435,6 +514,8 @@ static int system_hangups(lua_State *L) {
 static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
+    {"read_regular", system_read_regular},
+    {"real_path", system_real_path},
     {"is_terminal", system_is_terminal},
     {"terminal_width", system_terminal_width},
     {"write_private", system_write_private},

@@ -272,8 +272,8 @@ function remembered.read()
 end
 
 local function with_paths(name, value, base)
-  local is_path = name == "lua" or name == "mcp-config" or name == "ca-file" or name == "cert" or name == "key"
-    or name == "openapi" and not value:find("^https?://")
+  local is_path = name == "lua" or name == "ref-root" or name == "mcp-config" or name == "ca-file" or name == "cert"
+    or name == "key" or name == "openapi" and not value:find("^https?://")
   return is_path and directories.absolute(value, base) or value
 end
 

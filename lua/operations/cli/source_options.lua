@@ -25,6 +25,7 @@ source_options.list = members.joined({
   { name = "--api-key", value = "KEY", help = "OpenAPI: API key, sent where the document says" },
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
+  { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
   { name = "--client-secret", value = "SECRET", help = "OpenAPI: its secret (client credentials)" },
@@ -112,6 +113,7 @@ local setters = {
     config.auth = { type = "basic", username = function() return (read()) end,
       password = function() return (select(2, read())) end }
   end,
+  ["ref-root"] = function(config, value) config.ref_root = value end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = later("api-key", value) } end,
   header = function(config, value) return set_header(config.headers, "--header", value) end,

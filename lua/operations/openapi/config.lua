@@ -50,6 +50,7 @@ local config = {}
 ---@field trust_extension? boolean  the document is the program's own (`server:openapi`): access rules in `x-operation`
 ---  apply, and the operations are exposed
 ---@field remote_refs? boolean  fetches `$ref`s to URLs; default false
+---@field ref_root? string  the directory below which `$ref`s of a file may read files; default: the document's own
 ---@field eager? boolean  makes all schemas at once, so that the report is complete
 ---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  for `registry:pages`: returns the
 ---  URL or input of the next page, nil after the last; default: the answer's Link header or the document's links
@@ -61,7 +62,8 @@ local kinds = {
   content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
   headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
   accessControl = "table or function", include = "table or function", exclude = "table or function",
-  eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
+  eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table",
+  idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", trust_extension = "boolean", decode_text = "boolean",
   normalize = "string", on_mismatch = "string", location = "string",

@@ -7,6 +7,7 @@ local json_pointer = require("operations.base.json_pointer")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
+local system = require("operations.system")
 
 local file = {}
 
@@ -103,6 +104,10 @@ local function problem_of(value, allow_path)
 end
 
 local function read_path(content, path)
+  local kind = system.kind(path)
+  if kind and kind ~= "file" then -- opening a FIFO would wait
+    return "cannot be read: it is not a regular file"
+  end
   local handle, message = io.open(path, "rb")
   if not handle then
     return "cannot be read: " .. message

@@ -21,20 +21,52 @@ local limits = require("operations.base.limits")
 local loader = require("operations.openapi.loader")
 local location = require("operations.openapi.location")
 local response = require("operations.openapi.response")
+local system = require("operations.system")
 local url = require("operations.base.url")
 
 ---@class operations.from_openapi
 local from_openapi = {}
 
--- The text of a file; or nil and a message.
+-- The text of the file that the program names, which may be a FIFO; or nil and a message.
 local function read_file(path)
   local file, message = io.open(path, "rb")
   if not file then
     return nil, message
   end
-  local bytes, reason = file:read("*a")
+  local bytes, reason = file:read(limits.document + 1)
   file:close()
-  return bytes, reason and ("%s: %s"):format(path, reason)
+  if bytes and #bytes > limits.document then
+    return nil, ("%s: larger than %d bytes"):format(path, limits.document)
+  end
+  return bytes or not reason and "" or nil, reason and ("%s: %s"):format(path, reason)
+end
+
+local function is_below(path, directory)
+  local prefix = directory:gsub("/$", "") .. "/"
+  return path:sub(1, #prefix) == prefix
+end
+
+-- The function that reads the files that a document refers to: regular ones below `config.ref_root`, or below the
+-- document's directory. Returns the text; or nil and the reason.
+local function file_reader(options, path)
+  local directory = options.ref_root or path:match("^(.*/)") or "."
+  local root
+  return function(where)
+    root = root or system.real_path(directory)
+    if where:find("%z") then
+      return nil, "names a file with a zero byte"
+    end
+    local real, message = system.real_path(where)
+    if real and not (root and is_below(real, root)) then
+      return nil, ("refers to %s, outside of %s; config.ref_root (--ref-root) names the directory that $refs may read")
+        :format(where, directory)
+    end
+    local bytes
+    if real then
+      bytes, message = system.read_regular(real, limits.document)
+    end
+    return bytes, not bytes and "cannot be read: " .. message or nil
+  end
 end
 
 local function headers_for(address, base, options)
@@ -65,7 +97,7 @@ local function fetch(address, base, options)
   return reply.body or "", reply.url or address
 end
 
---- The function that reads `$ref`s: URLs with `config.remote_refs`, files if the document is one.
+--- The function that reads `$ref`s: URLs with `config.remote_refs`, files by `read` if the document is one.
 local function reader(options, base, read)
   return function(where)
     if location.is_url(where) then
@@ -77,8 +109,7 @@ local function reader(options, base, read)
     elseif not read or where:find("^%a[%w+.-]+:") then
       return nil, ("refers to %s; only files may refer to other files"):format(where)
     end
-    local bytes, message = read(where)
-    return bytes, message and "cannot be read: " .. message
+    return read(where)
   end
 end
 
@@ -90,12 +121,12 @@ end
 function from_openapi.document(doc, options)
   argument.expect(doc, "table", 1, "document")
   local checked = config.check(options)
-  local from = checked.location
+  local from = checked.location and location.file_path(checked.location)
   local base = from and location.is_url(from) and from or nil
-  return loader.load(doc, checked, from, reader(checked, base, from and not base and read_file or nil))
+  return loader.load(doc, checked, from, reader(checked, base, from and not base and file_reader(checked, from) or nil))
 end
 
---- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside it.
+--- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside and below it (`config.ref_root`).
 ---@param path string
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
@@ -111,7 +142,7 @@ function from_openapi.file(path, options)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, path, reader(checked, nil, read_file))
+  return loader.load(root, checked, path, reader(checked, nil, file_reader(checked, path)))
 end
 
 --- Fetches a document; relative server URLs are resolved against its final URL. Its `$ref`s to other URLs are fetched

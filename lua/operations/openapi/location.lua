@@ -29,15 +29,29 @@ local function beside(base, path)
   return (path:sub(1, 1) == "/" and "/" or "") .. table.concat(segments, "/")
 end
 
---- Resolves a reference against the URL or path of its file.
+--- The path of a `file:` URL on this machine; other texts as they are.
+---@param text string
+---@return string
+function location.file_path(text)
+  local path = text:match("^[Ff][Ii][Ll][Ee]:(/.*)$")
+  if not path then
+    return text
+  end
+  local host, rest = path:match("^//([^/]*)(/.*)$")
+  return (host == nil or host == "" or host == "localhost") and url.decode(rest or path) or text
+end
+
+--- Resolves a reference against the URL or path of its file. A reference from a path is a path, with the escapes of
+--- URLs decoded.
 ---@param base string
 ---@param reference string
 ---@return string
 function location.resolve(base, reference)
+  local from = url.parse(base)
   if reference:find("^%a[%w+.-]+:") then
-    return reference
+    return from and reference or location.file_path(reference)
   end
-  return url.resolve(base, reference) or beside(base, reference)
+  return from and url.resolve(base, reference) or beside(base, url.decode(reference))
 end
 
 --- A base URL to which paths can be appended: without query, fragment and final slash.
