@@ -489,7 +489,7 @@ return function(name, busted)
           task.sleep(60)
         end,
       }))
-      local ticks = assert(registry:subscribe("clock.ticks", nil, { timeout = 2000 }))
+      local ticks = assert(registry:subscribe("clock.ticks", nil, { timeout = 500 }))
       assert.equal(1, ticks:next().data)
       assert.equal("TIMEOUT", select(2, ticks:next()).code)
       assert.equal(1, cleaned)

@@ -11,7 +11,7 @@ describe(":Operations", function()
     inside.passes("spec/nvim/inside/command.lua", 15)
   end)
 
-  it("is not hurt by servers and files that are broken", function()
+  it("keeps working with servers and files that are broken", function()
     inside.passes("spec/nvim/inside/broken.lua", 7)
   end)
 end)

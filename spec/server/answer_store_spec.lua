@@ -225,11 +225,11 @@ describe("answers in Redis", function()
   end))
 
   it("are free when the process that ran them died", with_processes(2, function(processes)
-    local died = operations.spawn(pcall, processes[1].pay, "k-2", 60, "5000")
+    local died = operations.spawn(pcall, processes[1].pay, "k-2", 60, "2500")
     eventually(function() return processes[1].ran() == 1 end)
     kill(processes[1].child)
     assert.is_false((died:wait()))
-    assert.equal(409, processes[2].pay("k-2", 60, "5000").status)
+    assert.equal(409, processes[2].pay("k-2", 60, "2500").status)
     eventually(function()
       local answer = processes[2].pay("k-2", 60, "1") -- free: it runs, and takes too long here as well
       return answer.status == 504

@@ -198,10 +198,12 @@ return function(busted, start)
   it("counts nobody who has left, whenever that was", function()
     local leaving = { "-I '%s/count?to=3'", "-I '%s/bytes?pieces=3'", "'%s/bytes?pieces=1000' --limit-rate 1k",
       "-X POST -H 'Content-Type: application/json' -T - '%s/echo'" }
-    for _, arguments in ipairs(leaving) do
-      inside.shell("(printf '{'; sleep 1) | curl -s -o /dev/null --max-time 0.3 "
-        .. arguments:format(server.url .. "/api/spec"))
+    local clients = {}
+    for i, arguments in ipairs(leaving) do -- their input outlives them
+      clients[i] = "(printf '{'; sleep 0.5) | curl -s -o /dev/null --max-time 0.3 "
+        .. arguments:format(server.url .. "/api/spec")
     end
+    inside.shell(table.concat(clients, " &\n") .. " & wait")
     eventually(function()
       return decoded(request("GET", "/state")).running == 1 -- this one
     end)
@@ -253,8 +255,8 @@ return function(busted, start)
   end)
 
   it("refuses one that is under way, and ends it when its caller leaves", function()
-    local body = { note = "slow", wait = 2 }
-    inside.shell(("curl -s --max-time 0.5 -H 'Idempotency-Key: k2' -H 'Content-Type: application/json' -d '%s' '%s'")
+    local body = { note = "slow", wait = 1.2 }
+    inside.shell(("curl -s --max-time 0.2 -H 'Idempotency-Key: k2' -H 'Content-Type: application/json' -d '%s' '%s'")
       :format(operations.json.encode(body), server.url .. "/api/spec/pay"))
     assert.equal(409, pay("k2", body).status)
     eventually(function()

@@ -17,7 +17,7 @@ describe("a server in Neovim", function()
         LUA_PATH = package.path, LUA_CPATH = root .. "/build/luajit/?.so;;" } }))
     local port = assert(program:read_line()):match("port (%d+)")
     return { url = "http://127.0.0.1:" .. port, stop = function()
-      program:stop()
+      program:stop({ close = 0 })
     end }
   end)
 end)

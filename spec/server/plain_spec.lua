@@ -8,7 +8,7 @@ describe("a server in plain Lua", function()
       "spec/support/http_api_main.lua", env = command.environment() }))
     local port = assert(program:read_line()):match("^port (%d+)$")
     return { url = "http://127.0.0.1:" .. port, stop = function()
-      program:stop()
+      program:stop({ close = 0 })
     end }
   end)
 end)

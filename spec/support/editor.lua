@@ -11,6 +11,26 @@ vim.notify = function(text, level)
   table.insert(editor.notified, { text, level })
 end
 
+local deferred, defer_fn = {}, vim.defer_fn
+
+vim.defer_fn = function(fn, ms)
+  local function once()
+    if deferred[once] then
+      deferred[once] = nil
+      fn()
+    end
+  end
+  deferred[once] = true
+  return defer_fn(once, ms)
+end
+
+--- Moves the clock: runs now what the plugin deferred, such as the end of the second in which the log counts messages.
+function editor.skip()
+  for _, once in ipairs(vim.tbl_keys(deferred)) do
+    once()
+  end
+end
+
 --- Waits for a condition, the editor's loop going on.
 ---@param condition fun(): any
 ---@param what? string
@@ -68,21 +88,13 @@ function editor.notice(pattern)
   return found[1], found[2]
 end
 
---- Waits until messages are shown again one by one.
-function editor.quiet()
-  vim.wait(1200, function()
-    return false
-  end, 50)
-  editor.notified = {}
-end
-
 --- Presses keys.
 ---@param keys string
 function editor.press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, true, true), "xt", false)
 end
 
---- Closes all windows but one.
+--- Closes all windows but one, forgets what was notified, and shows messages one by one again.
 function editor.clear()
   vim.cmd("silent! only!")
   for _, window in ipairs(vim.api.nvim_list_wins()) do
@@ -90,6 +102,7 @@ function editor.clear()
       vim.api.nvim_win_close(window, true)
     end
   end
+  editor.skip()
   editor.notified = {}
 end
 

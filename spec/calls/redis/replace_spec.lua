@@ -48,7 +48,7 @@ describe("workers of Redis", function()
         local lost = calling.finish()
         assert.is_nil(lost, tostring(lost))
         map:close()
-        worker:stop()
+        worker:stop({ close = 0 })
       end)
     end)
   end

@@ -216,7 +216,7 @@ describe("over TLS", function()
         task.sleep(0.01)
         err = select(2, get({ url = "https://localhost:" .. port .. "/", timeout = 10000 }))
       until err.details.kind ~= "connect"
-      strict:stop()
+      strict:stop({ close = 0 })
       assert.equal("tls", err.details.kind)
     end)
   end
@@ -306,7 +306,7 @@ describe("a TLS server", function()
 
     after_each(function()
       task.deadline(nil)
-      program:stop()
+      program:stop({ close = 0 })
       server:stop()
     end)
 

@@ -10,7 +10,7 @@ local function write(text)
   return path
 end
 
-describe("with something broken", function()
+describe("the plugin with broken servers and files", function()
   local directory = vim.fn.getcwd()
 
   after_each(function()
@@ -19,7 +19,7 @@ describe("with something broken", function()
     nvim.setup({})
   end)
 
-  it("a file that is no JSON is told of, and read again when it is mended and when it has changed", function()
+  it("reports a file that is not JSON, and reads it again when it has changed", function()
     local function rewrite(path, servers)
       local file = io.open(path, "w")
       file:write(require("operations").json.encode({ mcpServers = servers }))
@@ -40,21 +40,21 @@ describe("with something broken", function()
     os.remove(path)
   end)
 
-  it("a file that is not there is named", function()
+  it("names a missing file", function()
     nvim.setup({ servers = "no-such-mcp.json" })
     vim.cmd("Operations list")
     editor.notice("no%-such%-mcp%.json")
     editor.shows("no operations")
   end)
 
-  it("a document that cannot be fetched is told of, and no longer waited for", function()
+  it("reports a document that cannot be fetched, and no longer waits for it", function()
     nvim.setup({ apis = { gone = { url = "http://127.0.0.1:1/api.json" } } })
     vim.cmd("Operations list")
     editor.notice("api gone")
     editor.wait(function() return not editor.title():find("starting") end, "it is still waited for")
   end)
 
-  it("keys that nobody knows and programs that are not there cost the others nothing", function()
+  it("uses the other servers when one has unknown keys or its program is missing", function()
     local entry = editor.server()
     entry.colour = "red"
     nvim.setup({ servers = { mcpServers = { good = entry, bad = { command = "/no/such/program" } } },
@@ -68,7 +68,7 @@ describe("with something broken", function()
     end
   end)
 
-  it("what is starting is named in order", function()
+  it("names in order what is starting", function()
     local apis = {}
     for name in ("hbfadgce"):gmatch(".") do
       apis[name] = { url = "http://127.0.0.1:1/openapi.json" }
@@ -79,7 +79,7 @@ describe("with something broken", function()
     editor.shows("no operations")
   end)
 
-  it("servers that flood, print garbage, answer late or never, and die leave the editor alone", function()
+  it("keeps the editor usable while servers flood, print garbage, answer late or never, or die", function()
     nvim.setup({ mcp = { timeout = 1000 },
       servers = { mcpServers = { hostile = editor.server("hostile.lua", "all"), good = editor.server() } } })
     for _, id in ipairs({ "flooding", "chatting", "complaining", "logging", "nul", "deep", "numbers" }) do
@@ -105,7 +105,7 @@ describe("with something broken", function()
     end
   end)
 
-  it("commands in a fast context and from vim.schedule", function()
+  it("runs commands from a fast context and from vim.schedule", function()
     nvim.setup({ servers = { mcpServers = { spec = editor.server() } } })
     local operations = require("operations")
     local registry, refused, done = nvim.registry(), nil, nil

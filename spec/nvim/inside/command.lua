@@ -88,7 +88,6 @@ describe(":Operations", function()
   end)
 
   it("ends a call by Ctrl-C in its window, and by closing it, and stays quiet about that", function()
-    editor.quiet()
     for _, keys in ipairs({ "<C-c>", "q", ":bwipeout!<CR>" }) do
       cleaned = false
       vim.cmd("Operations call own.wait")
@@ -133,12 +132,11 @@ describe(":Operations", function()
   end)
 
   it("ends a stream when its buffer is wiped while it writes", function()
-    editor.quiet() -- the tests before make errors, the last of which are told of a second later
     vim.cmd("Operations watch own.count")
     editor.shows("%d events")
     vim.cmd("bwipeout!")
     editor.wait(function() return cleaned end)
-    vim.wait(200, function() return false end, 20)
+    editor.skip() -- to the next time that it draws
     assert.same({}, editor.notified)
   end)
 
@@ -163,7 +161,7 @@ describe(":Operations", function()
     editor.shows("spec  connected")
     vim.cmd("Operations servers restart spec")
     editor.shows("spec  connected")
-    editor.quiet()
+    editor.skip()
     vim.cmd("Operations servers restart none")
     editor.notice("there is no server 'none'")
     vim.cmd("Operations servers stop spec")
@@ -192,7 +190,6 @@ describe(":Operations", function()
   end)
 
   it("refuses what it does not know", function()
-    editor.quiet()
     vim.cmd("Operations dance")
     editor.notice(":Operations: list, describe, call, watch, servers")
     vim.cmd("Operations call")
@@ -203,10 +200,10 @@ describe(":Operations", function()
 
   it("keeps what happened in its log, cuts what it shows, and says how many more there were", function()
     local log = require("operations.nvim.log")
-    editor.quiet()
     for i = 1, 50 do
       log.write("warn", ("trouble %d "):format(i) .. ("x"):rep(500) .. "\nmore")
     end
+    editor.skip()
     editor.notice("47 more messages, see :Operations log")
     assert.equal(3, #editor.notified)
     for _, entry in ipairs(editor.notified) do

@@ -138,7 +138,7 @@ describe("questions", function()
     vim.defer_fn(function()
       before = #asked
       vim.api.nvim_input("typed<CR>")
-    end, 1000)
+    end, 300)
     assert.equal("typed", vim.fn.input("Prompt: "))
     assert.equal(0, before)
     assert.equal("decline", result().action)

@@ -6,7 +6,7 @@ local log = require("operations.nvim.log")
 local vim = rawget(_G, "vim")
 
 describe("the log", function()
-  before_each(editor.quiet)
+  before_each(editor.clear)
 
   it("notes all, and shows the first line of warnings and errors", function()
     for _, level in ipairs({ "debug", "info", "warn", "error" }) do
@@ -19,15 +19,17 @@ describe("the log", function()
       editor.notified)
   end)
 
-  it("counts what it does not show, and says so a second later", function()
+  it("counts the messages that it does not show, and says how many a second later", function()
     for i = 1, limits.nvim_notifications + 1 do
       log.write("warn", "trouble " .. i)
     end
     assert.equal(limits.nvim_notifications, #editor.notified)
+    -- The one second that the specs of the log wait for.
     assert.equal("operations: 1 more message, see :Operations log", (editor.notice("more")))
     for i = 1, limits.nvim_notifications + 2 do
       log.write("warn", "trouble " .. i)
     end
+    editor.skip()
     assert.equal("operations: 2 more messages, see :Operations log", (editor.notice("more")))
   end)
 

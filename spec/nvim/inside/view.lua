@@ -38,7 +38,7 @@ describe("a view", function()
     window:set({ "late" })
     window:append("late")
     window:filetype("json")
-    vim.wait(200, function() return false end, 20)
+    editor.skip()
     assert.same({}, editor.notified)
   end)
 
@@ -87,7 +87,7 @@ describe("a view", function()
     local window = view.open("title")
     window:append("late")
     window:set({ "old" })
-    vim.wait(200, function() return false end, 20)
+    editor.skip()
     assert.equal("old", editor.text())
     for _, case in ipairs({ { 0, 1 }, { 1, 1 }, { 2000, 1 }, { 2001, 2 }, { 4001, 3 } }) do
       local lines, rests = {}, 0
