@@ -1,6 +1,10 @@
 local contract = require("spec.server.contract")
+local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local test_server = require("spec.support.server")
+
+local operations = require("operations")
+local streams = require("operations.net.stream")
 
 describe("a server in OpenResty", function()
   local missing = inside.missing("nginx")
@@ -11,5 +15,25 @@ describe("a server in OpenResty", function()
 
   contract({ it = it, setup = setup, teardown = teardown, assert = assert }, function()
     return test_server.start({ app = true })
+  end)
+
+  it("frames the answer itself, so a handler's wrong length does not reach the next answer", function()
+    local app = test_server.start({ app = true })
+    operations.run(function()
+      local stream = assert(streams.connect("127.0.0.1", tonumber(app.url:match("%d+$"))))
+      local got = ""
+      stream:each_chunk(function(bytes)
+        got = got .. (bytes or "")
+      end)
+      stream:offer(("GET /framed HTTP/1.1\r\nHost: localhost\r\n\r\n"):rep(2))
+      eventually(function()
+        return select(2, got:gsub("\r\n0\r\n\r\n", "")) == 2
+      end)
+      stream:close()
+      assert.is_nil(got:lower():find("content-length", 1, true))
+      assert.is_nil(got:find("identity", 1, true))
+      assert.equal(2, select(2, got:gsub("5\r\n12345\r\n", "")))
+    end)
+    app:stop()
   end)
 end)

@@ -222,8 +222,9 @@ static void add_status(lua_State *L, buffer_Buffer *out, int status) {
 **   -> bytes | nil, field
 ** headers: names -> string, number or array of strings; nil: none.  body: a
 ** string, which follows the head unless `head_only`; true: chunks will follow;
-** nil: its length is unknown, or given by the headers.  connection: the value
-** of that field, nil: none.  field: the name of an invalid field. */
+** false: bytes until the connection closes; nil: the headers may give its
+** length.  connection: the value of that field, nil: none.  field: the name of
+** an invalid field. */
 static int answer(lua_State *L) {
   buffer_Buffer *out = (buffer_Buffer *)lua_touserdata(L, lua_upvalueindex(1));
   int status = (int)luaL_checkinteger(L, STATUS);

@@ -40,7 +40,7 @@ end
 function framing.bytes(response, now, connection, head_only, chunked)
   local body = response.body
   if type(body) == "function" then
-    body = chunked or nil
+    body = chunked or false -- its length is not known before its end
   elseif body == nil and not head_only then
     body = ""
   end

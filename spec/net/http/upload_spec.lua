@@ -162,11 +162,77 @@ describe("a request body that comes piece by piece", function()
     end, "oops")
   end)
 
-  it("that is shorter or longer than it said fails", function()
-    local _, err = send(pieces("123"), { body_size = 5, timeout = 300 })
-    assert.same({ "TIMEOUT", "timeout" }, { err.code, err.details.kind })
-    local response = send(pieces("1234567"), { body_size = 5, timeout = 2000 })
-    assert.equal("12345", cjson.decode(response.body).body)
+  describe("of another length than its size", function()
+    local listener, received
+
+    local function answer(stream)
+      stream:offer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    end
+
+    before_each(function()
+      received = {}
+      listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        local own = #received + 1
+        local mine = received
+        mine[own] = ""
+        stream:each_chunk(function(bytes)
+          mine[own] = mine[own] .. (bytes or " (closed)")
+          local head, body = mine[own]:match("^(.-\r\n)\r\n(.*)$")
+          if bytes and head and #body == tonumber(head:match("Content%-Length: (%d+)") or 0) then
+            answer(stream)
+          end
+        end)
+      end))
+    end)
+
+    after_each(function()
+      listener:close()
+    end)
+
+    local function url()
+      return ("http://127.0.0.1:%d/"):format(listener.port)
+    end
+
+    for _, case in ipairs({
+      { "fewer", 5, { "123" } }, { "fewer", 5, {} }, { "more", 5, { "1234567" } }, { "more", 5, { "123", "4567" } },
+      { "more", 5, { "12345", "", "GET /admin HTTP/1.1\r\n\r\n" } },
+      { "more", 0, { "GET /admin HTTP/1.1\r\n\r\n" } },
+    }) do
+      for _, way in ipairs({ "request", "open" }) do
+        it(("fails at once with the kind body, by %s: %s than %d (%d pieces)"):format(way, case[1], case[2],
+          #case[3]), function()
+          task.run(function()
+            local first, err = http[way]({ url = url(), method = "POST", body_size = case[2],
+              body = pieces(case[3][1], case[3][2], case[3][3]) })
+            assert.is_nil(first)
+            assert.same({ "EXECUTION_ERROR", "body", false }, { err.code, err.details.kind, err.retryable })
+            assert.matches(("the body has %s bytes than its size says (%d)"):format(case[1], case[2]), err.message, 1,
+              true)
+            local second = assert(http.request({ url = url() .. "next", timeout = 10000 }))
+            assert.equal("ok", second.body)
+            local last = table.remove(received) -- a connection of its own, on which nothing else was sent
+            assert.matches("^GET /next HTTP/1.1\r\n", last)
+            assert.is_nil(last:find("admin", 1, true))
+            eventually(function()
+              return not received[1] or received[1]:find("(closed)", 1, true)
+            end)
+            for _, bytes in ipairs(received) do
+              local body = bytes:match("\r\n\r\n(.*) %(closed%)$") or ""
+              assert.is_true(case[2] == 0 and body == "" or #body < case[2], body)
+            end
+          end)
+        end)
+      end
+    end
+
+    it("is a size that is not a number of bytes: nothing is sent", function()
+      for _, size in ipairs({ 2.5, math.huge, 2 ^ 60 }) do
+        local response, err = http.request({ url = url(), method = "POST", body = pieces("123"), body_size = size })
+        assert.is_nil(response)
+        assert.equal("request", err.details.kind)
+      end
+      assert.same({}, received)
+    end)
   end)
 
   it("works with open as with request", function()

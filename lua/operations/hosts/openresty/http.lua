@@ -149,6 +149,9 @@ local function stream(response, request)
   return ngx.exit(ok and ngx.OK or ngx.ERROR)
 end
 
+-- Fields that nginx sets: with a length from a handler, a body of another length would be read as the next answer.
+local own = { connection = true, ["content-length"] = true, ["transfer-encoding"] = true }
+
 local function send(response, request)
   if response.upgrade then
     ngx.log(ngx.ERR, "operations: cannot take over the connection here: use a location of its own for upgrades")
@@ -156,7 +159,7 @@ local function send(response, request)
   end
   ngx.status = response.status
   for name, value in pairs(response.headers) do
-    if name ~= "connection" then -- nginx sets it
+    if not own[name:lower()] then
       ngx.header[name] = value
     end
   end

@@ -224,6 +224,8 @@ local function fill(request, address, headers, body, size)
   end
   if type(body) == "string" then
     request.body = body
+  elseif body and size and (size < 0 or size % 1 ~= 0 or size > 2 ^ 53) then
+    return "the size of the body is not a number of bytes"
   elseif body then
     request.source, request.upload, request.upload_size = body, true, size
   end

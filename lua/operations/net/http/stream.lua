@@ -20,6 +20,8 @@ local failure, interrupted = http_failure.new, http_failure.interrupted
 ---@field _handle operations.Handle|false|nil  of the reactor; none for a complete answer
 ---@field _body? string  the body, if it came at once
 ---@field _wanted? boolean  the next piece of the request's body is wanted
+---@field _given integer  bytes that the source of the request's body has given
+---@field _last? string  the piece that completes a body of known size, until the source has ended
 ---@field _ended? boolean
 ---@field _failure? operations.Error
 ---@field _wake? fun()  wakes the task that waits for the next event
@@ -44,6 +46,7 @@ end
 function http_stream.new(request)
   return setmetatable({
     status = nil, headers = nil, url = request.url, _request = request, _handle = nil, _ended = nil, _wake = nil,
+    _wanted = request.upload_size == 0, _given = 0, -- libcurl does not ask for an empty body, which is checked too
   }, Stream)
 end
 
@@ -128,6 +131,28 @@ function http_stream.next_piece(source)
   return source:read(PIECE)
 end
 
+local function miscounted(self, more)
+  self:close()
+  return failure(self._request, "body", ("the body has %s bytes than its size says (%.0f)"):format(
+    more and "more" or "fewer", self._request.upload_size))
+end
+
+-- Passes a piece on to libcurl; nil ends the body. Bytes beyond the announced size would be read as the next request.
+-- The piece that completes a body waits for the end of its source, so a server never sees a wrong body as a whole one.
+local function pass_on(self, piece)
+  local size, given = self._request.upload_size, self._given + #(piece or "")
+  self._given = given
+  if size and (given > size or not piece and given < size) then
+    return miscounted(self, given > size)
+  elseif size and piece and given == size then
+    self._last, self._wanted = piece, true
+    return
+  elseif self._last then
+    self._handle:write(self._last)
+  end
+  self._handle:write(piece or "")
+end
+
 -- Sends the next piece of a body; returns an error if there is none. Errors raised by the source propagate.
 local function send_piece(self)
   self._wanted = false
@@ -145,7 +170,7 @@ local function send_piece(self)
   elseif piece == "" then
     self._wanted = true -- nothing yet; the client would take "" for the end
   elseif not self._ended then
-    self._handle:write(piece or "")
+    return pass_on(self, piece)
   end
 end
 
