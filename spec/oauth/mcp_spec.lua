@@ -1,5 +1,7 @@
+local listener = require("operations.server.listener")
 local oauth = require("spec.support.oauth")
 local operations = require("operations")
+local streams = require("operations.net.stream")
 
 describe("an MCP server that wants a token", function()
   local server, browser
@@ -92,6 +94,31 @@ describe("an MCP server that wants a token", function()
     }))
     assert(client:call("scope"))
     client:close()
+  end)
+
+  it("counts everything but the user's time to the time of the handshake", function()
+    local client, err = operations.run(function()
+      local silent = assert(streams.listen("127.0.0.1", 0, function(stream)
+        stream:each_chunk(function() end) -- the metadata never comes
+      end))
+      local opened
+      local listening = assert(listener.listen({ port = 0 }, function()
+        return { status = 401, body = "", headers = { ["www-authenticate"] =
+          ('Bearer resource_metadata="http://127.0.0.1:%d/metadata"'):format(silent.port) } }
+      end))
+      local client, err = operations.from_mcp.connect("guarded", {
+        url = ("http://127.0.0.1:%d/mcp"):format(listening.port), connect_timeout = 300, log = function() end,
+        auth = operations.oauth.authorizer({ redirect_uri = "http://127.0.0.1:1/back", open = function()
+          opened = true
+        end }),
+      })
+      listening:close()
+      silent:close()
+      assert.is_nil(opened)
+      return client, err
+    end)
+    assert.is_nil(client)
+    assert.same({ "TIMEOUT", "server/discover: no answer in time" }, { err.code, err.message })
   end)
 
   it("is told what was sent to an object of the user's own", function()

@@ -91,16 +91,21 @@ local function refresh(self)
   return nil, err
 end
 
+-- Prepares a login; returns the function that completes it.
 local function log_in(self, found)
-  local record, err = login.begin(self._options, found.issuer, found.resource, found.scope)
-  if not record then
-    return nil, err
-  end
-  keep(self, record, "login")
-  return true
+  local finish, err = login.prepare(self._options, found.issuer, found.resource, found.scope)
+  return finish and function()
+    local record
+    record, err = finish()
+    if not record then
+      return nil, err
+    end
+    keep(self, record, "login")
+    return true
+  end, err
 end
 
--- Handles 401: the token is missing or no longer valid.
+-- Handles 401: the token is missing or no longer valid. Returns true, or how to log in.
 local function renew(self, asked)
   local found, err = login.find(self._options, self._server, self._record, asked)
   if not found then
@@ -129,7 +134,7 @@ local function insufficient(self, asked)
   })
 end
 
--- Handles 403: the token is valid but insufficient.
+-- Handles 403: the token is valid but insufficient. Returns how to log in.
 local function step_up(self, asked)
   local granted = held(self) and held(self).scope
   if not asked.scope or challenge.covers(granted, asked.scope) then
@@ -182,9 +187,14 @@ function Authorizer:headers(address)
   return headers_of(self)
 end
 
+local function call(fn)
+  return fn()
+end
+
 --- Does what a response with status 401 or 403 requires: the user logs in, or the token is renewed or gets more scopes.
 --- Callers repeat a request at most three times.
----@param response { status: integer, headers: table, url: string? }
+---@param response { status: integer, headers: table, url: string?, aside: (fun(fn: function): any)? }  aside: calls
+---  the function that waits for a user, without the limits of the request
 ---@param sent? table  the headers of the request: when several requests are refused at once, one renews the token
 ---@return boolean? retry  true: the request may be sent again; false: the response does not concern authorization
 ---@return operations.Error? err  `details.kind` is "oauth" or one of the HTTP client's; `details.error` as in OAuth, or
@@ -198,8 +208,21 @@ function Authorizer:challenged(response, sent)
   elseif sent and sent.Authorization ~= headers_of(self).Authorization then
     return true
   end
-  return self._flight:run(function()
-    return (is_scope and step_up or renew)(self, asked)
+  local result, err, before = self._flight:run(function()
+    local outcome, failure = (is_scope and step_up or renew)(self, asked)
+    return outcome, failure, held(self)
+  end)
+  if type(result) ~= "function" then
+    return result, err
+  end
+  -- A user may take longer than the caller's request has; another caller may have got the token meanwhile.
+  return (self._options.grant ~= "client_credentials" and response.aside or call)(function()
+    return self._flight:run(function()
+      if held(self) ~= before then
+        return true
+      end
+      return result()
+    end)
   end)
 end
 

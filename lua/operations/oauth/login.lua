@@ -206,14 +206,14 @@ local function parties(options, issuer)
   return client and server, client, err
 end
 
---- Gets a first token, or one for other scopes.
+--- Prepares to get a first token, or one for other scopes: everything that needs no user.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param issuer string
 ---@param resource string
 ---@param wanted? string  scopes
----@return operations.oauth.Record?
+---@return (fun(): operations.oauth.Record?, operations.Error?)|nil finish  gets the token; a user may be asked
 ---@return operations.Error? err
-function login.begin(options, issuer, resource, wanted)
+function login.prepare(options, issuer, resource, wanted)
   local get_token = type(options.grant) == "function" and own_grant or grants[options.grant or "authorization_code"]
   if get_token == grants.authorization_code and not options.open then
     return nil, endpoint.failure(("%s requires a login, but no browser can be opened (option 'open')"):format(
@@ -226,12 +226,14 @@ function login.begin(options, issuer, resource, wanted)
   local record = {
     issuer = issuer, client_id = client.client_id, resource = resource, scope = scope_of(options, server, wanted),
   }
-  record.token, err = get_token(options, server, client, record)
-  if not record.token then
-    return nil, err
+  return function()
+    record.token, err = get_token(options, server, client, record)
+    if not record.token then
+      return nil, err
+    end
+    record.token.scope = record.token.scope or record.scope
+    return record
   end
-  record.token.scope = record.token.scope or record.scope
-  return record
 end
 
 --- Gets a token with the user at a browser, from a server whose endpoints are configured.

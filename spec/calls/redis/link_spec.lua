@@ -8,6 +8,7 @@ local operations = require("operations")
 local refusal = require("operations.calls.redis.refusal")
 local resp = require("operations.redis")
 local streams = require("operations.net.stream")
+local task = require("operations.task")
 
 -- Runs `fn(port)` with a server that answers each command with what `answer(words, stream)` says.
 local function with_server(answer, fn)
@@ -38,6 +39,26 @@ local function connect(port, on)
 end
 
 describe("a connection to Redis", function()
+  it("is made within its time, whatever Redis sends meanwhile", function()
+    local stop = task.spawn(function() end)
+    with_server(function(_, stream)
+      stop:cancel()
+      stop = task.spawn(function()
+        while true do
+          stream:offer("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", true)
+          operations.sleep(0.02)
+        end
+      end)
+    end, function(port)
+      local one, err = link.connect({ host = "127.0.0.1", port = port, proxy = "", connect_timeout = 200 },
+        { ready = function() end, channels = { "c" }, message = function() end })
+      stop:cancel()
+      assert.is_nil(one)
+      assert.same({ "TRANSPORT_LOST", "timeout", "Redis did not accept the connection within 200 ms" },
+        { err.code, err.details.kind, err.message })
+    end)
+  end)
+
   it("takes no answer for that of another command", function()
     local extra = false
     with_server(function(words)

@@ -15,4 +15,32 @@ describe("an MCP client of the transport of 2024-11-05", function()
     assert.is_nil(client)
     assert.same({ "HTTP_503", ("GET %s: status 503: not today"):format(url) }, { err.code, err.message })
   end)
+
+  it("ends where the server names an endpoint and refuses what is sent to it", function()
+    for _, status in ipairs({ 400, 404, 405 }) do
+      local posts, url = 0, nil
+      local opened = assert(listener.listen({ port = 0 }, function(request)
+        if request.method == "POST" then
+          posts = posts + 1
+          return { status = status, headers = {}, body = "" }
+        end
+        local pieces = { "event: endpoint\ndata: /lost/messages\n\n" }
+        return { status = 200, headers = { ["content-type"] = "text/event-stream" }, body = function()
+          local piece = table.remove(pieces)
+          if not piece then
+            operations.sleep(60)
+          end
+          return piece
+        end }
+      end))
+      url = ("http://127.0.0.1:%d/sse"):format(opened.port)
+      local client, err = operations.run(function()
+        return operations.from_mcp.connect("s", { url = url, log = function() end })
+      end)
+      opened:close()
+      assert.is_nil(client)
+      assert.equal("HTTP_" .. status, err.code)
+      assert.equal(3, posts) -- server/discover and initialize, and initialize at the endpoint
+    end
+  end)
 end)

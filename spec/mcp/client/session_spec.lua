@@ -1,6 +1,10 @@
 -- Sessions with a server in this process.
+local clients = require("operations.mcp.client.client")
+local config = require("operations.mcp.client.config")
 local errors = require("operations.base.error")
+local jumping_clock = require("spec.support.jumping_clock")
 local mcp_link = require("spec.support.mcp_link")
+local members = require("operations.base.members")
 local operations = require("operations")
 local usage = require("spec.support.usage")
 
@@ -165,6 +169,28 @@ describe("a session with an MCP server", function()
     assert.same({ "TIMEOUT", "initialize: no answer in time" }, { err.code, err.message })
     assert.same({}, mcp_link.params(server, "notifications/cancelled"))
     assert.is_table(server.links[1].closed)
+  end)
+
+  it("has one time for the whole handshake, whatever its steps", function()
+    for _, case in ipairs({
+      { "initialize", command = "none", args = { "one time" } },
+      { "initialize", command = "none", args = { "two times" }, probe_timeout = 600000 },
+      { "server/discover", url = "http://127.0.0.1:1/mcp" },
+    }) do
+      local clock = jumping_clock.start()
+      local began = clock.now
+      local server = mcp_link.server("legacy", nil, { initialize = false, ["server/discover"] = false })
+      local given = members.merged(case, { connect_timeout = 60000 })
+      given[1] = nil
+      given.log = log
+      local ok, client, err = pcall(operations.run, clients.connect, "s", config.check("s", given),
+        mcp_link.open(server))
+      local took = clock.now - began
+      clock.stop()
+      assert.is_true(ok, tostring(client))
+      assert.is_nil(client)
+      assert.same({ "TIMEOUT", case[1] .. ": no answer in time", 60000 }, { err.code, err.message, took })
+    end
   end)
 
   it("sends nothing after its end, and says why", function()

@@ -258,4 +258,16 @@ describe("negotiation", function()
     assert.equal("initialize", state.step)
     assert.equal("2025-06-18", state.version)
   end)
+
+  it("tries the oldest transport once, whatever is answered there", function()
+    for _, code in ipairs({ 400, 404, 405 }) do
+      local state, asked = play({ http = true }, status(code), status(code), status(code))
+      assert.same({ "discover " .. MODERN, "initialize " .. LEGACY .. " fresh", "events " .. LEGACY .. " fresh" },
+        asked)
+      assert.same({ "failed", "HTTP_" .. code }, { state.step, state.err.code })
+      state, asked = play({ http = true, verdict = "events" }, status(code))
+      assert.same({ "events " .. LEGACY }, asked)
+      assert.same({ "failed", "HTTP_" .. code }, { state.step, state.err.code })
+    end
+  end)
 end)

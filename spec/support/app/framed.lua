@@ -3,7 +3,8 @@ local http = require("operations.hosts.openresty.http")
 
 http.serve(function()
   local pieces = { "12345", "67HTTP/1.1 200 OK\r\n\r\n" }
-  return { status = 200, headers = { ["Content-Length"] = "5", ["Transfer-Encoding"] = "identity", Connection = "close" },
+  local headers = { ["Content-Length"] = "5", ["Transfer-Encoding"] = "identity", Connection = "close" }
+  return { status = 200, headers = headers,
     body = function()
       return table.remove(pieces, 1)
     end }

@@ -250,8 +250,8 @@ end
 
 local HOPS = 4 -- redirections in a cluster that is being reconfigured
 
--- Connects, following a cluster's redirections to the node with our keys.
-local function connect(self)
+-- Follows a cluster's redirections to the node with our keys.
+local function follow(_, self)
   local at = self._address
   local ok, err = connect_to(self, at)
   for _ = 1, HOPS do
@@ -264,6 +264,17 @@ local function connect(self)
   end
   if not ok and at ~= self._address then
     err = refusals.unreached(err, at, at.key)
+  end
+  return ok, err
+end
+
+-- Connects within `connect_timeout`, whatever the steps.
+local function connect(self)
+  local limit = self._address.connect_timeout or limits.connect_timeout
+  local stop = core.now() + limit
+  local ok, err = task.enclose(stop, follow, self)
+  if not ok and err.code == "TIMEOUT" and core.now() >= stop then
+    err = failure("timeout", ("Redis did not accept the connection within %g ms"):format(limit))
   end
   return ok, err
 end

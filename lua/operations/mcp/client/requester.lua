@@ -133,14 +133,14 @@ function requester.body(stream, max)
   return whole
 end
 
--- Renews the credentials; true if the request may be repeated. A user's login may take longer than a request.
+-- Renews the credentials; true if the request may be repeated. Only a user's login may take longer than a request.
 local function challenged(config, request, stream, credentials)
   local status = stream.status
   if not config.auth or (status ~= 401 and status ~= 403) then
     return false
   end
-  return waits.aside(config.auth.challenged, config.auth, {
-    status = status, headers = stream.headers, url = request.url,
+  return config.auth:challenged({
+    status = status, headers = stream.headers, url = request.url, aside = waits.aside,
   }, credentials)
 end
 

@@ -11,6 +11,7 @@ local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
 local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
+local waits = require("operations.mcp.client.waits")
 
 local session = {}
 
@@ -147,18 +148,23 @@ local function drop_link(self)
   end
 end
 
-local function shake_hands(self)
-  self._incoming:close()
-  if self._link and self._link.closed then
-    drop_link(self)
-  end
+-- Connects if necessary, and determines the era.
+local function introduce(self)
   if not self._link then
     local link, err = self:_connect()
     if not link then
       return nil, err
     end
   end
-  local ok, err = handshake.run(self)
+  return handshake.run(self)
+end
+
+local function shake_hands(self)
+  self._incoming:close()
+  if self._link and self._link.closed then
+    drop_link(self)
+  end
+  local ok, err = waits.at_most(self._config.connect_timeout, introduce, self)
   if not ok then
     drop_link(self)
   end

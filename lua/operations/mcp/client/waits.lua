@@ -143,6 +143,7 @@ end
 ---@field strand? operations.Strand  of the coroutine; this and the rest are set by `within`
 ---@field last? number  the latest deadline, ms since the epoch
 ---@field outer? number  the coroutine's previous deadline
+---@field around? operations.mcp.Frame  the frame inside which this one was begun
 
 -- Sets a coroutine's deadline, never later than the previous one, or than the latest.
 local function set(strand, frame, now)
@@ -158,8 +159,8 @@ local function extend()
   set(strand, strand.frame, scheduler.host().now())
 end
 
-local function finish(strand, before, outer, ok, ...)
-  strand.frame, strand.deadline = before, outer
+local function finish(strand, frame, ok, ...)
+  strand.frame, strand.deadline = frame.around, frame.outer
   if ok then
     return ...
   elseif errors.is_error((...)) then
@@ -175,11 +176,10 @@ end
 ---@return any ...  the results of `fn`, or nil and the error object that it raised
 function waits.within(frame, fn, ...)
   local strand, now = scheduler.here(), scheduler.host().now()
-  local before, outer = strand.frame, strand.deadline
-  frame.strand, frame.last, frame.outer = strand, now + frame.max, outer
+  frame.strand, frame.last, frame.outer, frame.around = strand, now + frame.max, strand.deadline, strand.frame
   strand.frame = frame
   set(strand, frame, now)
-  return finish(strand, before, outer, pcall(fn, extend, ...))
+  return finish(strand, frame, pcall(fn, extend, ...))
 end
 
 local function call(_, fn, ...)
@@ -194,14 +194,22 @@ function waits.at_most(timeout, fn, ...)
   return waits.within({ timeout = timeout, max = timeout }, call, fn, ...)
 end
 
-local function go_on(strand, frame, ...)
-  local now = scheduler.host().now()
+-- Restarts the time of a frame, and of those around it.
+local function restart(strand, frame, now)
+  if frame.around then
+    restart(strand, frame.around, now)
+    frame.outer = strand.deadline
+  end
   frame.last = now + frame.max
   set(strand, frame, now)
+end
+
+local function go_on(strand, frame, ...)
+  restart(strand, frame, scheduler.host().now())
   return ...
 end
 
---- Calls `fn(...)` inside `within` without its limit: the time restarts afterwards.
+--- Calls `fn(...)` inside `within` without its limit, or that of a `within` around it: the times restart afterwards.
 ---@param fn function
 ---@return any ...  the results of `fn`
 function waits.aside(fn, ...)
@@ -210,7 +218,11 @@ function waits.aside(fn, ...)
   if not frame then
     return fn(...)
   end
-  strand.deadline = frame.outer
+  local outermost = frame
+  while outermost.around do
+    outermost = outermost.around
+  end
+  strand.deadline = outermost.outer
   return go_on(strand, frame, fn(...))
 end
 

@@ -143,6 +143,12 @@ local function discover(self, version)
   return go(self, "discover", version or MODERN)
 end
 
+-- Once: a server may refuse `initialize` over this transport too.
+local function events(self)
+  self._listened = true
+  return go(self, "events", LEGACY)
+end
+
 --- Begins a negotiation.
 ---@param options operations.mcp.NegotiationOptions
 ---@return operations.mcp.Negotiation
@@ -155,7 +161,7 @@ function negotiation.new(options)
   elseif era == "modern" then
     return ready(self, MODERN)
   elseif options.verdict == "events" then
-    return go(self, "events", LEGACY)
+    return events(self)
   elseif era == "legacy" or options.verdict == "legacy" then
     return initialize(self)
   elseif options.verdict == "modern" then
@@ -255,9 +261,10 @@ function Negotiation:initialized(answer, err)
     return only_refused(self, failure, supported_of(failure))
   end
   local status = err and err.details and err.details.statusCode
-  if self._options.http and foreign[status] and not (self._only and self._only > "2024-11-05") then
+  local may_listen = self._options.http and not self._listened and not (self._only and self._only > "2024-11-05")
+  if may_listen and foreign[status] then
     self.err = err
-    return go(self, "events", LEGACY)
+    return events(self)
   end
   return fail(self, err or mcp_failure.of_answer(failure, "initialize"))
 end
