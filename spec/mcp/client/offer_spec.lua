@@ -92,6 +92,29 @@ describe("the list of an MCP server", function()
     assert.same({ ("warn s: tools/list: the list has more than %d pages"):format(limits.mcp_pages) }, logged)
   end)
 
+  it("is read no further than its bytes and its items may take memory", function()
+    for _, case in ipairs({ { 5, ("x"):rep(4 * 1024 * 1024) }, { 3, "", 100000 } }) do
+      logged = {}
+      local count = 0
+      with(function()
+        count = count + 1
+        local page = tools("t" .. count)
+        page.tools[1].description = case[2]
+        for i = 2, case[3] or 1 do
+          page.tools[i] = page.tools[1]
+        end
+        page.nextCursor = tostring(count)
+        return page
+      end, { exclude = function()
+        return true
+      end }, function()
+        assert.is_true(count < case[1], count)
+      end)
+      assert.same({ ("warn s: tools/list: the list is larger than %d bytes"):format(limits.mcp_list) },
+        { logged[#logged] and logged[1] })
+    end
+  end)
+
   it("is empty where the server does not know the method, and not asked for where it has no tools", function()
     with(function()
       return nil, { code = -32601, message = "no" }

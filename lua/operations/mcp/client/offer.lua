@@ -1,10 +1,8 @@
 --- The client's list of a server's tools, resources and prompts: fetched again when it changes, applied to registries.
 local argument = require("operations.base.argument")
-local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")
-local limits = require("operations.base.limits")
-local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
+local results = require("operations.mcp.protocol.result")
 local task = require("operations.task")
 
 ---@class operations.mcp.Client
@@ -13,30 +11,15 @@ local offer = {}
 -- The pause after a list before the next one, ms; doubles while changes keep coming.
 local PAUSE, LONGEST = 50, 30000
 
--- All items of a list that comes in pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server
--- that repeats a cursor, or never ends, is reported and asked no further.
+-- All items of a list; a list that is not read to its end is reported.
 function offer:_list(method, key, options)
-  local items, seen, cursor = marks.array(), {}, nil
-  local problem = ("the list has more than %d pages"):format(limits.mcp_pages)
-  for _ = 1, limits.mcp_pages do
-    local page, err = self:request(method, { cursor = cursor }, options)
-    if not page then
-      return nil, err
-    end
-    for _, item in ipairs(page[key]) do
-      items[#items + 1] = item
-    end
-    cursor = page.nextCursor
-    if cursor == nil or cursor == core.null then
-      return items
-    elseif seen[cursor] then
-      problem = "the list repeats itself: the cursor of one page leads back to it"
-      break
-    end
-    seen[cursor] = true
+  local items, err, problem = results.collect(key, function(cursor)
+    return self:request(method, { cursor = cursor }, options)
+  end)
+  if problem then
+    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
   end
-  self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
-  return items
+  return items, err
 end
 
 -- The list of an optional method.

@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local schema = require("operations.schema")
 
@@ -70,6 +71,40 @@ function result.problem(method, value)
   return not ok and mcp_failure.new("malformed",
     ("%s: malformed result: %s: %s"):format(method, issues[1].path, issues[1].message),
     { method = method, issues = issues }) or nil
+end
+
+-- Bytes that an item of a list counts for beside its text: small ones take more memory than text.
+local ITEM = 64
+
+--- All items of a list that comes in pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server
+--- that repeats a cursor, or never ends, is asked no further.
+---@param key string  of the items
+---@param ask fun(cursor: string?): table?, operations.Error?  requests one page
+---@return any[]? items
+---@return operations.Error? err
+---@return string? problem  why there may be more items
+function result.collect(key, ask)
+  local items, seen, size, position = setmetatable({}, core.array_mt), {}, 0, nil
+  for _ = 1, limits.mcp_pages do
+    local one, err = ask(position)
+    if not one then
+      return nil, err
+    end
+    for _, item in ipairs(one[key]) do
+      items[#items + 1] = item
+    end
+    position = one.nextCursor
+    size = size + #(json.encode(one) or "") + ITEM * #one[key]
+    if position == nil or position == core.null then
+      return items
+    elseif seen[position] then
+      return items, nil, "the list repeats itself: the cursor of one page leads back to it"
+    elseif size >= limits.mcp_list then
+      return items, nil, ("the list is larger than %d bytes"):format(limits.mcp_list)
+    end
+    seen[position] = true
+  end
+  return items, nil, ("the list has more than %d pages"):format(limits.mcp_pages)
 end
 
 -- Known types of content: the required members and their types, and the member with text.

@@ -1,10 +1,9 @@
 --- Resources and prompts of MCP servers behind this one. URIs are unchanged, as results of tools name them; names of
 --- prompts and resources get the client's name as a prefix. Callers' credentials are not forwarded.
 local argument = require("operations.base.argument")
-local core = require("operations.core")
-local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
+local results = require("operations.mcp.protocol.result")
 
 local upstream = {}
 
@@ -39,26 +38,16 @@ end
 
 -- The items of a list; empty if the server has none, or does not answer.
 local function list(self, capability, method, key)
-  local items, cursor, seen = {}, nil, {}
   if self.client.state ~= "connected" or not self.client:has(capability) then
-    return items
+    return {}
   end
-  for _ = 1, limits.mcp_pages do
-    local page, err = self.client:request(method, { cursor = cursor })
-    if not page then
-      self._log("warn", ("%s: %s: %s"):format(self.client.name, method, tostring(err)))
-      return items
-    end
-    for _, item in ipairs(core.kind(page[key]) == "array" and page[key] or {}) do
-      items[#items + 1] = core.kind(item) == "object" and item or nil
-    end
-    cursor = message.present(page.nextCursor)
-    if cursor == nil or seen[cursor] then
-      break
-    end
-    seen[cursor] = true
+  local items, err, problem = results.collect(key, function(cursor)
+    return self.client:request(method, { cursor = cursor })
+  end)
+  if problem or err then
+    self._log("warn", ("%s: %s: %s"):format(self.client.name, method, problem or tostring(err)))
   end
-  return items
+  return items or {}
 end
 
 local function prefixed(self, items)
