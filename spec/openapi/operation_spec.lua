@@ -28,8 +28,9 @@ describe("the definitions of", function()
         it("have " .. expected.name .. " as its vector says", function()
           local definition = {}
           for key, value in pairs(list[i]) do
-            definition[key] = key ~= "handler" and value or nil
+            definition[key] = key ~= "handler" and key ~= "fill" and value or nil
           end
+          assert.equal("required", list[i].fill)
           assert.equal(json.encode(expected, sorted), json.encode(definition, sorted))
         end)
       end

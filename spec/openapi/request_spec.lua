@@ -1,3 +1,4 @@
+local json = require("operations.base.json")
 local operations = require("operations")
 local support = require("spec.support.openapi")
 
@@ -150,18 +151,56 @@ describe("the request of an operation", function()
     assert.equal("http://api.test/op?body=q", request.url)
   end)
 
-  it("sends the defaults of parameters that nobody gave, as the input's schema has them", function()
-    local api = support.api(support.one({ parameters = {
-      { name = "limit", ["in"] = "query", schema = { type = "integer", default = 10 } },
-      { name = "X-Mode", ["in"] = "header", schema = { default = "fast" } }, { name = "none", ["in"] = "query" },
-    } }))
-    local registry = operations.registry()
+  -- Calls the operation `test.op` of a document with optional and required members that have defaults.
+  local function with_defaults(input, config)
+    local body = { type = "object", required = { "kind" }, properties = { kind = { default = "bot" },
+      tools = { type = "array", default = json.decode("[]") }, place = { type = "object", required = { "unit" },
+        properties = { unit = { default = "m" }, depth = { type = "integer", default = 0 } } } } }
+    local api = support.api(support.one({
+      parameters = {
+        { name = "limit", ["in"] = "query", schema = { type = "integer", default = 10 } },
+        { name = "X-Mode", ["in"] = "header", schema = { default = "fast" } },
+        { name = "api-version", ["in"] = "query", required = true, schema = { default = "v1" } },
+      },
+      requestBody = { content = { ["application/json"] = { schema = body } } },
+    }, { method = "post" }), config)
+    local registry = operations.registry({ on_warning = function() end })
     assert(registry:register_all(api.definitions))
-    assert(registry:execute("test.op"))
-    assert(registry:execute("test.op", { limit = 3 }))
-    assert.equal("http://api.test/op?limit=10", api.requests[1].url)
-    assert.equal("fast", api.requests[1].headers["X-Mode"])
-    assert.equal("http://api.test/op?limit=3", api.requests[2].url)
+    local envelope, err = registry:execute("test.op", input)
+    return api.requests[1], envelope and api.definitions[1].inputSchema, err
+  end
+
+  it("leaves the defaults of what is optional to the server, at every depth", function()
+    local request, schema = with_defaults({ body = { place = { depth = 2 } } })
+    assert.equal("http://api.test/op?api-version=v1", request.url)
+    assert.is_nil(request.headers["X-Mode"])
+    assert.equal('{"kind":"bot","place":{"depth":2,"unit":"m"}}',
+      json.encode(json.decode(request.body), { sort_keys = true }))
+    assert.equal(10, schema.properties.limit.default)
+    assert.equal("http://api.test/op?limit=3&api-version=v1", (with_defaults({ limit = 3 })).url)
+  end)
+
+  it("takes no default at all where the configuration says so", function()
+    local _, _, err = with_defaults({}, { fill = false })
+    assert.equal("VALIDATION_ERROR: /api-version: required, but missing", tostring(err))
+    local request = with_defaults({ ["api-version"] = "v2" }, { fill = false })
+    assert.equal("http://api.test/op?api-version=v2", request.url)
+  end)
+
+  it("is sent as given where the configuration does not ask for checks", function()
+    local _, _, err = with_defaults({ limit = "many" })
+    assert.equal("VALIDATION_ERROR: /limit: expected integer, got string", tostring(err))
+    assert.truthy(err.hint:find("validate", 1, true))
+    for _, validate in ipairs({ "warn", "off" }) do
+      local request = with_defaults({ limit = "many", body = 7 }, { validate = validate })
+      assert.equal("http://api.test/op?limit=many&api-version=v1", request.url)
+      assert.equal("7", request.body)
+    end
+  end)
+
+  it("names what has no place in a request that is not checked", function()
+    local _, _, err = with_defaults({ colour = "red" }, { validate = "off" })
+    assert.equal("VALIDATION_ERROR: /colour: is not a parameter of this operation", tostring(err))
   end)
 
   it("tells properties of the body from parameters of the same name", function()

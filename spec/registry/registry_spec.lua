@@ -219,8 +219,9 @@ describe("a registry", function()
     end
     assert.equal("a.b: /handlr: unknown field (did you mean handler?)",
       complaint({ namespace = "a", name = "b", handlr = print }))
-    assert.equal("a.b: /x: unknown field; expected one of _meta, accessControl, description, errorSchemas, handler, "
-      .. "inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, title, type, version",
+    assert.equal("a.b: /x: unknown field; expected one of _meta, accessControl, description, errorSchemas, fill, "
+      .. "handler, inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, "
+      .. "title, type, validate, version",
       complaint({ namespace = "a", name = "b", x = 1 }))
     assert.equal('a.b c: /name: expected a name without blanks and control characters, got "b c"',
       complaint({ namespace = "a", name = "b c" }))

@@ -80,8 +80,9 @@ describe("the check of a definition", function()
 
   it("suggests a field for one that is not known, or lists them", function()
     assert.same({ "/handlr: unknown field (did you mean handler?)" }, (issues_of(with({ handlr = print }))))
-    assert.same({ "/zzz: unknown field; expected one of _meta, accessControl, description, errorSchemas, handler, "
-      .. "inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, title, type, version" },
+    assert.same({ "/zzz: unknown field; expected one of _meta, accessControl, description, errorSchemas, fill, "
+      .. "handler, inputSchema, name, namespace, normalize, on_mismatch, outputSchema, tags, "
+      .. "title, type, validate, version" },
       (issues_of(with({ zzz = 1 }))))
     assert.same({ '/accessControl/zzz: unknown property; expected "requiredScopes", "requiredScopesAny", '
       .. '"resourceAction", "resourceId" or "resourceType"' }, (issues_of(with({ accessControl = { zzz = 1 } }))))

@@ -87,8 +87,33 @@ describe("filling in defaults", function()
       assert.same({}, compiled:fill({}), keyword)
       compiled = assert(schema.compile({ default = 2, properties = { a = { [keyword] = value,
         allOf = { true, { ["$ref"] = "#/$defs/x" } } } }, ["$defs"] = { x = { default = 3 } } }))
-      assert.same({ a = 3 }, compiled:fill({}), keyword)
+      local fits = keyword ~= "enum" and keyword ~= "const" and keyword ~= "not"
+      assert.same({ a = fits and 3 or nil }, compiled:fill({}), keyword)
     end
+  end)
+
+  it("leaves out a default that does not fit its own schema", function()
+    for _, member in ipairs({ { type = "string", default = json.decode("null") },
+      { oneOf = { { type = "string" } }, default = 1 }, { type = "array", minItems = 1, default = {} },
+      { ["$ref"] = "#/$defs/closed", default = "x" } }) do
+      assert.equal('{"b":2}', text(fill({ properties = { a = member, b = { default = 2 } },
+        ["$defs"] = { closed = { enum = { "y" } } } }, {})))
+    end
+  end)
+
+  it("keeps a default that fits once the defaults inside it are filled in", function()
+    assert.equal('{"a":{"b":1}}', text(fill({ properties = { a = { type = "object", default = json.decode("{}"),
+      required = { "b" }, properties = { b = { default = 1 } } } } }, {})))
+  end)
+
+  it("fills in only what is required, if that is asked for", function()
+    local member = { required = { "k" }, properties = { k = { default = 1 }, o = { default = 2 } } }
+    local compiled = assert(schema.compile({ properties = { a = member, o = { default = 3 } }, required = { "r" },
+      allOf = { { properties = { r = { default = 4 } } }, { ["$ref"] = "#/$defs/s" } },
+      ["$defs"] = { s = { required = { "s" },
+        allOf = { { properties = { s = { default = 5 }, t = { default = 6 } } } } } } }))
+    assert.equal('{"a":{"k":1},"r":4,"s":5}', text(compiled:fill({ a = json.decode("{}") }, true)))
+    assert.equal('{"a":{"k":1,"o":2},"o":3,"r":4,"s":5,"t":6}', text(compiled:fill({ a = json.decode("{}") })))
   end)
 
   it("follows $dynamicRef to the outermost schema, and $recursiveRef", function()

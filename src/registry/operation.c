@@ -75,6 +75,8 @@ operation_Operation *operation_new(lua_State *L, int spec, int input,
                                       NULL};
   static const char *const modes[] = {"off", "cast", "force", NULL};
   static const char *const mismatches[] = {"warn", "fail", NULL};
+  static const char *const fills[] = {"all", "required", "none", NULL};
+  static const char *const checks[] = {"on", "warn", "off", NULL};
   operation_Operation *op =
       (operation_Operation *)ops_newuserdata(L, sizeof(*op), OPERATION_SLOTS);
   int operation = lua_gettop(L);
@@ -89,6 +91,8 @@ operation_Operation *operation_new(lua_State *L, int spec, int input,
   set_spec(L, operation, spec, input, output);
   op->kind = (uint8_t)one_of(L, spec, "type", kinds, KIND_QUERY);
   op->mode = (uint8_t)one_of(L, spec, "normalize", modes, (int)mode);
+  op->fill = (uint8_t)one_of(L, spec, "fill", fills, FILLS_ALL);
+  op->checks = (uint8_t)one_of(L, spec, "validate", checks, CHECKS_ON);
   op->restricted = restricts(L, spec);
   op->exposed = visible_exposed(L, spec);
   op->fails = one_of(L, spec, "on_mismatch", mismatches, fails);

@@ -44,12 +44,28 @@ typedef enum operation_Accepts {
   ACCEPTS_CHECKED
 } operation_Accepts;
 
+/* Which defaults of its input's schema are filled in. */
+typedef enum operation_Fill {
+  FILLS_ALL,
+  FILLS_REQUIRED, /* the others are left to the receiver */
+  FILLS_NONE
+} operation_Fill;
+
+/* What an input that does not fit means. */
+typedef enum operation_Checks {
+  CHECKS_ON,   /* the call fails */
+  CHECKS_WARN, /* a warning */
+  CHECKS_OFF   /* nothing: inputs are not checked */
+} operation_Checks;
+
 typedef struct operation_Operation {
   const void *tag; /* operation_tag */
   size_t place;    /* position in the registry's order, from 1; 0: not in one */
   uint8_t kind;    /* operation_Kind */
   uint8_t mode;    /* schema_Mode of its results */
   uint8_t input, output; /* operation_Accepts */
+  uint8_t fill;          /* operation_Fill */
+  uint8_t checks;        /* operation_Checks */
   bool made;             /* its schemas are compiled */
   bool exposed;          /* others may see it */
   bool restricted;       /* accessControl requires something */

@@ -55,11 +55,16 @@ static void push_wrong_kind(lua_State *L, bool streams) {
 }
 
 /* Pushes nil and the VALIDATION_ERROR of the issues on top; the first issue is
-** its message. */
-static void push_invalid(lua_State *L) {
+** its message.  The schema of an imported operation may be wrong, so its
+** errors say how to pass by it. */
+static void push_invalid(lua_State *L, const operation_Operation *op) {
   int issues = lua_gettop(L);
   operation_push_summary(L, issues, "input");
   push_final(L, "VALIDATION_ERROR", lua_tostring(L, -1), issues);
+  if (op->fill == FILLS_ALL) return;
+  lua_pushliteral(L, "the option `validate` of its import, or --no-check, "
+                     "sends it unchecked");
+  lua_setfield(L, -2, "hint");
 }
 
 bool prepare_refuses(lua_State *L, const operation_Operation *op,
@@ -88,15 +93,20 @@ bool prepare_checked(lua_State *L, const operation_Operation *op) {
     return false;
   }
   ops_getslot(L, CALL_OPERATION, OPERATION_INPUT);
-  if (!schema_fill(L, schema, CALL_INPUT)) {
-    push_invalid(L);
-    return false;
+  if (op->fill != FILLS_NONE) {
+    if (!schema_fill(L, schema, CALL_INPUT, op->fill == FILLS_REQUIRED)) {
+      push_invalid(L, op);
+      return false;
+    }
+    lua_replace(L, CALL_INPUT);
   }
-  lua_replace(L, CALL_INPUT);
-  if (!schema_valid(L, schema, CALL_INPUT)) {
-    schema_push_issues(L, schema, CALL_INPUT);
-    push_invalid(L);
-    return false;
+  if (op->checks == CHECKS_OFF || schema_valid(L, schema, CALL_INPUT))
+    return true;
+  schema_push_issues(L, schema, CALL_INPUT);
+  if (op->checks == CHECKS_WARN) {
+    lua_replace(L, CALL_ISSUES);
+    return true;
   }
-  return true;
+  push_invalid(L, op);
+  return false;
 }

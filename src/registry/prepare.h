@@ -13,7 +13,8 @@ enum {
   CALL_ID = 2,
   CALL_INPUT,
   CALL_IDENTITY,
-  CALL_TRUST,
+  CALL_TRUST,               /* read before the input is checked, then */
+  CALL_ISSUES = CALL_TRUST, /* the array of issues that are only warned of */
   CALL_ALL,
   CALL_OPERATION
 };
@@ -42,8 +43,9 @@ static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
 }
 
 /* Fills defaults into the input and checks it.  When it does not fit, pushes
-** nil and the error; when the schemas must be compiled first, pushes nil, nil
-** and the operation. */
+** nil and the error, or, if the operation is to warn only, puts the array of
+** issues at CALL_ISSUES; when the schemas must be compiled first, pushes nil,
+** nil and the operation. */
 bool prepare_checked(lua_State *L, const operation_Operation *op);
 
 static inline bool prepare_input(lua_State *L, const operation_Operation *op) {

@@ -195,7 +195,7 @@ static int registry_visible(lua_State *L) {
   return 1;
 }
 
-/* Prepares a call of a local operation: 4 results, or none when there is no
+/* Prepares a call of a local operation: up to 5 results, none when there is no
 ** handler. */
 static int prepare(lua_State *L, bool streams) {
   const operation_Operation *op;
@@ -208,13 +208,16 @@ static int prepare(lua_State *L, bool streams) {
   operation_push_slot(L, CALL_OPERATION, OPERATION_HANDLER);
   lua_pushvalue(L, CALL_INPUT);
   lua_pushvalue(L, CALL_OPERATION);
-  if (!op->takes_context) return 3;
-  lua_pushboolean(L, 1);
-  return 4;
+  if (!op->takes_context && op->checks != CHECKS_WARN) return 3;
+  lua_pushboolean(L, op->takes_context);
+  if (!lua_istable(L, CALL_ISSUES)) return 4;
+  lua_pushvalue(L, CALL_ISSUES);
+  return 5;
 }
 
 /* registry:prepare(id, input, identity, trust) -> handler, input, operation,
-** takes_context | nil, err | nil, nil, operation when its schemas must be
+** takes_context, issues that are only warned of | nil, err | nil, nil,
+*operation when its schemas must be
 ** compiled first | nothing when there is no local handler */
 static int registry_prepare(lua_State *L) {
   return prepare(L, false);

@@ -19,10 +19,10 @@ bool schema_valid(lua_State *L, int schema, int value);
 ** empty when the value conforms. */
 void schema_push_issues(lua_State *L, int schema, int value);
 
-/* Pushes the value itself, or a copy with defaults filled in.  Never
-** converts. False, with an array of one issue pushed instead, when a limit
-** was reached. */
-bool schema_fill(lua_State *L, int schema, int value);
+/* Pushes the value itself, or a copy with defaults filled in: all, or only
+** those of required members.  Never converts.  False, with an array of one
+** issue pushed instead, when a limit was reached. */
+bool schema_fill(lua_State *L, int schema, int value, bool only_required);
 
 /* Pushes the value moved towards the schema (SCHEMA_OFF: itself); an array of
 ** changes { path, kind, old, new }, or nil without `changes`; and nil, or an

@@ -60,8 +60,8 @@ static void push_summary(lua_State *L, int issues) {
   lua_settop(L, top + 1);
 }
 
-bool schema_fill(lua_State *L, int schema, int value) {
-  return fill_value(L, schema, value);
+bool schema_fill(lua_State *L, int schema, int value, bool only_required) {
+  return fill_value(L, schema, value, only_required);
 }
 
 bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes,
@@ -189,6 +189,7 @@ static int schema_compile(lua_State *L) {
   if (!has_issues(L, t)) compile_program(L, s, t, root, formats);
   if (has_issues(L, t)) return push_failure(L, t);
   lua_settop(L, program);
+  fill_find_unfit(L, program);
   return 1;
 }
 
@@ -242,10 +243,12 @@ static int schema_cast_method(lua_State *L) {
   return 3;
 }
 
-/* schema:fill(value) -> value or a copy with defaults | nil, err */
+/* schema:fill(value, only_required = false) -> value or a copy with defaults |
+** nil, err */
 static int schema_fill_method(lua_State *L) {
+  bool only_required = lua_toboolean(L, 3);
   check_self(L);
-  return schema_fill(L, 1, 2) ? 1 : push_error(L, lua_gettop(L));
+  return schema_fill(L, 1, 2, only_required) ? 1 : push_error(L, lua_gettop(L));
 }
 
 static const luaL_Reg functions[] = {

@@ -12,6 +12,7 @@ local errors = {}
 ---@field retryable? boolean  may a retry succeed? nil: unknown
 ---@field mayHaveRun? boolean  false: the operation surely did not run; true: it may have; nil: unknown
 ---@field retryAfter? number  ms to wait before a retry, as the peer asks
+---@field hint? string  what the caller may do, for people; not told to remote callers
 
 --- Codes of the library itself. Adapters add `HTTP_<status>`; operations declare theirs in `errorSchemas`.
 errors.codes = {

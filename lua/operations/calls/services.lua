@@ -103,8 +103,9 @@ end
 ---@field normalize? "cast"|"force"|"off"  results are also finished here by these two; without them only if the
 ---  registry fails on results that do not fit
 ---@field on_mismatch? "warn"|"fail"
+---@field validate? "on"|"warn"|"off"  of inputs, before they are sent; default "on"
 
-local import_options = { identity = "table", normalize = "string", on_mismatch = "string" }
+local import_options = { identity = "table", normalize = "string", on_mismatch = "string", validate = "string" }
 
 --- Registers the specs that the peer of a call map offers: `describe` shows them, inputs are validated here, and calls
 --- go to the peer if the registry routes to the map.
@@ -132,6 +133,7 @@ function services.import(into, call_map, filter, options)
   for _, spec in ipairs(specs) do
     if type(spec) == "table" then -- other values are refused below
       spec.normalize, spec.on_mismatch = options.normalize, options.on_mismatch
+      spec.fill, spec.validate = "required", options.validate -- the peer fills in its other defaults
     end
   end
   return into:register_all(specs, { replace = true })

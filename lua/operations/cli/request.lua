@@ -54,10 +54,11 @@ end
 local function warner(options)
   return function(warning)
     local issues = warning.issues or {}
-    local subject = warning.code and "the details of " .. warning.code or "the answer of " .. warning.operationId
+    local subject = warning.code and "the details of " .. warning.code
+      or (warning.input and "the input of " or "the answer of ") .. warning.operationId
     output.complain("warning: %s differ%s from %s schema in %s%s", subject, warning.code and "" or "s",
       warning.code and "their" or "its", #issues == 1 and "one place" or #issues .. " places",
-      options.verbose and ":" or options.cast and " (--verbose shows where)"
+      options.verbose and ":" or (options.cast or warning.input) and " (--verbose shows where)"
         or " (--verbose shows where, --cast converts it)")
     if options.verbose then
       output.issues(issues)

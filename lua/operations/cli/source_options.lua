@@ -26,6 +26,7 @@ source_options.list = members.joined({
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
+  { name = "--no-check", help = "send inputs that do not fit their schemas, with a warning" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
   { name = "--client-secret", value = "SECRET", help = "OpenAPI: its secret (client credentials)" },
@@ -115,6 +116,7 @@ local setters = {
   end,
   ["ref-root"] = function(config, value) config.ref_root = value end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
+  ["no-check"] = function(config) config.validate = "warn" end,
   ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = later("api-key", value) } end,
   header = function(config, value) return set_header(config.headers, "--header", value) end,
   ["document-header"] = function(config, value)

@@ -45,6 +45,9 @@ local config = {}
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field normalize? "cast"|"force"|"off"  of the operations' results; default: the registry's
 ---@field on_mismatch? "warn"|"fail"  of results that do not fit; default: the registry's
+---@field fill? boolean  false: not even required members take their `default`s; those of others never go out
+---@field validate? "on"|"warn"|"off"  what an input that does not fit the document means: an error (default),
+---  a warning, or nothing
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
 ---@field exclude? string[]|fun(info: table): boolean
 ---@field trust_extension? boolean  the document is the program's own (`server:openapi`): access rules in `x-operation`
@@ -66,10 +69,12 @@ local kinds = {
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", trust_extension = "boolean", decode_text = "boolean",
-  normalize = "string", on_mismatch = "string", location = "string",
+  normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", location = "string",
 }
 
-local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })
+local choices = {
+  normalize = { "cast", "force", "off" }, on_mismatch = { "warn", "fail" }, validate = { "on", "warn", "off" },
+}
 
 --- Raises at the caller of `from_openapi.file` and similar functions.
 local function wrong(depth, message, ...)
@@ -86,6 +91,17 @@ local function check_headers(headers, name)
   end
 end
 
+local function check_choices(options)
+  for name, allowed in pairs(choices) do
+    local value = options[name]
+    if value and not members.set(allowed)[value] then
+      local last = #allowed
+      local others = table.concat(allowed, ", ", 1, last - 1)
+      wrong(2, "config.%s: expected %s or %s, got %q", name, others, allowed[last], value)
+    end
+  end
+end
+
 --- Checks a configuration; errors in it are misuse and raise.
 ---@param given? operations.openapi.Config
 ---@return operations.openapi.Config  a copy, ready for use
@@ -97,16 +113,13 @@ function config.check(given)
   argument.options(copy, kinds, "from_openapi", 4)
   check_headers(copy.headers, "headers")
   check_headers(copy.document_headers, "document_headers")
+  check_choices(copy)
   copy.http = copy.http or http
   http_retry.policy(copy.retry, 4)
   local problem
   copy.reconnect, problem = stream.reconnect_policy(copy.reconnect)
   if problem then
     wrong(1, "config.reconnect: %s", problem)
-  elseif copy.normalize and not modes[copy.normalize] then
-    wrong(1, "config.normalize: expected cast, force or off, got %q", copy.normalize)
-  elseif copy.on_mismatch and not mismatches[copy.on_mismatch] then
-    wrong(1, "config.on_mismatch: expected warn or fail, got %q", copy.on_mismatch)
   elseif copy.deep_arrays and not style.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end

@@ -234,8 +234,10 @@ local function finish(definition, build, parts, answer, new_handler)
     end
     return handler(input, context)
   end)
-  definition.normalize, definition.on_mismatch = build.config.normalize, build.config.on_mismatch
-  local access = build.config.accessControl
+  local options = build.config
+  definition.normalize, definition.on_mismatch = options.normalize, options.on_mismatch
+  definition.fill, definition.validate = options.fill == false and "none" or "required", options.validate
+  local access = options.accessControl
   if type(access) == "function" then
     definition.accessControl = access(definition)
   elseif access then

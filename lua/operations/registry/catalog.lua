@@ -17,7 +17,8 @@ catalog.__index = catalog
 ---@field normalize? "cast"|"force"|"off"  how results of handlers are normalized; default "cast"
 ---@field on_mismatch? "warn"|"fail"  a result that does not fit its schema is a warning (default), or the error
 ---  OUTPUT_INVALID with the issues as details
----@field on_warning? fun(warning: { operationId: string, issues: table[], changes: table[]? })  default: to the log
+---@field on_warning? fun(warning: { operationId: string, issues: table[], changes: table[]?, input: true? })  called
+---  for results that do not fit, and, with `validate = "warn"`, for inputs; default: to the log
 ---@field on_change? fun(operationId: string, changes: table[])  called with every change that casting makes
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 ---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
@@ -41,9 +42,9 @@ local function check_options(given)
 end
 
 local function first_line(warning)
-  local issue = warning.issues[1] or warning.changes[1]
-  return ("%s: result does not fit its schema: %s: %s"):format(
-    warning.operationId, issue.path == "" and "result" or issue.path, issue.message or "replaced")
+  local issue, subject = warning.issues[1] or warning.changes[1], warning.input and "input" or "result"
+  return ("%s: %s does not fit its schema: %s: %s"):format(
+    warning.operationId, subject, issue.path == "" and subject or issue.path, issue.message or "replaced")
 end
 
 --- Sets the fields of a catalog in a new object.

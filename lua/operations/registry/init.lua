@@ -148,9 +148,11 @@ function execute(self, id, input, given, trusted)
   if given ~= nil then
     identity, deadline, now = context.read(given)
   end
-  local handler, admitted, found, takes_context = self._operations:prepare(id, input, identity, trusted)
+  local handler, admitted, found, takes_context, issues = self._operations:prepare(id, input, identity, trusted)
   if not handler then
     return not_prepared(self, admitted, found, id, input, given, trusted)
+  elseif issues then
+    self._options.on_warning({ operationId = id, input = true, issues = issues })
   end
   local call = takes_context and context.new(given, self, deadline)
   return run(found, self._options, handler, admitted, call, deadline, now)
@@ -176,7 +178,10 @@ end
 local function start(self, method, id, input, given, trusted, body, missing)
   local identity, deadline = context.read(given)
   local operations = self._operations
-  local handler, admitted, found = operations[method](operations, id, input, identity, trusted)
+  local handler, admitted, found, _, issues = operations[method](operations, id, input, identity, trusted)
+  if issues then
+    self._options.on_warning({ operationId = id, input = true, issues = issues })
+  end
   if handler then
     local call = context.new(given, self, deadline)
     local stream = subscription.new(found, self._options, body and body(handler) or handler, admitted, call, deadline)

@@ -38,6 +38,10 @@ local spec = {}
 ---@field errorSchemas? operations.ErrorSchema[]|fun(): operations.ErrorSchema[]?
 ---@field normalize? "cast"|"force"|"off"  default: the registry's
 ---@field on_mismatch? "warn"|"fail"  of results that do not fit outputSchema; default: the registry's
+---@field fill? "all"|"required"|"none"  the `default`s of inputSchema that inputs take; default "all"; importers set
+---  "required": the receiver knows its other defaults
+---@field validate? "on"|"warn"|"off"  what an input that does not fit inputSchema means: an error (default), a warning,
+---  or nothing
 ---@field _meta? table
 
 ---@class operations.Definition : operations.Spec
@@ -63,6 +67,8 @@ local shape = {
     outputSchema = json_schema,
     normalize = { enum = { "cast", "force", "off" } },
     on_mismatch = { enum = { "warn", "fail" } },
+    fill = { enum = { "all", "required", "none" } },
+    validate = { enum = { "on", "warn", "off" } },
     accessControl = {
       type = "object",
       properties = {

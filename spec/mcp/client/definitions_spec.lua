@@ -69,6 +69,9 @@ describe("the definition of a tool", function()
       normalize = "off", on_mismatch = "fail" })
     assert.same({ { requiredScopes = { "s" } }, true, "off", "fail" }, { made.accessControl, made._meta.exposed,
       made.normalize, made.on_mismatch })
+    assert.equal("required", made.fill)
+    made = one('{"name":"a","inputSchema":{}}', { fill = false, validate = "warn" })
+    assert.same({ "none", "warn" }, { made.fill, made.validate })
     local asked
     made = one('{"name":"a","inputSchema":{}}', { accessControl = function(definition)
       asked = definition.name

@@ -7,6 +7,8 @@ typedef struct Filler {
   check_Machine m;
   const schema_Step *at; /* the place in the value */
   int depth;
+  int32_t outermost; /* the first node that applies to the current value */
+  bool only_required;
 } Filler;
 
 /* `n` is the number of values made, at most `most`. */
@@ -154,10 +156,13 @@ static void fill_member(Filler *f, int32_t node, int v, bool *owned,
                         const schema_Step *at) {
   lua_State *L = f->m.L;
   int key = lua_gettop(L) - 1;
+  int32_t outermost = f->outermost;
   bool filled;
   f->at = at;
+  f->outermost = node;
   filled = fill(f, node, key + 1);
   f->at = at->outer;
+  f->outermost = outermost;
   if (filled) {
     own(f, v, owned);
     lua_pushvalue(L, key);
@@ -165,6 +170,37 @@ static void fill_member(Filler *f, int32_t node, int v, bool *owned,
     lua_rawset(L, v);
   }
   lua_settop(L, key - 1);
+}
+
+#define REQUIRES_DEPTH 32
+
+/* Does `node`, or one that `$ref` or `allOf` applies to the same value, require
+** the member? */
+static bool requires(Filler *f, int32_t node, const schema_Property *p,
+                     int depth) {
+  const schema_Schema *s = f->m.s;
+  const schema_Node *n = program_node(s, node);
+  int32_t i;
+  if (n->object >= 0) {
+    const schema_Property *found =
+        program_find(s, program_object(s, n->object), p->name, p->len);
+    if (found != NULL && found->required) return true;
+  }
+  if (depth >= REQUIRES_DEPTH || !check_step(&f->m)) return false;
+  for (i = n->every; i < n->end; i++) {
+    const schema_Op *op = program_op(s, i);
+    if (op->code == CODE_CALL && requires(f, op->a, p, depth + 1)) return true;
+    if (op->code == CODE_DYNAMIC &&
+        requires(f, check_dynamic(&f->m, op), p, depth + 1))
+      return true;
+  }
+  return false;
+}
+
+/* Is the default of a missing member filled in? */
+static bool takes_default(Filler *f, const schema_Property *p) {
+  return p->default_value != 0 && !p->unfit &&
+         (!f->only_required || p->required || requires(f, f->outermost, p, 0));
 }
 
 static void fill_properties(Filler *f, const schema_Object *object, int v,
@@ -179,7 +215,7 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
     if (p->default_value == 0 && !program_node(s, p->node)->fills) continue;
     ops_rawgeti(L, f->m.constants, (size_t)p->key);
     lua_pushvalue(L, -1);
-    if (ops_rawget(L, v) == LUA_TNIL && p->default_value != 0) {
+    if (ops_rawget(L, v) == LUA_TNIL && takes_default(f, p)) {
       lua_pop(L, 1);
       if (!fill_push_default(&f->m, p->default_value)) {
         fill_stop(&f->m, &step, p->node, FILL_MANY);
@@ -296,10 +332,12 @@ static bool fill(Filler *f, int32_t node, int v) {
   return copied;
 }
 
-bool fill_value(lua_State *L, int schema, int v) {
+bool fill_value(lua_State *L, int schema, int v, bool only_required) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
   int slot = lua_gettop(L) + 1;
-  Filler f = {.m = {.problem = slot + 1}};
+  Filler f = {.m = {.problem = slot + 1},
+              .outermost = s->root,
+              .only_required = only_required};
   lua_pushvalue(L, v);
   if (!program_node(s, s->root)->fills || lua_type(L, v) != LUA_TTABLE)
     return true;
@@ -313,4 +351,36 @@ bool fill_value(lua_State *L, int schema, int v) {
   }
   lua_settop(L, slot);
   return !f.m.too_deep;
+}
+
+/* Does the default of a property, with those inside it filled in, fit the
+** schema of the property?  One that is too large or too long to check fits. */
+static bool default_fits(lua_State *L, int schema, const schema_Property *p) {
+  int slot = lua_gettop(L) + 1;
+  Filler f = {.m = {.problem = slot + 1}, .outermost = p->node};
+  bool fits;
+  lua_pushnil(L);
+  lua_pushnil(L);
+  check_start(&f.m, L, schema, slot);
+  if (!fill_push_default(&f.m, p->default_value)) {
+    lua_settop(L, slot - 1);
+    return true;
+  }
+  lua_replace(L, slot);
+  fill(&f, p->node, slot);
+  lua_settop(L, slot);
+  check_start(&f.m, L, schema, slot);
+  fits = check_value(&f.m, p->node, slot) || f.m.too_deep;
+  lua_settop(L, slot - 1);
+  return fits;
+}
+
+void fill_find_unfit(lua_State *L, int schema) {
+  const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
+  int32_t i;
+  if (!program_node(s, s->root)->fills) return;
+  for (i = 0; i < (int32_t)s->properties.count; i++) {
+    schema_Property *p = program_property(s, i);
+    if (p->default_value != 0 && !default_fits(L, schema, p)) p->unfit = 1;
+  }
 }

@@ -10,9 +10,15 @@
   100000 /* that defaults and force may make, and CHECK_VALUE_STEPS            \
             more for each value within the outermost one */
 
-/* Pushes the value, or a copy with defaults filled in.  False, with an array of
-** one issue pushed instead, when a limit was reached. */
-bool fill_value(lua_State *L, int schema, int v);
+/* Pushes the value, or a copy with defaults filled in: all, or only those of
+** required members.  False, with an array of one issue pushed instead, when a
+** limit was reached. */
+bool fill_value(lua_State *L, int schema, int v, bool only_required);
+
+/* Called once for a compiled schema: marks the defaults that do not fit the
+** schema of their member.  They are not filled in, so that no value is refused
+** for one; a cast may convert them. */
+void fill_find_unfit(lua_State *L, int schema);
 
 /* Pushes a deep copy of a default; tables get the marks of the original. False,
 ** with nothing pushed, when defaults made too many values. */

@@ -177,6 +177,7 @@ typedef struct schema_Property {
   int32_t default_value;    /* constant of its node, also by $ref; 0: none */
   int32_t fixed;            /* constant: its only allowed value; 0: none */
   uint8_t required, declared;
+  uint8_t unfit; /* the default does not fit `node` */
 } schema_Property;
 
 typedef struct schema_Pattern {

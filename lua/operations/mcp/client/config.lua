@@ -55,6 +55,9 @@ local config = {}
 ---@field is_error? "data"|"fail"  a tool's own failure is an envelope with `meta.isError` (default), or an error
 ---@field normalize? "cast"|"force"|"off"  of results; default: the registry's
 ---@field on_mismatch? "warn"|"fail"  for results that do not fit the tool's outputSchema; default: the registry's
+---@field fill? boolean  false: not even required arguments take their `default`s; those of others never go out
+---@field validate? "on"|"warn"|"off"  what arguments that do not fit a tool's inputSchema mean: an error (default),
+---  a warning, or nothing
 ---@field retry? boolean  repeats calls of read-only and idempotent tools whose answer was lost; default true
 ---@field http? table  HTTP client, default `operations.http`
 
@@ -68,12 +71,14 @@ local kinds = {
   on_message = "function", log_level = "string",
   log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
   exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
-  normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",
+  normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", retry = "boolean",
+  http = "table",
 }
 
 local choices = {
   era = { auto = true, modern = true, legacy = true }, text = { json = true }, is_error = { data = true, fail = true },
   normalize = { cast = true, force = true, off = true }, on_mismatch = { warn = true, fail = true },
+  validate = { on = true, warn = true, off = true },
   verdict = { modern = true, legacy = true, events = true },
   questions = { caller = true },
 }

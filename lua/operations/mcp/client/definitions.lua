@@ -149,6 +149,7 @@ local function finish(client, definition)
   end
   definition.accessControl = access
   definition.normalize, definition.on_mismatch = client._config.normalize, client._config.on_mismatch
+  definition.fill, definition.validate = client._config.fill == false and "none" or "required", client._config.validate
   return definition
 end
 
