@@ -239,6 +239,10 @@ MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring mcp_server,$(BENCHMARKS)),$(MCP_DATA)/.$(MCP_DATE)) $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) $(PEERS) OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) MCP_SERVERS=$(abspath $(MCP_DATA)) $(LUA) $$file || exit 1; done
 
+.PHONY: hops
+hops: dependencies-test all ## files, functions and hops between files of seven flows, on $(LUA)
+	@$(ENVIRONMENT) $(LUA) spec/bench/hops.lua
+
 # The official conformance suite of MCP; it needs a newer Node than Debian's.
 CONFORMANCE_PACKAGES = node@24 @modelcontextprotocol/conformance@0.2.0-alpha.12
 CONFORMANCE_DATA = $(or $(CONFORMANCE),build/npm-conformance)/node_modules
