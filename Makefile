@@ -76,10 +76,11 @@ LIBRARY_LDFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDI
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
 # The empty end stands for the runtime's default path.
-ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PRELOAD)
+MODULE_PATHS = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);"
+ENVIRONMENT = $(MODULE_PATHS) $(PRELOAD)
 
-BUSTED_FLAGS = --no-auto-insulate --pattern=_spec -o spec/support/report.lua
-BUSTED = $(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS)
+# Runs the spec files that follow, several processes at once; UNDER runs each of them under another program.
+BUSTED = $(MODULE_PATHS) spec/support/runner/run $(LUA) $(BUILD)/specs '$(PRELOAD) $(UNDER) $(LUA) /usr/bin/busted --no-auto-insulate'
 
 .DEFAULT_GOAL := all
 
@@ -173,13 +174,13 @@ $(BUILD)/fail.so: spec/native/fail.c
 	@cc $(CSTD) $(WARN) -O1 -shared -fPIC -o $@ $< -ldl
 
 .PHONY: test
-test: dependencies-test all $(FAIL) ## run every spec on $(LUA); TESTS=path for some
-	@$(BUSTED) $(or $(TESTS),spec)
+test: dependencies-test all $(FAIL) ## run every spec on $(LUA); TESTS=paths for some, FAILED=1 what failed last; JOBS, SEED
+	@exec env $(BUSTED) $(or $(TESTS),spec) # make ends its child, which is the runner then
 
 test-%: all $(FAIL) ## run the specs of one room or file, as in `make test-schema` or `make test-base-url`
 	@specs="$(wildcard spec/$*_spec.lua spec/$(subst -,/,$*)_spec.lua spec/$(subst -,/,$*))"; \
 	test -n "$$specs" || { echo "make: no specs for '$*': spec/ has neither such a folder nor such a file" >&2; exit 2; }; \
-	$(BUSTED) $$specs
+	exec env $(BUSTED) $$specs
 
 # Specs that `make test` runs too: none of them where TESTED says that it runs anyway.
 tested = $(if $(TESTED),,$(1))

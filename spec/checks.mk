@@ -13,7 +13,7 @@ asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 
 # Specs in which no code of a sanitized build runs: Neovim and nginx load LuaJIT's own, installations make theirs, others
 # read texts. Those that run programs over and over are left out where TESTED says that they run without sanitizers.
-NOT_SANITIZED = spec/nvim/% spec/release/% %/hosts_spec.lua %/nvim_spec.lua %/openresty_spec.lua \
+NOT_SANITIZED = spec/nvim/% spec/release/% spec/support/runner_spec.lua %/hosts_spec.lua %/nvim_spec.lua %/openresty_spec.lua \
   $(foreach subject,annotation architecture development mutate public rockspec wording,spec/$(subject)_spec.lua) \
   $(if $(TESTED),spec/cli/% spec/examples_spec.lua spec/pages_spec.lua)
 SANITIZED = $(filter-out $(NOT_SANITIZED),$(sort $(shell find spec -name '*_spec.lua')))
@@ -25,9 +25,10 @@ asan-%:
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
-	@$(ENVIRONMENT) valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
-	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
-	  --exclude-tags=slow,native $(or $(TESTS),spec)
+	@HANG_SECONDS=3600 $(BUSTED) --exclude-tags=slow,native $(or $(TESTS),spec)
+
+valgrind: UNDER = valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full \
+  --errors-for-leak-kinds=definite --suppressions=spec/native/valgrind.supp
 
 OOM_SCRIPTS = $(sort $(wildcard spec/native/oom/*.lua))
 # $(1) is the build directory: build/lua5.4-asan, ...

@@ -15,7 +15,7 @@ nvim: ## build the plugin for Neovim: C modules in lua/operations/, help tags
 	  echo "make nvim: $(NVIM) is not in PATH: for help run :helptags $(CURDIR)/doc"; \
 	fi
 
-JOBS = $(shell nproc 2>/dev/null || echo 1)
+JOBS ?= $(PROCESSORS)
 
 # A running editor keeps the files that it has loaded: new files replace them by renaming.
 .PHONY: nvim-modules
