@@ -2,6 +2,7 @@ local command = require("spec.support.command")
 local contract = require("spec.calls.contract")
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
+local forward_clock = require("spec.support.forward_clock")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -132,7 +133,7 @@ describe("a call map over Redis, reliable", function()
   end, { unknown = "UNAVAILABLE", queued = true })
 
   it("says that nobody serves it, whatever is collected while it waits for somebody", function()
-    operations.run(function()
+    operations.run(forward_clock.with, function(clock)
       local map, over = connect(), false
       operations.spawn(function()
         repeat
@@ -140,7 +141,7 @@ describe("a call map over Redis, reliable", function()
           operations.sleep(0.005)
         until over
       end)
-      local _, err = map:call("nobody.serves", nil, { timeout = 20000 })
+      local _, err = clock:pass(map.call, map, "nobody.serves", nil, { timeout = 20000 })
       over = true
       assert.equal("UNAVAILABLE", err.code)
       map:close()
@@ -203,13 +204,15 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("does not run twice what takes longer than a lease", function()
-    operations.run(function()
-      local one, other, map = connect({ lease = 3000 }), connect({ lease = 3000 }), connect()
-      local attempts = {}
+  it("renews the lease of a call that takes longer: nobody else runs it", function()
+    operations.run(forward_clock.with, function(clock)
+      local one, other, map = connect({ lease = 30000 }), connect({ lease = 30000 }), connect()
+      local attempts, finish = {}, nil
       local function handler(_, context)
         attempts[#attempts + 1] = context.attempt
-        operations.sleep(4.5)
+        operations.await(function(wake)
+          finish = wake
+        end)
       end
       serve(one, "long", handler, { max_requests = 1 }) -- has no room to take it over itself
       local call = spawn_call(map, "own.long")
@@ -217,6 +220,20 @@ describe("a call map over Redis, reliable", function()
         return #attempts == 1
       end)
       serve(other, "long", handler)
+      local queue = "ops:{ops}:q:own.long"
+      local function pending()
+        return ask(server.url, "XPENDING", queue, "w", "-", "+", 1)[1]
+      end
+      for _ = 1, 3 do
+        local entry = pending()
+        -- Redis has a clock of its own, which is not moved: it is told that the lease is 20 seconds old.
+        ask(server.url, "XCLAIM", queue, "w", entry[2], 0, entry[1], "IDLE", 20000, "JUSTID")
+        clock:forward(12000)
+        eventually(function()
+          return pending()[3] < 20000
+        end)
+      end
+      finish()
       assert(call:wait())
       assert.same({ 1 }, attempts)
       map:close()
@@ -274,7 +291,7 @@ describe("a call map over Redis, reliable", function()
   end)
 
   it("goes on for a caller that was killed, and keeps the outcome for a second request", function()
-    operations.run(function()
+    operations.run(forward_clock.with, function(clock)
       local worker, map, file = start_worker(), connect(), new_file()
       local caller = command.start("-e", ([[
         local operations = require("operations")
@@ -283,7 +300,8 @@ describe("a call map over Redis, reliable", function()
       eventually(noted(file, "begin 1"))
       kill(caller)
       for _ = 1, 2 do
-        local again = assert(map:call("work.run", { file = file, seconds = 0.5 }, { requestId = "named" }))
+        local again = assert(clock:pass(map.call, map, "work.run", { file = file, seconds = 0.5 },
+          { requestId = "named" }))
         assert.equal(1, again.data.attempt)
       end
       assert.same({ "begin 1", "end 1" }, notes(file))
@@ -293,11 +311,11 @@ describe("a call map over Redis, reliable", function()
   end)
 
   it("answers two callers of one request id, and runs it once", function()
-    operations.run(function()
+    operations.run(forward_clock.with, function(clock)
       local worker, one, other, file = start_worker(), connect(), connect(), new_file()
       local input, options = { file = file, seconds = 0.3 }, { requestId = "shared" }
       local calls = { spawn_call(one, "work.run", input, options), spawn_call(other, "work.run", input, options) }
-      assert.same(assert(calls[1]:wait()).data, assert(calls[2]:wait()).data)
+      assert.same(assert(clock:pass(calls[1].wait, calls[1])).data, assert(clock:pass(calls[2].wait, calls[2])).data)
       assert.same({ "begin 1", "end 1" }, notes(file))
       kill(worker)
       one:close()
@@ -357,7 +375,7 @@ describe("a call map over Redis, reliable", function()
 
     local function within(fn)
       return function()
-        operations.run(function()
+        operations.run(forward_clock.with, function(clock)
           PREFIX = PREFIX + 1
           own = { prefix = "letters" .. PREFIX }
           lettered = assert(operations.transports.redis(server.url, own))
@@ -365,7 +383,7 @@ describe("a call map over Redis, reliable", function()
           for _, operation in ipairs({ "own.dead", "own.other" }) do -- somebody once served it
             ask(server.url, "XGROUP", "CREATE", scripts.keys(own.prefix):queue(operation), "w", "0", "MKSTREAM")
           end
-          fn()
+          fn(clock)
           map:close()
           lettered:close()
         end)
@@ -410,7 +428,7 @@ describe("a call map over Redis, reliable", function()
       assert.equal(1, #lettered:dead_letters())
     end))
 
-    it("and gives one that is revived the time that it had at first", within(function()
+    it("and gives one that is revived the time that it had at first", within(function(clock)
       bury("own.dead", 1, { timeout = 60000 })
       local letter = lettered:dead_letters()[1]
       letter.payload.deadline = 1 -- long ago
@@ -421,7 +439,8 @@ describe("a call map over Redis, reliable", function()
       serve(map, "dead", function()
         return "alive"
       end)
-      assert.equal("alive", assert(map:call("own.dead", {}, { requestId = letter.requestId })).data)
+      assert.equal("alive", assert(clock:pass(map.call, map, "own.dead", {},
+        { requestId = letter.requestId })).data)
     end))
 
     it("and revives all, in steps", within(function()
@@ -707,7 +726,7 @@ describe("a call map over Redis, reliable", function()
   end)
 
   it("accepts nothing more once it drains; another takes what comes", function()
-    operations.run(function()
+    operations.run(forward_clock.with, function(clock)
       local leaving, staying, map = connect(SHORT), connect(SHORT), connect()
       local function handler(who)
         return function()
@@ -718,7 +737,7 @@ describe("a call map over Redis, reliable", function()
       assert.equal("leaving", assert(map:call("own.drained")).data)
       serving:drain()
       serve(staying, "drained", handler("staying"))
-      assert.equal("staying", assert(map:call("own.drained")).data)
+      assert.equal("staying", assert(clock:pass(map.call, map, "own.drained")).data)
       map:close()
       leaving:close()
       staying:close()
@@ -776,9 +795,7 @@ describe("a call map over Redis, reliable", function()
   end)
 
   it("goes on when a network that was silent lets through again", function()
-    operations.run(function()
-      local silence = limits.redis_silence
-      limits.redis_silence = 100
+    operations.run(forward_clock.with, function(clock)
       local between = proxy.start(server.port)
       local map, file = connect(nil, "redis://127.0.0.1:" .. between.port), new_file()
       local worker = start_worker()
@@ -787,11 +804,10 @@ describe("a call map over Redis, reliable", function()
       between:cut()
       eventually(noted(file, "end 1"))
       local meanwhile = spawn_call(map, "work.run", { file = file, seconds = 0 })
-      operations.sleep(1)
+      clock:pass(operations.sleep, 4 * limits.redis_silence / 1000)
       between:heal()
-      assert.equal(1, assert(call:wait()).data.attempt)
-      assert(meanwhile:wait())
-      limits.redis_silence = silence
+      assert.equal(1, assert(clock:pass(call.wait, call)).data.attempt)
+      assert(clock:pass(meanwhile.wait, meanwhile))
       kill(worker)
       map:close()
       between:stop()
@@ -865,14 +881,14 @@ describe("a call map over Redis, reliable", function()
   end)
 
   it("ends subscriptions with their worker, as mode fast does", function()
-    operations.run(function()
+    operations.run(forward_clock.with, function(clock)
       local worker, map = start_worker(), connect()
       local ticks = assert(map:subscribe("work.ticks", { pause = 0.01 }))
       assert.equal(1, ticks:next().data)
       kill(worker)
       local envelope, err
       repeat
-        envelope, err = ticks:next()
+        envelope, err = clock:pass(ticks.next, ticks)
       until not envelope
       assert.equal("WORKER_LOST", err.code)
       map:close()
