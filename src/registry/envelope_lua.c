@@ -102,29 +102,33 @@ static int local_envelope(lua_State *L) {
   return 1;
 }
 
+/* The stack of a remote envelope: fields are looked for in the copy of meta,
+** which no finalizer can change. */
+enum { DATA = 1, META, COPY };
+
 /* Makes the envelope of (data, meta): copies meta and sets its source. */
 static int remote_envelope(lua_State *L, const char *source) {
   lua_createtable(L, 0, 8);
   lua_pushnil(L);
-  while (lua_next(L, 2)) {
+  while (lua_next(L, META)) {
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
-    lua_rawset(L, 3);
+    lua_rawset(L, COPY);
   }
   lua_pushliteral(L, "source");
   lua_pushstring(L, source);
-  lua_rawset(L, 3);
-  envelope_push(L, 1, 3, KEYS);
+  lua_rawset(L, COPY);
+  envelope_push(L, DATA, COPY, KEYS);
   return 1;
 }
 
 static void check_field(lua_State *L, const char *key, int type) {
-  int actual = raw_field(L, 2, key);
+  int actual = raw_field(L, COPY, key);
   if (actual != type) {
     const char *message =
         lua_pushfstring(L, "meta.%s: %s expected, got %s", key,
                         lua_typename(L, type), lua_typename(L, actual));
-    luaL_argerror(L, 2, message);
+    luaL_argerror(L, META, message);
   }
   lua_pop(L, 1);
 }
@@ -158,8 +162,8 @@ static void default_content(lua_State *L) {
 static int http_envelope(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  check_field(L, "statusCode", LUA_TNUMBER);
   remote_envelope(L, "http");
+  check_field(L, "statusCode", LUA_TNUMBER);
   default_headers(L);
   return 1;
 }

@@ -117,14 +117,27 @@ static inline bool value_is_index(lua_State *L, int i, size_t n) {
 #endif
 }
 
+/* Where Lua code can reach a table, it may change at every call that allocates:
+** the collector runs finalizers, and empties weak tables.  So the core counts
+** and fills in one go, or from a list of its own; points only to strings that
+** the stack, a list or a program holds; and takes members that are gone for
+** absent.  A walk by lua_next then is safe.  It may raise Lua's own "invalid
+** key to 'next'", as pairs() does, when the key that it has reached was removed
+** and the table was rehashed. */
+
 typedef struct value_Name {
-  const char *s; /* borrowed from the table that has it for a key */
+  const char *s; /* borrowed from the block */
   size_t len;
 } value_Name;
 
-/* Pushes a block with the string keys of the table at `i` in byte order, and
-** sets their number, so that results are the same in every process. */
+/* Pushes a block with the string keys that the table at `i` has now, in byte
+** order, and sets their number, so that results are the same in every process.
+** The block keeps the strings alive. */
 value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
+
+/* Pushes the member of the table at `i`; false, with nothing pushed, when it is
+** gone. */
+bool value_push_named(lua_State *L, int i, const value_Name *name);
 
 /* The name of a kind for messages: "null", "boolean", "integer", "number",
 ** "string", "array", "object", or the Lua type of other values. */

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MOST_EXPECTED 65536 /* names for which a new list has room */
+
 static value_Mark foreign_mark(lua_State *L, const core_State *core) {
   value_Mark mark = MARK_NONE;
   if (core->foreign_marks > 0) {
@@ -149,21 +151,46 @@ static int by_bytes(const void *a, const void *b) {
   return (x->len > y->len) - (x->len < y->len);
 }
 
-value_Name *value_sorted_names(lua_State *L, int i, size_t *count) {
-  value_Name *names;
+/* Pushes a list of the string keys of the table at `i`; returns its length.
+** Nothing here runs the collector, except for the making of the list. */
+static size_t push_names(lua_State *L, int i) {
   size_t n = 0;
-  i = ops_absindex(L, i);
+  int list;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
-  names = (value_Name *)lua_newuserdata(L, n * sizeof(value_Name));
+  lua_createtable(L, n < MOST_EXPECTED ? (int)n : MOST_EXPECTED, 0);
+  list = lua_gettop(L);
   n = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) continue;
-    names[n].s = lua_tolstring(L, -2, &names[n].len);
-    n++;
+    lua_pushvalue(L, -2);
+    ops_rawseti(L, list, ++n);
+  }
+  return n;
+}
+
+value_Name *value_sorted_names(lua_State *L, int i, size_t *count) {
+  value_Name *names;
+  size_t n = push_names(L, ops_absindex(L, i)), at;
+  int list = lua_gettop(L);
+  names = (value_Name *)lua_newuserdata(L, n * sizeof(value_Name));
+  for (at = 0; at < n; at++) {
+    ops_rawgeti(L, list, at + 1);
+    names[at].s = lua_tolstring(L, -1, &names[at].len);
+    lua_pop(L, 1);
   }
   qsort(names, n, sizeof(value_Name), by_bytes);
+  lua_insert(L, list);
+  ops_setuservalue(L, list); /* keeps the strings alive */
   *count = n;
   return names;
+}
+
+bool value_push_named(lua_State *L, int i, const value_Name *name) {
+  i = ops_absindex(L, i);
+  lua_pushlstring(L, name->s, name->len);
+  if (ops_rawget(L, i) != LUA_TNIL) return true;
+  lua_pop(L, 1);
+  return false;
 }
 
 int value_push_field(lua_State *L, int t, const char *key) {

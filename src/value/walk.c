@@ -293,15 +293,18 @@ static bool has_only_names(lua_State *L) {
 
 static bool write_members_sorted(Walk *w) {
   lua_State *L = w->L;
+  int object = lua_gettop(L);
+  bool first = true;
   size_t n, i;
   value_Name *names;
   if (!has_only_names(L)) return fail_key(w);
-  names = value_sorted_names(L, -1, &n);
+  names = value_sorted_names(L, object, &n);
   for (i = 0; i < n; i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
-    lua_pushvalue(L, -1);
-    lua_rawget(L, -4);
-    if (!write_member(w, lua_gettop(L) - 1, i == 0)) return false;
+    if (value_push_named(L, object, &names[i])) {
+      if (!write_member(w, object + 2, first)) return false;
+      first = false;
+    }
     lua_pop(L, 1);
   }
   lua_pop(L, 1);

@@ -243,8 +243,7 @@ static void collect_members(issue_List *list, int32_t node,
   add_stray_keys(list, node, v);
   names = sorted_names(list, v, &n);
   for (i = 0; i < n && !is_full(list); i++) {
-    lua_pushlstring(L, names[i].s, names[i].len);
-    lua_rawget(L, v);
+    if (!value_push_named(L, v, &names[i])) continue;
     collect_other(list, node, object, v, &names[i], top + 2);
     lua_settop(L, top + 1);
   }
@@ -347,8 +346,7 @@ static void collect_unevaluated(issue_List *list, int32_t node,
                         only_misfit) ||
         list->m.too_deep)
       continue;
-    lua_pushlstring(L, names[i].s, names[i].len);
-    lua_rawget(L, v);
+    if (!value_push_named(L, v, &names[i])) continue;
     if (program_node(list->m.s, op->a)->is_false)
       add_unknown(list, node, KEYWORD_UNEVALUATED_PROPERTIES, object,
                   &names[i]);
@@ -467,8 +465,7 @@ static void collect_any(issue_List *list, int32_t node, int v, uint16_t type) {
   add_stray_keys(list, node, v);
   names = sorted_names(list, v, &n);
   for (i = 0; i < n && !is_full(list); i++) {
-    lua_pushlstring(L, names[i].s, names[i].len);
-    lua_rawget(L, v);
+    if (!value_push_named(L, v, &names[i])) continue;
     collect_member(list, node, v, names[i].s, names[i].len, top + 2);
     lua_settop(L, top + 1);
   }
