@@ -151,6 +151,7 @@ static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
   size_t len;
   const char *base;
   bool known;
+  luaL_checkstack(L, 16, "schema");
   lua_pushlstring(L, uri, schema_dialect_uri_len(uri));
   if (depth > 8 || ops_rawget(L, t->documents) != LUA_TTABLE) {
     lua_pop(L, 1);
