@@ -97,6 +97,7 @@ $(MODULES)/reactor.so: LIBRARIES = -lpthread
 $(MODULES)/transfer.so: $(TRANSFER_OBJ)
 $(MODULES)/transfer.so: LIBRARIES = -lcurl -ldl
 $(MODULES)/system.so: $(SYSTEM_OBJ)
+$(MODULES)/system.so: LIBRARIES = -lpthread
 $(MODULES)/http_server.so: $(HTTP_SERVER_OBJ)
 $(MODULES)/websocket.so: $(WEBSOCKET_OBJ)
 $(MODULES)/websocket.so: LIBRARIES = -lwslay
@@ -166,18 +167,18 @@ demo: dependencies ## a real HTTP API and Lua functions, called the same way
 examples: dependencies-test all ## run the examples, compare what they print
 	@$(BUSTED) spec/examples_spec.lua
 
-# What has calls of the system fail in the specs that ask for it; nothing is made for elsewhere.
-FAIL = $(if $(filter Linux,$(SYSTEM)),$(BUILD)/fail.so)
+# Makes calls of the system fail, and runs threads, in the specs that ask for it; only on Linux.
+NATIVE = $(if $(filter Linux,$(SYSTEM)),$(BUILD)/fail.so $(BUILD)/threads.so)
 
-$(BUILD)/fail.so: spec/native/fail.c
+$(BUILD)/fail.so $(BUILD)/threads.so: $(BUILD)/%.so: spec/native/%.c
 	@mkdir -p $(@D)
-	@cc $(CSTD) $(WARN) -O1 -shared -fPIC -o $@ $< -ldl
+	@cc $(CSTD) $(WARN) -O1 -shared -fPIC $(LUA_CFLAGS) -o $@ $< -ldl -lpthread
 
 .PHONY: test
-test: dependencies-test all $(FAIL) ## run every spec on $(LUA); TESTS=paths for some, FAILED=1 what failed last; JOBS, SEED
+test: dependencies-test all $(NATIVE) ## run every spec on $(LUA); TESTS=paths for some, FAILED=1 what failed last; JOBS, SEED
 	@exec env $(BUSTED) $(or $(TESTS),spec) # make ends its child, which is the runner then
 
-test-%: all $(FAIL) ## run the specs of one room or file, as in `make test-schema` or `make test-base-url`
+test-%: all $(NATIVE) ## run the specs of one room or file, as in `make test-schema` or `make test-base-url`
 	@specs="$(wildcard spec/$*_spec.lua spec/$(subst -,/,$*)_spec.lua spec/$(subst -,/,$*))"; \
 	test -n "$$specs" || { echo "make: no specs for '$*': spec/ has neither such a folder nor such a file" >&2; exit 2; }; \
 	exec env $(BUSTED) $$specs

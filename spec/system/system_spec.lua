@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local failing = require("spec.support.failing")
 local system = require("operations.system")
 local terminal = require("spec.support.terminal")
 
@@ -182,8 +183,8 @@ describe("operations.system", function()
     assert.same({ "goes on\n", 129 }, { result.out, result.code })
   end)
 
-  -- What a program prints that has signals caught, and its exit code.
-  local function caught(program, before)
+  -- What a program prints, and its exit code.
+  local function outcome(program, before)
     local result = command.run((before or "") .. [[lua -e '
       local system = require("operations.system")
       local function send(name)
@@ -197,9 +198,13 @@ describe("operations.system", function()
         os.execute("sleep " .. seconds)
         spin(0.01)
       end
-      assert(system.catch_signals())
     ]] .. program .. "'")
     return { result.out, result.code }
+  end
+
+  -- The same where signals are caught.
+  local function caught(program, before)
+    return outcome("assert(system.catch_signals())\n" .. program, before)
   end
 
   it("raises a signal in the loop that runs, and ends by it in the end", function()
@@ -318,6 +323,84 @@ describe("operations.system", function()
       pcall(string.find, ("a"):rep(200000), (".-"):rep(30) .. "b")
       print("not reached")
     ]]))
+  end)
+
+  -- Threads run where make builds what runs them.
+  local describe_threads = failing.library and describe or pending
+
+  describe_threads("in a process with many states", function()
+    -- Runs `program` with what is needed to run other programs in threads, each in a state of its own.
+    local function with_threads(program)
+      return outcome([[
+        local module = package.cpath:match("([^;]*/build/[^;/]*)/%?%.so") .. "/threads.so"
+        local function threads(count, text)
+          return package.loadlib(module, "luaopen_threads")().run(count, text, package.path, package.cpath)
+        end
+      ]] .. program)
+    end
+
+    it("restores the handlers, whichever state had them last", function()
+      assert.same({ "nil\n", 143 }, with_threads([[
+        print(threads(16, [=[
+          local operations = require("operations")
+          for i = 1, 2000 do
+            assert(operations.run(function() return i end) == i)
+          end
+        ]=]))
+        io.stdout:flush()
+        os.execute("kill -TERM $PPID")
+        print("not reached")
+      ]]))
+    end)
+
+    it("has one that catches them; the others are told, and change nothing", function()
+      assert.same({ "nil\nfalse\tinterrupted!\t15\n", 143 }, with_threads([[
+        assert(system.catch_signals())
+        send("TERM")
+        print(threads(4, [=[
+          local system = require("operations.system")
+          assert(system.catch_signals() == false)
+          system.release_signals()
+          system.raise_signal()
+          assert(system.hold_signals(function() return system.interrupted() end) == nil)
+        ]=]))
+        local ok, err = pcall(spin, 60)
+        print(ok, err, system.interrupted())
+      ]]))
+    end)
+
+    it("gives them back when the state that had them closes", function()
+      assert.same({ "nil\ttrue\n", 0 }, with_threads([[
+        print(threads(1, "assert(require([=[operations.system]=]).catch_signals())"), system.catch_signals())
+      ]]))
+    end)
+
+    it("keeps them when what an earlier call left is collected", function()
+      assert.same({ "false\tinterrupted!\n", 143 }, with_threads([[
+        assert(system.catch_signals())
+        system.release_signals()
+        assert(system.catch_signals())
+        collectgarbage()
+        collectgarbage()
+        send("TERM")
+        print(pcall(spin, 60))
+      ]]))
+    end)
+
+    it("raises a signal in the thread that catches it, whichever gets it", function()
+      assert.same({ "nil\n", 0 }, with_threads([[
+        print(threads(2, [=[
+          local system = require("operations.system")
+          if system.catch_signals() then
+            io.popen("kill -TERM $PPID"):close()
+            local stop = os.clock() + 60
+            local ok, err = pcall(function() repeat until os.clock() > stop end)
+            assert(not ok and err == "interrupted!" and system.interrupted() == 15)
+            system.release_signals()
+          end
+        ]=]))
+      ]]))
+    end)
   end)
 
   it("returns nothing from the functions that have no result", function()

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -294,8 +296,10 @@ static int system_survive_broken_pipes(lua_State *L) {
   return 0;
 }
 
-/* Interruption.  There is one for the process, as there is one set of
-** signals. */
+/* Interruption.  There is one for the process, as there is one set of signals:
+** at most one Lua state of the process owns it, from catch_signals until it
+** releases them or closes.  Handlers run in any thread; they pass the signal on
+** to the owner's, where alone a hook can be set. */
 
 #define INTERRUPTION_NAME "operations.system.interruption"
 #define ALARM_US 100000
@@ -307,7 +311,10 @@ static const int caught_signals[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
 #define CAUGHT_SIGNALS (sizeof(caught_signals) / sizeof(*caught_signals))
 
 static struct {
-  lua_State *L; /* the main thread; NULL: signals are not caught */
+  const void *owner; /* state_of it; NULL: none.  Taken atomically */
+  lua_State *L;      /* its main thread; NULL: signals are not caught */
+  pthread_t thread;  /* that runs it */
+  int busy;          /* handlers that run now, in all threads */
   volatile sig_atomic_t caught; /* the signal, until it is raised */
   volatile sig_atomic_t alarms; /* alarms since then; -1 before the first */
   volatile sig_atomic_t raised;
@@ -317,6 +324,18 @@ static struct {
   lua_Hook hook; /* the program's, while `raise_anywhere` replaces it */
   int hook_mask, hook_count;
 } interruption;
+
+#define load(place) __atomic_load_n(place, __ATOMIC_SEQ_CST)
+#define store(place, value) __atomic_store_n(place, value, __ATOMIC_SEQ_CST)
+
+/* What all coroutines of a state have in common. */
+static const void *state_of(lua_State *L) {
+  return lua_topointer(L, LUA_REGISTRYINDEX);
+}
+
+static bool owns(lua_State *L) {
+  return load(&interruption.owner) == state_of(L);
+}
 
 static void end_by(int number) {
   (void)signal(number, SIG_DFL);
@@ -357,11 +376,18 @@ static void set_alarm(void) {
   (void)setitimer(ITIMER_REAL, &once, NULL);
 }
 
+/* Does this thread run the owner's state?  Otherwise passes the signal on. */
+static bool is_here(int number) {
+  if (pthread_equal(pthread_self(), interruption.thread)) return true;
+  (void)pthread_kill(interruption.thread, number);
+  return false;
+}
+
 /* timeout(1) signals a process and then its group: two signals in quick
 ** succession count as one.  A signal that comes while Lua cannot raise the
 ** first one, for instance in a loop in C, ends the process. */
-static void on_ending_signal(int number) {
-  if (interruption.L == NULL || interruption.alarms < 0) return;
+static void take_signal(int number) {
+  if (interruption.alarms < 0) return;
   if (interruption.caught == 0) {
     interruption.caught = number;
     interruption.alarms = -1;
@@ -372,13 +398,24 @@ static void on_ending_signal(int number) {
 }
 
 /* Also interrupts a wait that began just after the signal came. */
-static void on_alarm(int number) {
-  (void)number;
+static void take_alarm(lua_State *L) {
   interruption.alarms++;
-  if (interruption.L == NULL || interruption.caught == 0) return;
+  if (interruption.caught == 0) return;
   if (interruption.alarms >= NEVER) end_by(interruption.caught);
-  if (!interruption.held) set_hook(interruption.L);
+  if (!interruption.held) set_hook(L);
   set_alarm();
+}
+
+/* release() waits until `busy` is 0. */
+static void on_signal(int number) {
+  lua_State *L;
+  (void)__atomic_add_fetch(&interruption.busy, 1, __ATOMIC_SEQ_CST);
+  L = load(&interruption.L);
+  if (L != NULL && is_here(number)) {
+    if (number == SIGALRM) take_alarm(L);
+    else take_signal(number);
+  }
+  (void)__atomic_sub_fetch(&interruption.busy, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Ignored signals stay ignored (nohup).  Interpreters handle INT themselves, in
@@ -392,7 +429,7 @@ static bool is_free(int number, const struct sigaction *before) {
 static void catch_one(size_t i) {
   int number = caught_signals[i];
   struct sigaction action;
-  action.sa_handler = number == SIGALRM ? on_alarm : on_ending_signal;
+  action.sa_handler = on_signal;
   action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
   (void)sigfillset(&action.sa_mask);
   (void)sigaction(number, NULL, &interruption.before[i]);
@@ -400,20 +437,24 @@ static void catch_one(size_t i) {
     (void)sigaction(number, &action, NULL);
 }
 
-/* Restores the handlers.  Returns the last signal that was caught and not
-** raised, or 0. */
+/* Restores the handlers and gives up the ownership.  Returns the last signal
+** that was caught and not raised, or 0. */
 static int release(void) {
   struct itimerval never = {{0, 0}, {0, 0}};
   lua_State *L = interruption.L;
   int pending;
   size_t i;
-  interruption.L = NULL; /* from here on the handlers do nothing */
+  store(&interruption.L, NULL); /* from here on the handlers do nothing */
   (void)setitimer(ITIMER_REAL, &never, NULL);
+  while (load(&interruption.busy) > 0) (void)sched_yield();
+  (void)signal(SIGALRM, SIG_IGN); /* drops one that is on its way */
   for (i = 0; i < CAUGHT_SIGNALS; i++)
     (void)sigaction(caught_signals[i], &interruption.before[i], NULL);
   if (lua_gethook(L) == raise_anywhere) put_hook_back(L);
   pending = interruption.caught;
-  interruption.caught = 0;
+  interruption.caught = interruption.raised = 0;
+  interruption.held = false;
+  store(&interruption.owner, NULL);
   return pending;
 }
 
@@ -425,34 +466,46 @@ static void end_as_told(void) {
   end_by(interruption.ending);
 }
 
-/* interruption:__gc(): the state closes while signals are caught.  Its other
-** finalizers still run. */
+/* interruption:__gc(): the state closes.  Its other finalizers still run. */
 static int interruption_gc(lua_State *L) {
-  lua_State **owner = (lua_State **)lua_touserdata(L, 1);
-  if (interruption.L == NULL || *owner != interruption.L) return 0;
+  if (!owns(L)) return 0;
   interruption.ending = interruption.raised;
   (void)release();
   return 0;
 }
 
-/* system.catch_signals() -> true, or nothing when they are caught already
+/* Makes the one value of this state whose finalizer releases the signals. */
+static void release_at_close(lua_State *L) {
+  ops_rawgetp(L, LUA_REGISTRYINDEX, &interruption);
+  if (lua_isnil(L, -1)) {
+    (void)lua_newuserdata(L, 1);
+    if (luaL_newmetatable(L, INTERRUPTION_NAME)) {
+      lua_pushcfunction(L, interruption_gc);
+      lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    ops_rawsetp(L, LUA_REGISTRYINDEX, &interruption);
+  }
+  lua_pop(L, 1);
+}
+
+/* system.catch_signals() -> true | nothing when this state catches them already
+** | false when another state of the process does
 ** From now on INT, TERM and HUP are raised as errors in this, the main, thread;
 ** if that takes too long, in any coroutine.  If signals are still caught when
 ** the process exits, a signal that was raised ends it. */
 static int system_catch_signals(lua_State *L) {
-  lua_State **owner;
+  const void *owner = NULL;
   size_t i;
-  if (interruption.L != NULL) return 0;
-  owner = (lua_State **)lua_newuserdata(L, sizeof(lua_State *));
-  *owner = L;
-  if (luaL_newmetatable(L, INTERRUPTION_NAME)) {
-    lua_pushcfunction(L, interruption_gc);
-    lua_setfield(L, -2, "__gc");
+  release_at_close(L);
+  if (owns(L)) return 0;
+  if (!__atomic_compare_exchange_n(&interruption.owner, &owner, state_of(L),
+                                   false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    lua_pushboolean(L, 0);
+    return 1;
   }
-  lua_setmetatable(L, -2);
-  ops_rawsetp(L, LUA_REGISTRYINDEX, &interruption);
-  interruption.raised = 0;
-  interruption.L = L;
+  interruption.thread = pthread_self();
+  store(&interruption.L, L);
   for (i = 0; i < CAUGHT_SIGNALS; i++) catch_one(i);
   if (!interruption.at_exit) interruption.at_exit = atexit(end_as_told) == 0;
   lua_pushboolean(L, 1);
@@ -463,10 +516,8 @@ static int system_catch_signals(lua_State *L) {
 ** that was not raised yet to them. */
 static int system_release_signals(lua_State *L) {
   int pending;
-  (void)L;
-  if (interruption.L == NULL) return 0;
+  if (!owns(L)) return 0;
   pending = release();
-  interruption.raised = 0;
   if (pending != 0) (void)raise(pending);
   return 0;
 }
@@ -474,23 +525,23 @@ static int system_release_signals(lua_State *L) {
 /* system.hold_signals(fn, ...) -> the results of `fn(...)`; meanwhile only
 ** `raise_signal` raises signals. */
 static int system_hold_signals(lua_State *L) {
-  bool before = interruption.held;
+  bool owned = owns(L), before = owned && interruption.held;
   int status;
   luaL_checkany(L, 1);
-  interruption.held = true;
+  if (owned) interruption.held = true;
   status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  interruption.held = before;
+  if (owned && owns(L)) interruption.held = before;
   return status == 0 ? lua_gettop(L) : lua_error(L);
 }
 
 /* system.raise_signal(): raises "interrupted!" when one was caught. */
 static int system_raise_signal(lua_State *L) {
-  return interruption.caught != 0 ? raise_caught(L) : 0;
+  return owns(L) && interruption.caught != 0 ? raise_caught(L) : 0;
 }
 
 /* system.interrupted() -> the number of the signal that was raised | nil */
 static int system_interrupted(lua_State *L) {
-  if (interruption.raised == 0) lua_pushnil(L);
+  if (!owns(L) || interruption.raised == 0) lua_pushnil(L);
   else lua_pushinteger(L, interruption.raised);
   return 1;
 }
