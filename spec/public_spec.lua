@@ -88,8 +88,8 @@ local described = {
   tools = { "ToolsOptions", "Tools", "Approval" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
-  calls = { "CallOptions", "DeadLetter", "HubOptions", "ImportOptions", "RedisOptions", "WebSocketOptions",
-    "WebSocketReconnect", "WebSocketRequest" },
+  calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImportOptions", "RedisOptions",
+    "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
   hosts = { "MapOptions" },
   errors = { "Error" },
   pieces = { "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },
@@ -99,8 +99,8 @@ local described = {
 
 -- Options that no program gives: of one file for another.
 local internal = {
-  "CachePolicy", "ConnectionOptions", "EventStreamOptions", "RedisBatchOptions", "RedisQueueOptions", "RouteOptions",
-  "StreamOptions", "ToolContentOptions", "cli.ProxyOptions", "cli.ServeOptions", "cli.SourceOptions",
+  "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RedisQueueOptions",
+  "RouteOptions", "StreamOptions", "ToolContentOptions", "cli.ProxyOptions", "cli.ServeOptions", "cli.SourceOptions",
   "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions",
 }
 

@@ -1,6 +1,7 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local pipe = require("spec.support.mcp_server.pipe")
+local streams = require("operations.net.stream")
 
 local function written(text)
   local path = os.tmpname()
@@ -86,6 +87,43 @@ describe("operations mcp", function()
     assert.matches("the operation failed", result.out, 1, true)
     assert.equal("operations: error: a.b: EXECUTION_ERROR: " .. path .. ":1: attempt to perform arithmetic on a nil "
       .. "value\n", result.err)
+  end)
+
+  it("passes on why an API refuses the input, unless --upstream-errors is none", function()
+    local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+      local body = '{"error":{"field":"name","reason":"too_short"}}'
+      stream:offer("HTTP/1.1 422 Unprocessable Content\r\nContent-Type: application/json\r\nContent-Length: " .. #body
+        .. "\r\n\r\n" .. body)
+      stream:finish()
+    end))
+    local path = path_of(json.encode({ openapi = "3.1.0", info = { title = "Shop", version = "1" },
+      servers = { { url = "http://127.0.0.1:" .. listener.port } }, paths = { ["/a"] = { get = { operationId = "a",
+        responses = { ["200"] = { description = "d" } } } } } }))
+    for rule, expected in pairs({ client = '"reason":"too_short"', none = "422 Unprocessable Content$" }) do
+      server = pipe.operations("mcp", "--openapi", path, "--namespace", "s", "--upstream-errors", rule)
+      server:initialize()
+      assert.matches(expected, server:call("s_a", {}).result.content[1].text)
+      server.child:abort()
+    end
+    listener:close()
+    for _, name in ipairs({ "mcp", "serve", "worker --redis redis://127.0.0.1:1" }) do
+      assert.matches('--upstream-errors: expected client, all or none, got "some"',
+        command.run("operations " .. name .. " --upstream-errors some").err, 1, true)
+    end
+  end)
+
+  it("passes on the errors of an MCP server as they are, unless --upstream-errors is none", function()
+    local path = path_of(json.encode({ mcpServers = { far = { command = command.interpreter(),
+      args = { "spec/support/mcp/server.lua", "dual" }, env = command.environment() } } }))
+    local function refused(rule)
+      server = pipe.operations("mcp", "--mcp-config", path, "--upstream-errors", rule)
+      server:initialize()
+      wait_for(server, "notifications/tools/list_changed")
+      return server:call("far_refuse", {})
+    end
+    assert.same({ code = -32602, message = "not like this", data = { hint = "no" } }, refused("client").error)
+    server.child:abort()
+    assert.equal("MCP_-32602: a server behind this one failed", refused("none").result.content[1].text)
   end)
 
   it("lists tools in the same bytes each time", function()

@@ -168,7 +168,7 @@ describe("the errors of an operation", function()
     local list = api({ ["400"] = shared, ["404"] = shared }, { components = { schemas = { E = object } } })
       .definitions[1].errorSchemas
     assert.equal(list[1].schema, list[2].schema)
-    assert.same({ type = "object", required = { "statusCode", "headers" },
+    assert.same({ type = "object", required = { "statusCode" },
       properties = { statusCode = integer, headers = object, body = { ["$ref"] = "#/$defs/E" } },
       ["$defs"] = { E = object } }, list[1].schema)
   end)

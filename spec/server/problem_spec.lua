@@ -3,47 +3,66 @@ local json = require("operations.base.json")
 local problem = require("operations.server.problem")
 
 local function status(code, route)
-  return { problem.status(errors.new(code, "m"), route) }
+  return problem.status(errors.new(code, "m"), route)
 end
 
 describe("the status of an error", function()
-  it("follows from its code, and so does whether its message is told", function()
+  it("follows from its code", function()
     for code, expected in pairs({
-      VALIDATION_ERROR = { 422, true }, OPERATION_NOT_FOUND = { 404, true }, ACCESS_DENIED = { 403, true },
-      TIMEOUT = { 504, true }, ABORTED = { 499, true }, BUSY = { 503, true }, DRAINING = { 503, true },
-      UNAVAILABLE = { 503, false }, TRANSPORT_LOST = { 502, false }, WORKER_LOST = { 502, false },
-      POISON = { 500, false }, EXECUTION_ERROR = { 500, false }, UNKNOWN_ERROR = { 500, false },
-      OUTPUT_INVALID = { 500, false }, TOOL_ERROR = { 422, true }, RATE_LIMITED = { 429, true },
-      ["MCP_-32000"] = { 502, false }, OTHER = { 500, false }, X_MCP_1 = { 500, false },
+      VALIDATION_ERROR = 422, OPERATION_NOT_FOUND = 404, ACCESS_DENIED = 403, TIMEOUT = 504, ABORTED = 499, BUSY = 503,
+      DRAINING = 503, UNAVAILABLE = 503, TRANSPORT_LOST = 502, WORKER_LOST = 502, POISON = 500, EXECUTION_ERROR = 500,
+      UNKNOWN_ERROR = 500, OUTPUT_INVALID = 500, TOOL_ERROR = 422, RATE_LIMITED = 429, ["MCP_-32000"] = 502,
+      ["MCP_-32602"] = 422, ["MCP_-32002"] = 404, OTHER = 500, X_MCP_1 = 500,
     }) do
-      assert.same(expected, status(code))
+      assert.equal(expected, status(code))
     end
   end)
 
-  it("of another server is passed on where it speaks of the call", function()
-    for upstream, expected in pairs({ [400] = 400, [404] = 404, [409] = 409, [410] = 410, [412] = 412, [422] = 422,
-      [429] = 429, [504] = 504, [401] = 502, [403] = 502, [500] = 502, [503] = 502, [418] = 502 }) do
-      assert.same({ expected, false }, status("HTTP_" .. upstream))
+  it("of an API is passed on where it is about the request", function()
+    for upstream, expected in pairs({ [400] = 400, [404] = 404, [409] = 409, [418] = 418, [422] = 422, [429] = 429,
+      [499] = 499, [504] = 504, [401] = 502, [403] = 502, [407] = 502, [399] = 502, [500] = 502, [503] = 502 }) do
+      assert.equal(expected, status("HTTP_" .. upstream))
     end
-    assert.same({ 500, false }, status("HTTP_4040"))
+    assert.equal(500, status("HTTP_4040"))
+  end)
+
+  it("of an exchange with an upstream follows from the kind of its failure", function()
+    local function of(kind, code, may_have_run)
+      local err = errors.new(code or "EXECUTION_ERROR", "m", { kind = kind })
+      err.mayHaveRun = may_have_run
+      return problem.status(err)
+    end
+    for kind, expected in pairs({ dns = 503, connect = 503, session = 503, command = 503, reset = 502, truncated = 502,
+      protocol = 502, encoding = 502, size = 502, response = 502, malformed = 502, lost = 502, closed = 502, tls = 502,
+      oauth = 502, timeout = 504, configuration = 500, file = 500, unknown = 500 }) do
+      assert.equal(expected, of(kind))
+    end
+    assert.equal(503, of("closed", "EXECUTION_ERROR", false))
+    assert.equal(502, of("closed", "ABORTED", true))
+    assert.equal(504, of("timeout", "TIMEOUT", false))
+    assert.equal(503, of("connect", "TRANSPORT_LOST"))
+    assert.equal(502, of("status", "HTTP_404"))
+    assert.equal(503, of("command", "ACCESS_DENIED"))
+    assert.equal(500, of("connect", "MY_CODE"))
+    assert.equal("1", problem.response(errors.new("EXECUTION_ERROR", "m", { kind = "dns" }), {}).headers["retry-after"])
   end)
 
   it("is what the operation declares, 422 where it declares none", function()
     local route = { spec = { errorSchemas = { { code = "GONE", statusCode = 410 }, { code = "FULL" },
       { code = "HTTP_404", statusCode = 418 }, { code = "TIMEOUT", statusCode = 408 } } } }
-    assert.same({ 410, true }, status("GONE", route))
-    assert.same({ 422, true }, status("FULL", route))
-    assert.same({ 404, false }, status("HTTP_404", route))
-    assert.same({ 408, true }, status("TIMEOUT", route))
-    assert.same({ 500, false }, status("OTHER", route))
-    assert.same({ 500, false }, status("OTHER", { spec = { errorSchemas = 7 } }))
-    assert.same({ 500, false }, status("OTHER", { spec = {} }))
+    assert.equal(410, status("GONE", route))
+    assert.equal(422, status("FULL", route))
+    assert.equal(404, status("HTTP_404", route))
+    assert.equal(408, status("TIMEOUT", route))
+    assert.equal(500, status("OTHER", route))
+    assert.equal(500, status("OTHER", { spec = { errorSchemas = 7 } }))
+    assert.equal(500, status("OTHER", { spec = {} }))
   end)
 
   it("of an invalid output is that of a server behind where the operation is imported", function()
-    assert.same({ 502, false }, status("OUTPUT_INVALID", { imported = true }))
-    assert.same({ 500, false }, status("OUTPUT_INVALID", { imported = false }))
-    assert.same({ 500, false }, status("EXECUTION_ERROR", { imported = true }))
+    assert.equal(502, status("OUTPUT_INVALID", { imported = true }))
+    assert.equal(500, status("OUTPUT_INVALID", { imported = false }))
+    assert.equal(500, status("EXECUTION_ERROR", { imported = true }))
   end)
 end)
 
@@ -105,10 +124,15 @@ describe("a problem", function()
     assert.is_nil(of(errors.new("EXECUTION_ERROR", "m", { 1 }), { expose = true }).details)
   end)
 
-  it("has the answer of another server only where that is exposed", function()
-    local err = errors.new("HTTP_500", "m", { statusCode = 500, body = "b", headers = { a = "b" } })
-    assert.is_nil(of(err).details)
-    assert.same({ upstream = { statusCode = 500, body = "b" } }, of(err, { expose = true }).details)
+  it("has the answer of an API as upstream_errors says", function()
+    local err = errors.new("HTTP_422", "422 Unprocessable Content: no", { statusCode = 422, body = { a = 1 },
+      headers = { server = "x" } })
+    assert.same({ statusCode = 422, body = { a = 1 } }, of(err).details)
+    assert.equal("422 Unprocessable Content: no", of(err).detail)
+    assert.same({ statusCode = 422 }, of(err, { upstream_errors = "none" }).details)
+    err = errors.new("HTTP_500", "m", { statusCode = 500, body = "b" })
+    assert.same({ statusCode = 500 }, of(err).details)
+    assert.same({ statusCode = 500, body = "b" }, of(err, { expose = true }).details)
     assert.is_nil(of(errors.new("HTTP_500", "m", "x"), { expose = true }).details)
   end)
 

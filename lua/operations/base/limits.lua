@@ -87,6 +87,7 @@ local limits = {
   tool_image = 5000000, -- an image in such a result, in base64
   call_timeout = 60000, -- the default timeout of a call to another process
   heartbeat = 15000, -- silence after which the HTTP server sends a comment on an event stream
+  upstream_body = 16 * 1024, -- bytes of the answer of an API that refused a request, for remote callers
   server_max_timeout = 600000, -- the longest timeout that a caller of the HTTP server may ask for
   ping_interval = 15000, -- of a WebSocket; after two without a byte it is closed
   handshake_timeout = 10000,

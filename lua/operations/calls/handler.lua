@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local catalog = require("operations.registry.catalog")
+local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
@@ -15,10 +16,22 @@ local call_handler = {}
 local CallHandler = {}
 CallHandler.__index = CallHandler
 
-local function stream(request, registry)
+-- Ends a request with what its caller may read of an error.
+local function fail(self, request, err)
+  if not self._map:is_direct() then
+    local seen, _, hidden = disclosure.read(err, self._upstream_errors)
+    if hidden then
+      self._map._log("error", ("%s: %s"):format(request.operationId, tostring(err)))
+    end
+    err = seen
+  end
+  return request:fail(err)
+end
+
+local function stream(self, request, registry)
   local subscription, err = registry:subscribe(request.operationId, request.input, request)
   if not subscription then
-    return request:fail(err)
+    return fail(self, request, err)
   end
   local envelope
   envelope, err = subscription:next()
@@ -27,16 +40,16 @@ local function stream(request, registry)
   end
   subscription:close()
   if err then
-    request:fail(err)
+    fail(self, request, err)
   elseif not envelope then
     request:complete()
   end
 end
 
-local function answer(request, registry)
+local function answer(self, request, registry)
   local envelope, err = registry:execute(request.operationId, request.input, request)
   if not envelope then
-    return request:fail(err)
+    return fail(self, request, err)
   end
   request.streams = request.credit ~= nil -- a call subscribed to as a stream
   if request:respond(envelope) and request.streams then
@@ -74,12 +87,12 @@ local function work(self, request, registry)
   local ok, raised = true, nil
   if not request.ended then
     request.worker, request.on_abort = task.current(), cancel
-    ok, raised = pcall(request.streams and stream or answer, request, registry)
+    ok, raised = pcall(request.streams and stream or answer, self, request, registry)
     request.on_abort = nil
   end
   self:leave()
   if not ok then
-    request:fail((errors.from(raised)))
+    fail(self, request, (errors.from(raised)))
   end
 end
 
@@ -139,24 +152,31 @@ function CallHandler:leave()
   end
 end
 
-local option_kinds = { max_requests = "number" }
+local option_kinds = { max_requests = "number", upstream_errors = "string" }
+
+---@class operations.CallHandlerOptions
+---@field max_requests? integer  served at once, default 1,024; further ones fail with BUSY
+---@field upstream_errors? operations.UpstreamErrors  what callers in other processes read of the errors that an API or
+---  MCP server behind an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 
 --- Serves the requests that arrive at `call_map` from `registry`. Operations with `_meta.exposed = false` are served in
 --- process only. Also serves `services.list` and `services.schema`, by which the other side imports specs.
 ---@param registry operations.Registry
 ---@param call_map operations.CallMap
----@param options? { max_requests?: integer }  served at once, default 1,024; further ones fail with BUSY
+---@param options? operations.CallHandlerOptions
 ---@return operations.CallHandler
 function call_handler.new(registry, call_map, options)
   argument.object(registry, "type_of", "registry", 1, "call_handler")
   argument.object(call_map, "is_direct", "call map", 2, "call_handler")
   argument.optional(options, "table", 3, "call_handler")
   argument.options(options or {}, option_kinds, "call_handler")
+  disclosure.check(options and options.upstream_errors, "call_handler", 2)
   local self = setmetatable({
     active = 0,
     _registry = registry,
     _map = call_map,
     _max = options and options.max_requests or limits.requests,
+    _upstream_errors = options and options.upstream_errors,
     _services = services.new(registry, call_map:is_direct()),
   }, CallHandler)
   call_map:serve(function(request)

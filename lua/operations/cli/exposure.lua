@@ -9,6 +9,21 @@ local exposure = {}
 exposure.option = { name = "--expose", value = "PATTERN", many = true,
   help = "serve imported operations too, by id: 'petstore.*'" }
 
+---@type operations.cli.Option
+exposure.upstream_errors = { name = "--upstream-errors", value = "RULE",
+  help = "API errors callers read: client, all, none" }
+
+local upstream_errors = members.set({ "client", "all", "none" })
+
+--- Checks `--upstream-errors`; the message for a wrong value.
+---@param options table<string, any>  of parsed arguments
+---@return string?
+function exposure.flaw(options)
+  local given = options["upstream-errors"]
+  return given and not upstream_errors[given]
+    and ("--upstream-errors: expected client, all or none, got %q"):format(given) or nil
+end
+
 -- The most names of namespaces and operations in a message.
 local SHOWN_NAMESPACES, SHOWN_OPERATIONS = 3, 20
 

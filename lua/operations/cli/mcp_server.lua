@@ -1,5 +1,6 @@
 --- `operations mcp`: serves operations as tools of an MCP server on stdin and stdout, for assistants that start it.
 local bridge = require("operations.cli.bridge")
+local exposures = require("operations.cli.exposure")
 local identity = require("operations.cli.identity")
 local mcp_sources = require("operations.cli.mcp_sources")
 local operations = require("operations")
@@ -27,7 +28,7 @@ mcp_server.mcp = {
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },
     { name = "--name", value = "NAME", help = "name of the server (operations)" },
-    identity.options[1], identity.options[2],
+    identity.options[1], identity.options[2], exposures.upstream_errors,
   },
 }
 
@@ -88,6 +89,7 @@ function mcp_server.mcp.run(parsed)
   end
   local who, message = identity.read(given)
   local search = searches[given.search or "auto"]
+  message = message or exposures.flaw(given)
   if message then
     return output.usage("mcp: %s", message)
   elseif search == nil then
@@ -111,7 +113,7 @@ function mcp_server.mcp.run(parsed)
     return code
   end
   server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
-    resources = given.resources, clients = is_proxy and early or nil })
+    resources = given.resources, upstream_errors = given["upstream-errors"], clients = is_proxy and early or nil })
   if system.is_terminal(STDIN) then
     output.complain("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
   end

@@ -37,7 +37,7 @@ local serve = {
     { name = "--allow-host", value = "NAME", many = true, help = "a host name of this server besides localhost" },
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
     { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-* fields count" },
-    exposures.option,
+    exposures.option, exposures.upstream_errors,
     { name = "--watch", value = "DIR", many = true, help = "Lua definitions, reloaded when they change" },
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--max-body", value = "BYTES", help = "limit of a request's body (16 MiB)" },
@@ -176,7 +176,7 @@ local function read(parsed)
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
     message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
   else
-    message = message or read_others(parsed)
+    message = message or exposures.flaw(parsed.options) or read_others(parsed)
   end
   return not message and options or nil, message
 end
@@ -316,7 +316,7 @@ function serve.run(parsed)
     prefix = parsed.options.prefix, authorize = authorizer(options) or false,
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
     trusted_proxies = parsed.options["trusted-proxy"], max_requests = options.max_requests,
-    max_body = options.max_body, docs = options.docs,
+    max_body = options.max_body, docs = options.docs, upstream_errors = parsed.options["upstream-errors"],
     mcp = parsed.options["mcp-server"], access_log = output.record, log = sources.logger(parsed.options.verbose),
   })
   if not server then

@@ -12,7 +12,7 @@ local worker = {
   summary = "Serves the operations of its sources to all processes that share a Redis, until\n"
     .. "Ctrl-C. `operations call --redis URL OPERATION` calls them.",
   options = {
-    exposure.option,
+    exposure.option, exposure.upstream_errors,
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (10)" },
   },
@@ -20,9 +20,9 @@ local worker = {
 
 -- Serves until it is interrupted, then lets running requests end, and raises the interruption. `tell` is called when
 -- the others have been told.
-local function serve(transport, registry, max_requests, grace, tell)
+local function serve(transport, registry, options, grace, tell)
   local map = operations.call_map(transport)
-  local handler = operations.call_handler(registry, map, { max_requests = max_requests })
+  local handler = operations.call_handler(registry, map, options)
   transport:settle()
   tell()
   local _, raised = pcall(operations.sleep, math.huge) -- only an error ends it
@@ -44,8 +44,9 @@ function worker.run(parsed)
   local urls = parsed.options.redis or {}
   local max_requests, message = arguments.number(parsed, "max-requests", 1024)
   local grace, flaw = arguments.number(parsed, "grace", 10)
-  if not max_requests or not grace then
-    return output.usage("%s", message or flaw)
+  message = message or flaw or exposure.flaw(parsed.options)
+  if message then
+    return output.usage("%s", message)
   elseif #urls ~= 1 then
     return output.usage("worker: expected one --redis URL, got %d", #urls)
   end
@@ -62,7 +63,8 @@ function worker.run(parsed)
     output.failure(failure)
     return output.is_unreachable(failure) and output.codes.UNREACHABLE or output.codes.SOURCE
   end
-  return serve(transport, registry, max_requests, grace, function()
+  local options = { max_requests = max_requests, upstream_errors = parsed.options["upstream-errors"] }
+  return serve(transport, registry, options, grace, function()
     opened:tell(registry)
   end)
 end

@@ -4,7 +4,6 @@ local members = require("operations.base.members")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local senders = require("operations.net.http.sender")
-local url = require("operations.base.url")
 
 local call = {}
 
@@ -97,7 +96,7 @@ end
 function call.outcome(plan, reply, context, credentials)
   local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
   if warning and context and context.log then
-    context.log("warn", ("%s %s: %s"):format(plan.method, url.redact(reply.url or plan.base or ""), warning))
+    context.log("warn", "the API's answer: " .. warning) -- MCP clients read it: without the address
   end
   return envelope, failure and credential.redact(failure, credentials)
 end

@@ -18,7 +18,7 @@ local function entry_of(served, denied)
     cache = route.cache and route.cache.given, key_required = route.key_required,
     status = route.status,
     status_of = function(declared)
-      return (problem.status({ code = declared.code }, route))
+      return problem.status({ code = declared.code }, route)
     end }
 end
 

@@ -4,6 +4,7 @@ local answer = require("operations.server.answer")
 local caching = require("operations.server.caching")
 local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")
+local disclosure = require("operations.base.disclosure")
 local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local event_stream = require("operations.server.event_stream")
@@ -75,7 +76,7 @@ function exchange.conclude(call, envelope, err)
   end
   if response then
     return (call.route.cache or call.request.headers["if-none-match"]) and caching.validated(call, response) or response
-  elseif err.code == "ACCESS_DENIED" then
+  elseif err.code == "ACCESS_DENIED" and not disclosure.failure(err) then
     local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, call.server.options.authorize, err)
     return problem.answer(call, refusal, status, headers)
   end

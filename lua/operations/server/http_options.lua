@@ -1,6 +1,7 @@
 --- The options of `to_http`: their types, defaults and checks.
 local argument = require("operations.base.argument")
 local caller = require("operations.server.caller")
+local disclosure = require("operations.base.disclosure")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
@@ -32,6 +33,8 @@ local http_options = {}
 ---@field max_depth? integer  nested arrays and objects of a body, default 512
 ---@field max_requests? integer  running at once, default 1,024; others are answered 503
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
+---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
+---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
 ---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
@@ -41,8 +44,9 @@ local http_options = {}
 ---  both have; or a server that `to_mcp` made
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
----@field metrics? { text: fun(self): string, public: boolean? }  what /metrics shows (the middleware `metrics`), to
----  callers with credentials where there is `authorize`, unless it is public
+---@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, public: boolean? }  what /metrics shows
+---  (the middleware `metrics`), to callers with credentials where there is `authorize`, unless it is public. `shows`
+---  tells which operations are not hidden from the caller
 ---@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
@@ -50,8 +54,8 @@ local option_kinds = {
   prefix = "string", authorize = "function or table or false", oauth = "table", anonymous = "boolean",
   hide_denied = "boolean", origins = "table", hosts = "table", filter = "table or function", paths = "string",
   timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
-  heartbeat = "number",
-  expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
+  heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
+  metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or table or userdata", idempotency_ttl = "number",
 }
@@ -74,6 +78,7 @@ function http_options.read(options)
   local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
+  disclosure.check(kept.upstream_errors, "to_http", 4)
   caller.check(kept.authorize, "to_http", 3)
   pages.check(kept.docs)
   kept.hosts = serving.in_lower_case(kept.hosts)

@@ -1,5 +1,6 @@
 --- Failures as HTTP answers: `application/problem+json` (RFC 9457). Programs look at its `code`. Details that only
 --- concern the server stay in its log.
+local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
@@ -17,60 +18,46 @@ local titles = {
   [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
 }
 
--- The status of each code, and whether the caller gets the message. For other codes it gets "the operation failed".
 local statuses = {
-  VALIDATION_ERROR = { 422, true }, OPERATION_NOT_FOUND = { 404, true }, ACCESS_DENIED = { 403, true },
-  TIMEOUT = { 504, true }, ABORTED = { 499, true }, BUSY = { 503, true }, DRAINING = { 503, true },
-  UNAVAILABLE = { 503 }, TRANSPORT_LOST = { 502 }, WORKER_LOST = { 502 }, POISON = { 500 },
-  EXECUTION_ERROR = { 500 }, UNKNOWN_ERROR = { 500 }, OUTPUT_INVALID = { 500 }, TOOL_ERROR = { 422, true },
-  RATE_LIMITED = { 429, true },
+  VALIDATION_ERROR = 422, OPERATION_NOT_FOUND = 404, ACCESS_DENIED = 403, TIMEOUT = 504, ABORTED = 499, BUSY = 503,
+  DRAINING = 503, UNAVAILABLE = 503, TRANSPORT_LOST = 502, WORKER_LOST = 502, TOOL_ERROR = 422, RATE_LIMITED = 429,
+  ["MCP_-32602"] = 422, ["MCP_-32002"] = 404,
 }
 
--- Maps the status of an upstream server. Its 401 and 403 concern our credentials, not the caller's.
-local relayed = { [400] = 400, [404] = 404, [409] = 409, [410] = 410, [412] = 412, [422] = 422, [429] = 429,
-  [504] = 504 }
+-- The status of an exchange with an upstream that failed.
+local failures = { unreachable = 503, broken = 502, late = 504, stopped = 499, inner = 500 }
 
 local hidden = {
   [500] = "the operation failed", [502] = "a server behind this one failed", [503] = "the operation is not available",
   [504] = "a server behind this one took too long",
 }
 
-local function declaration_of(spec, code)
-  for _, entry in ipairs(spec and type(spec.errorSchemas) == "table" and spec.errorSchemas or {}) do
-    if entry.code == code then
-      return entry
-    end
-  end
-end
-
 --- The status of an error.
 ---@param err operations.Error
 ---@param route? operations.Route
----@return integer status
----@return boolean told  is the caller told its message and details?
+---@return integer
 function problem.status(err, route)
-  local known, upstream = statuses[err.code], tonumber(err.code:match("^HTTP_(%d%d%d)$"))
-  local declared = declaration_of(route and route.spec, err.code)
-  if declared and not upstream then
-    return declared.statusCode or 422, true
+  local failure, upstream = disclosure.failure(err), tonumber(err.code:match("^HTTP_(%d%d%d)$"))
+  local declared = disclosure.declared(route and route.spec, err.code)
+  if failure then
+    return failures[failure]
   elseif upstream then
-    return relayed[upstream] or 502, false
+    return (disclosure.is_callers(upstream) or upstream == 504) and upstream or 502
+  elseif declared then
+    return declared.statusCode or 422
   elseif err.code == "OUTPUT_INVALID" and route and route.imported then
-    return 502, false
-  elseif known then
-    return known[1], known[2] or false
+    return 502
   end
-  return err.code:find("^MCP_") and 502 or 500, false
+  return statuses[err.code] or err.code:find("^MCP_") and 502 or 500
 end
 
--- The details that a program needs, if they can be encoded.
-local function details_of(err, told, expose)
-  if told and err.details ~= nil then
-    return json.encode(err.details) and err.details or nil
-  elseif expose and type(err.details) == "table" and err.code:find("^HTTP_") then
-    return { upstream = { statusCode = err.details.statusCode, body = err.details.body } }
-  end
-end
+---@class operations.ProblemOptions
+---@field route? operations.Route
+---@field expose? boolean  tell every message
+---@field upstream_errors? operations.UpstreamErrors
+---@field request_id? string
+---@field status? integer
+---@field headers? table
 
 -- The message of a handler may contain any bytes; a problem is JSON.
 local function readable(text)
@@ -86,16 +73,18 @@ end
 
 --- The problem object of an error.
 ---@param err operations.Error
----@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer? }
+---@param options operations.ProblemOptions
 ---@return table body
 ---@return integer status
 function problem.of(err, options)
-  local status, told = problem.status(err, options.route)
-  status = options.status or status
+  local route, expose = options.route, options.expose
+  local status = options.status or problem.status(err, route)
+  local seen, told = disclosure.read(err, expose and "all" or options.upstream_errors, route and route.spec)
+  local message = expose and err.message or told and seen.message or hidden[status] or titles[status]
   return {
     type = "about:blank", title = titles[status] or "Error", status = status,
-    detail = (told or options.expose) and readable(err.message) or hidden[status] or titles[status],
-    code = readable(err.code), details = details_of(err, told, options.expose), requestId = options.request_id,
+    detail = message and readable(message), code = readable(seen.code),
+    details = told and json.encode(seen.details) and seen.details or nil, requestId = options.request_id,
     retryable = boolean(err.retryable), mayHaveRun = boolean(err.mayHaveRun),
   }, status
 end
@@ -129,7 +118,7 @@ end
 
 --- The answer to a request that failed.
 ---@param err operations.Error
----@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer?, headers: table? }
+---@param options operations.ProblemOptions
 ---@return operations.ServerResponse
 function problem.response(err, options)
   local body, status = problem.of(err, options)
@@ -155,7 +144,7 @@ function problem.answer(call, err, status, headers)
       call.id))
   end
   return problem.response(err, { route = call.route, expose = options.expose_errors, request_id = call.id,
-    status = status, headers = headers })
+    upstream_errors = options.upstream_errors, status = status, headers = headers })
 end
 
 --- The answer that refuses a request.

@@ -11,7 +11,7 @@ local function failing(failure, options)
     return nil, failure
   end, errorSchemas = { { code = "DECLARED" } } }))
   local server = operations.to_mcp(registry, { expose_errors = options and options.expose_errors,
-    log = function(level, message)
+    upstream_errors = options and options.upstream_errors, log = function(level, message)
       lines[#lines + 1] = level .. ": " .. message
     end })
   server:resource({ uri = "x:a", read = function()
@@ -24,7 +24,8 @@ local function failing(failure, options)
       ["content-type"] = "application/json", ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = method,
       ["mcp-name"] = name }, { jsonrpc = "2.0", id = 1, method = method, params = params }).json
   end
-  local tool = ask("tools/call", "a_b", { name = "a_b" }).result.content[1].text
+  local answer = ask("tools/call", "a_b", { name = "a_b" })
+  local tool = answer.error and answer.error.message or answer.result.content[1].text
   local resource = ask("resources/read", "x:a", { uri = "x:a" }).error.message
   return { tool, resource }, lines
 end
@@ -34,6 +35,38 @@ describe("a failure whose message the caller does not learn", function()
     local read, lines = failing(operations.error("NO_TEXT", "a secret"))
     assert.same({ "the operation failed", "the operation failed" }, read)
     assert.same({ "error: a.b: NO_TEXT: a secret", "error: x:a: NO_TEXT: a secret" }, lines)
+  end)
+end)
+
+describe("the JSON-RPC error of a server behind", function()
+  local function refused(code)
+    return operations.error("MCP_" .. code, "tools/call: Unknown city", { rpcCode = code, data = { 1 } })
+  end
+
+  it("is passed on as it was, for tools and for resources", function()
+    local read, lines = failing(refused(-32602))
+    assert.same({ "Unknown city", "Unknown city" }, read)
+    assert.same({}, lines)
+  end)
+
+  it("is logged instead with upstream_errors = 'none'", function()
+    local read, lines = failing(refused(-32602), { upstream_errors = "none" })
+    assert.same({ "MCP_-32602: a server behind this one failed", "MCP_-32602: a server behind this one failed" }, read)
+    assert.same({ "error: a.b: MCP_-32602: tools/call: Unknown city",
+      "error: x:a: MCP_-32602: tools/call: Unknown city" }, lines)
+  end)
+
+  it("is a failed result where it concerns the connection to that server", function()
+    assert.equal("MCP_-32022: tools/call: Unknown city", failing(refused(-32022))[1])
+  end)
+end)
+
+describe("a failure of an exchange with a server behind", function()
+  it("is told without its host, and logged with it", function()
+    local read, lines = failing(operations.error("TIMEOUT", "GET http://inside/: late", { kind = "timeout" }))
+    local text = "TIMEOUT: a server behind this one took too long"
+    assert.same({ text, text }, read)
+    assert.equal("error: a.b: TIMEOUT: GET http://inside/: late", lines[1])
   end)
 end)
 

@@ -5,6 +5,7 @@ local call_map = require("operations.calls.map")
 local caller = require("operations.server.caller")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
+local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
 local framing = require("operations.server.framing")
 local handshake = require("operations.calls.websocket.handshake")
@@ -30,6 +31,7 @@ local websocket_hub = {}
 ---  map calls the spoke
 ---@field max_connections? integer  default 1,024
 ---@field max_requests? integer  requests of one spoke at once, default 1,024
+---@field upstream_errors? operations.UpstreamErrors  as of `call_handler`
 ---@field max_message? integer
 ---@field ping_interval? number
 ---@field handshake_timeout? number
@@ -40,6 +42,7 @@ local websocket_hub = {}
 local option_kinds = {
   host = "string", port = "number or boolean", tls = "table", registry = "table", authorize = "function or table",
   origins = "table", on_connection = "function", max_connections = "number", max_requests = "number",
+  upstream_errors = "string",
   max_message = "number", ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
 }
 
@@ -117,7 +120,8 @@ local function make_map(self, peer)
     self._maps[map], self._handlers[map], self.connections = nil, nil, self.connections - 1
   end
   if options.registry then
-    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
+    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests,
+      upstream_errors = options.upstream_errors })
   end
   return map, transport
 end
@@ -176,6 +180,7 @@ end
 function websocket_hub.listen(options)
   argument.expect(options, "table", 1, "websocket_hub")
   argument.options(options, option_kinds, "websocket_hub")
+  disclosure.check(options.upstream_errors, "websocket_hub", 2)
   caller.check(options.authorize, "websocket_hub", 2)
   for _, origin in ipairs(options.origins or {}) do
     if not url.is_origin(origin) then

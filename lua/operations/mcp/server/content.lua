@@ -89,7 +89,13 @@ end
 ---@param err operations.Error
 ---@return operations.mcp.Failure
 function content.failure(call, err)
-  local is_told = require("operations.mcp.server.told").is(call, err, call.params.uri or call.params.name)
+  local told = require("operations.mcp.server.told")
+  local passed = told.passed(call, err)
+  if passed then
+    return passed
+  end
+  local is_told
+  err, is_told = told.read(call, err, call.params.uri or call.params.name)
   local invalid = err.code == "VALIDATION_ERROR"
   return { code = invalid and message.codes.INVALID_PARAMS or message.codes.INTERNAL_ERROR,
     message = is_told and ("%s: %s"):format(err.code, err.message) or "the operation failed",

@@ -13,6 +13,7 @@
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local disclosure = require("operations.base.disclosure")
 local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
@@ -52,6 +53,8 @@ local mcp_server = {}
 ---@field timeout? integer  ms of a call, default 600,000, which allows for questions to people
 ---@field max_body? integer  bytes of a message, default 16 MiB
 ---@field max_requests? integer  running at once, default 1,024
+---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
+---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  includes the messages of unexpected errors
 ---@field ttl? integer  ms that lists may be cached (revision 2026-07-28), default 0
 ---@field state_secret? string  signs the state that clients keep between the rounds of a call; default: random, so that
@@ -67,7 +70,8 @@ local option_kinds = {
   authorize = "function or table or false", anonymous = "boolean", hide_denied = "boolean", identity = "table",
   origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
-  expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
+  expose_errors = "boolean", upstream_errors = "string", ttl = "number", state_secret = "string",
+  state_ttl = "number", heartbeat = "number",
   max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
   schema_bytes = "number", resources = "boolean or table or function", clients = "table", oauth = "table",
   log = "function", cors = "table", trusted_proxies = "table",
@@ -194,6 +198,7 @@ function mcp_server.new(registry, options)
       error(("bad option '%s' to 'to_mcp' (0 or more expected, got %s)"):format(name, kept[name]), 2)
     end
   end
+  disclosure.check(kept.upstream_errors, "to_mcp", 2)
   if kept.oauth or kept.authorize then
     require("operations.server.caller").check(kept.authorize, "to_mcp", 2)
     local resource_metadata = require("operations.server.resource_metadata")

@@ -85,11 +85,15 @@ end
 ---@param told boolean  may the caller see the message?
 ---@return table result
 function tool_result.of_error(err, told)
-  local text
-  if err.code == "VALIDATION_ERROR" and type(err.details) == "table" and err.details[1] then
-    text = "The input does not fit the tool's inputSchema:\n" .. lines_of(err.details)
+  local given, text = type(err.details) == "table" and err.details or {}
+  if err.code == "VALIDATION_ERROR" and given[1] then
+    text = "The input does not fit the tool's inputSchema:\n" .. lines_of(given)
   else
     text = told and ("%s: %s"):format(err.code, err.message) or "the operation failed"
+  end
+  if told and given.statusCode and given.body ~= nil then -- what an API answered
+    local body = type(given.body) == "string" and given.body or json.encode(given.body, { sort_keys = true })
+    text = text .. (body and "\n" .. body or "")
   end
   local details = told and err.details ~= nil and json.encode(err.details) and err.details or nil
   return {

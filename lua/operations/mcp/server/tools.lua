@@ -103,9 +103,13 @@ local function failed(call, id, err)
   if err.code == "CAPABILITY_MISSING" and call.modern then
     return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
   end
-  local spec = call.server.registry:get_spec(id)
-  return require("operations.mcp.server.tool_result").of_error(err,
-    require("operations.mcp.server.told").is(call, err, id, spec and { id = id, spec = spec }))
+  local told = require("operations.mcp.server.told")
+  local passed = told.passed(call, err)
+  if passed then
+    return nil, passed
+  end
+  return require("operations.mcp.server.tool_result").of_error(told.read(call, err, id,
+    call.server.registry:get_spec(id)))
 end
 
 local function result_of(call, id, envelope, err)

@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local results = require("operations.mcp.protocol.result")
+local told = require("operations.mcp.server.told")
 
 local upstream = {}
 
@@ -83,16 +84,16 @@ end
 
 local missing = { [-32002] = true, [-32602] = true }
 
--- A failure of the server behind, unchanged.
-local function failure_of(err)
-  local details = type(err.details) == "table" and err.details or {}
-  if details.rpcCode then
-    return { code = details.rpcCode, message = (err.message:gsub("^[%w/]+: ", "")), data = details.data }
+-- A failure of the server behind.
+local function failure_of(self, call, err)
+  local passed = told.passed(call, err)
+  if not passed then
+    told.read(call, err, self.client.name) -- for the log
   end
-  return { code = message.codes.INTERNAL_ERROR, message = "a server behind this one failed" }
+  return passed or { code = message.codes.INTERNAL_ERROR, message = "a server behind this one failed" }
 end
 
-function Upstream:read(_, uri)
+function Upstream:read(call, uri)
   if not self.client:has("resources") then
     return nil
   end
@@ -100,11 +101,10 @@ function Upstream:read(_, uri)
   if value then
     return passed_on(value)
   end
-  local failure = failure_of(err)
-  if missing[failure.code] then
+  if missing[type(err.details) == "table" and err.details.rpcCode] then
     return nil -- another one may have it
   end
-  return nil, failure
+  return nil, failure_of(self, call, err)
 end
 
 -- The server's own name of a prompt.
@@ -112,7 +112,7 @@ local function own_name(self, name)
   return name:sub(1, #self.prefix) == self.prefix and name:sub(#self.prefix + 1) or nil
 end
 
-function Upstream:get(_, name, given)
+function Upstream:get(call, name, given)
   local own = self.client:has("prompts") and own_name(self, name)
   if not own then
     return nil
@@ -121,10 +121,10 @@ function Upstream:get(_, name, given)
   if value then
     return passed_on(value)
   end
-  return nil, failure_of(err)
+  return nil, failure_of(self, call, err)
 end
 
-function Upstream:complete(_, params)
+function Upstream:complete(call, params)
   local ref = params.ref
   if not self.client:has("completions") then
     return nil
@@ -140,7 +140,7 @@ function Upstream:complete(_, params)
   if value then
     return passed_on(value)
   end
-  return nil, ref.type == "ref/prompt" and failure_of(err) or nil
+  return nil, ref.type == "ref/prompt" and failure_of(self, call, err) or nil
 end
 
 -- Clients are notified through `on_notification`.
