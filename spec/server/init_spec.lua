@@ -153,6 +153,40 @@ describe("operations.to_http", function()
       "bad argument #2 to 'to_http' (metrics expected, got table)")
   end)
 
+  it("names at /metrics no operations that are hidden from the caller", function()
+    local function ids(options, token, mounted)
+      local metrics = operations.middleware.metrics({ public = true })
+      local registry = operations.registry({ middleware = { metrics } })
+      for name, fields in pairs({ open = {}, inner = { _meta = { exposed = false } }, left = { tags = { "x" } },
+        guarded = { accessControl = { requiredScopes = { "s" } } } }) do
+        fields.namespace, fields.name, fields.handler = "task", name, silent
+        assert(registry:register(fields))
+        registry:execute("task." .. name)
+      end
+      options.metrics, options.filter = metrics, function(spec)
+        return not (spec.tags and spec.tags[1] == "x")
+      end
+      options.authorize = function(request)
+        return request.headers.authorization and { id = "ada", scopes = { "s" } } or nil
+      end
+      local served = registry
+      if mounted then
+        served = operations.registry()
+        assert(served:mount(registry, { prefix = "team" }))
+      end
+      local text, found = send(assert(operations.to_http(served, options)), "GET", "/metrics",
+        token and { authorization = "Bearer x" }).text, {}
+      for id in text:gmatch('operations_calls_running{operation="([^"]*)"}') do
+        found[#found + 1] = id
+      end
+      return found
+    end
+    assert.same({ "task.guarded", "task.open" }, ids({}))
+    assert.same({ "task.open" }, ids({ hide_denied = true }))
+    assert.same({ "task.guarded", "task.open" }, ids({ hide_denied = true }, true))
+    assert.same({ "task.guarded", "task.open" }, ids({}, false, true))
+  end)
+
   it("refuses hosts and pages that are not its own, before anything else", function()
     local asked = false
     local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }),

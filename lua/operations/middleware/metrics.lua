@@ -1,5 +1,6 @@
 --- Counts and durations of calls in the text format of Prometheus (exposition format 0.0.4).
 local argument = require("operations.base.argument")
+local disclosure = require("operations.base.disclosure")
 local figures = require("operations.middleware.figures")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -37,9 +38,14 @@ local function check_buckets(buckets)
   end
 end
 
--- The series of a call. Codes can be any texts, so the number of series is limited.
-local function name_of(self, id, code)
-  local seen = self._seen[id]
+-- The series of a call: its code, and after a line break the kind of a failed exchange with an upstream. Codes can be
+-- any texts, so the number of series is limited.
+local function name_of(self, id, err)
+  local seen, code = self._seen[id], "OK"
+  if err then
+    local _, kind = disclosure.failure(err)
+    code = kind and err.code .. "\n" .. kind or err.code
+  end
   if not seen[code] then
     if self._series >= self._max_series then
       return "code other"
@@ -61,7 +67,7 @@ end
 local function note(err, self, id, start)
   local kept, ms = self._figures, scheduler.host().now() - start
   self._running[id] = self._running[id] - 1
-  kept:add(id, name_of(self, id, err and err.code or "OK"), 1)
+  kept:add(id, name_of(self, id, err), 1)
   kept:add(id, self._names[bucket_of(self._buckets, ms)], 1)
   kept:add(id, "ms", ms)
 end
@@ -78,6 +84,12 @@ end
 
 local function number(value)
   return ("%.14g"):format(value)
+end
+
+-- The labels of a code.
+local function labels_of(code)
+  local own, kind = code:match("^(%u[%u%d_]*)\n(%l+)$")
+  return kind and ("code=%s,kind=%s"):format(quoted(own), quoted(kind)) or "code=" .. quoted(code)
 end
 
 -- The counted codes, sorted.
@@ -106,16 +118,31 @@ local function head(lines, name, kind, help)
   lines[#lines + 1] = ("# HELP %s %s\n# TYPE %s %s"):format(name, help, name, kind)
 end
 
---- All figures as text: `operations_calls_total` by operation and code ("OK" or the error code), the histogram
---- `operations_call_duration_seconds`, and the gauge `operations_calls_running` of this process, by operation.
+local function everything()
+  return true
+end
+
+local function ids_of(figures_by_id, shows)
+  local ids = {}
+  for _, id in ipairs(members.names(figures_by_id)) do
+    ids[#ids + 1] = shows(id) and id or nil
+  end
+  return ids
+end
+
+--- The figures as text: `operations_calls_total` by operation and code ("OK" or the error code; where the exchange with
+--- an upstream failed, also by its kind), the histogram `operations_call_duration_seconds`, and the gauge
+--- `operations_calls_running` of this process, by operation.
+---@param shows? fun(id: string): boolean  which operations are shown; default: all
 ---@return string
-function Metrics:text()
+function Metrics:text(shows)
+  shows = shows or everything
   local all, lines = self._figures:all(), {}
-  local ids = members.names(all)
+  local ids = ids_of(all, shows)
   head(lines, "operations_calls_total", "counter", "Calls that ended, by operation and error code.")
   for _, id in ipairs(ids) do
     for _, code in ipairs(codes_of(all[id])) do
-      lines[#lines + 1] = ("operations_calls_total{operation=%s,code=%s} %s"):format(quoted(id), quoted(code),
+      lines[#lines + 1] = ("operations_calls_total{operation=%s,%s} %s"):format(quoted(id), labels_of(code),
         number(all[id]["code " .. code]))
     end
   end
@@ -124,7 +151,7 @@ function Metrics:text()
     write_durations(self, lines, id, all[id])
   end
   head(lines, "operations_calls_running", "gauge", "Calls that are running in this process.")
-  for _, id in ipairs(members.names(self._running)) do
+  for _, id in ipairs(ids_of(self._running, shows)) do
     lines[#lines + 1] = ("operations_calls_running{operation=%s} %d"):format(quoted(id), self._running[id])
   end
   return table.concat(lines, "\n") .. "\n"

@@ -49,6 +49,35 @@ operations_calls_running{operation="spec.idle"} 0
     assert.matches('operations_calls_total{operation="spec.call",code="ABORTED"} 1\n', kept:text(), 1, true)
   end)
 
+  it("tells failed exchanges with an upstream from failures of handlers", function()
+    local kept = metrics()
+    local call = kit.operation({ kept }, function(input)
+      return nil, operations.error("EXECUTION_ERROR", "x", input.kind and { kind = input.kind } or nil)
+    end)
+    for _, kind in ipairs({ "connect", "connect", "truncated", "no kind of ours" }) do
+      call({ kind = kind })
+    end
+    call({})
+    local text = kept:text()
+    assert.matches('{operation="spec.call",code="EXECUTION_ERROR"} 2\n', text, 1, true)
+    assert.matches('{operation="spec.call",code="EXECUTION_ERROR",kind="connect"} 2\n', text, 1, true)
+    assert.matches('{operation="spec.call",code="EXECUTION_ERROR",kind="truncated"} 1\n', text, 1, true)
+  end)
+
+  it("shows only the operations that are asked for", function()
+    local kept = metrics()
+    local call, registry = kit.operation({ kept }, kit.answers(1).handler)
+    assert(registry:register({ namespace = "spec", name = "other", handler = function() end }))
+    call()
+    registry:execute("spec.other")
+    local text = kept:text(function(id)
+      return id == "spec.other"
+    end)
+    assert.is_nil(text:find("spec.call", 1, true))
+    local _, count = text:gsub('operation="spec.other"', "")
+    assert.equal(16, count)
+  end)
+
   it("quotes what stands in labels", function()
     local kept = metrics()
     kit.operation({ kept }, kit.answers(operations.error('a"b\\c\nd', "x")).handler)()
