@@ -173,6 +173,22 @@ describe("a body of", function()
       ["a file name with NUL"] = { { data = "x", filename = "a\0b" }, "/body/file" },
       ["a file name that is not UTF-8"] = { { data = "x", filename = "\255" }, "/body/file" },
       ["a reader that is none"] = { { reader = 1 }, "/body/file/reader" },
+      ["a reader of JSON"] = { { reader = operations.object() }, "/body/file/reader" },
+      ["a reader of JSON with a member read"] = { { reader = { read = "x" } }, "/body/file/reader" },
+      ["a reader that is null"] = { { reader = operations.null }, "/body/file/reader" },
+      ["a size that is not a number of bytes"] = { { data = "x", size = 1.5 }, "/body/file/size" },
+      ["a second disposition"] = { { data = "x", headers = { ["Content-Disposition"] = "form-data; name=y" } },
+        "/body/file" },
+      ["another case of it"] = { { data = "x", headers = { ["content-DISPOSITION"] = "x" } }, "/body/file" },
+      ["the length of a part"] = { { data = "x", headers = { ["Content-Length"] = "1" } }, "/body/file" },
+      ["the coding of a part"] = { { data = "x", headers = { ["Content-Transfer-Encoding"] = "base64" } },
+        "/body/file" },
+      ["a second type"] = { { data = "x", contentType = "a/b", headers = { ["Content-Type"] = "c/d" } },
+        "/body/file" },
+      ["a type among the headers that is not one"] = { { data = "x", headers = { ["Content-Type"] = "c" } },
+        "/body/file" },
+      ["a header twice"] = { { data = "x", headers = { ["X-A"] = "1", ["x-a"] = "2" } }, "/body/file" },
+      ["a header name with a line end"] = { { data = "x", headers = { ["A\r\nB"] = "1" } }, "/body/file" },
     }) do
       it("refuses " .. name .. ", by its path", function()
         local data, err = send(multipart(object({ file = binary })), { body = { file = case[1] } })
@@ -211,6 +227,19 @@ describe("a body of", function()
         "--B", 'Content-Disposition: form-data; name="picture"; filename="blob"', "Content-Type: image/png",
         "X-Limit: 5", "", "p",
         "--B", 'Content-Disposition: form-data; name="raw"', "Content-Type: application/json", "", '"q"', "--B--", "",
+      }, "\r\n"), text)
+    end)
+
+    it("takes the type of a part among its headers, and headers that the document declares, in any case", function()
+      local request_body = multipart(object({ file = binary }), { file = { headers = {
+        ["Content-ID"] = { required = true }, ["X-Limit"] = { schema = { type = "string", default = "5" } },
+        ["Content-Disposition"] = { schema = { type = "string", default = "form-data; name=y" } },
+      } } })
+      local text = parts(request_body, { body = { file = { data = "x", headers = {
+        ["content-type"] = "text/csv", ["content-id"] = "<1>", ["x-limit"] = "6" } } } })
+      assert.equal(table.concat({
+        "--B", 'Content-Disposition: form-data; name="file"; filename="blob"', "Content-Type: text/csv",
+        "content-id: <1>", "x-limit: 6", "", "x", "--B--", "",
       }, "\r\n"), text)
     end)
 

@@ -9,6 +9,7 @@ local encoding = {}
 ---@field default_type? string  of a part without a `contentType`; nil for text
 ---@field file? boolean         the value may be a file
 ---@field headers? table<string, string>  of the part: defaults of declared headers
+---@field declared? table<string, true>  names of declared headers, in lower case
 ---@field required_headers? string[]
 
 local combinators = { "allOf", "anyOf", "oneOf" }
@@ -127,8 +128,11 @@ end
 local function read_headers(build, place, field)
   local headers = build.source:child(place, "headers")
   for name in pairs(headers and headers.node or {}) do
-    if header_field.is_token(name) and name:lower() ~= "content-type" then
+    local lower = name:lower()
+    if header_field.is_token(name) and lower ~= "content-type" and lower ~= "content-disposition" then
       local default, required = header_default(build, headers, name)
+      field.declared = field.declared or {}
+      field.declared[lower] = true
       field.headers = field.headers or {}
       field.headers[name] = default
       if required and not default then

@@ -36,8 +36,6 @@ local fields = {
   path = "string", data = "string", size = "number", filename = "string", contentType = "string", headers = "table",
 }
 
-local readers = { ["function"] = true, table = true, userdata = true }
-
 -- Without `reader`, as JSON has no functions.
 local known_properties = {
   path = { type = "string", description = "The file to send." },
@@ -82,11 +80,18 @@ function file.is_file(value)
   return true
 end
 
+--- Is it a media type, with or without parameters?
+---@param value any
+---@return boolean
+function file.is_media_type(value)
+  return type(value) == "string" and value:find("^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+[\32-\126]*$") ~= nil
+end
+
 local function problem_of(value, allow_path)
   local sources = 0
   for name, item in pairs(value) do
     local expected = fields[name]
-    if name == "reader" and not readers[type(item)] then
+    if name == "reader" and not http_stream.is_source(item) then
       return "expected a function or an object with a method read", "/reader"
     elseif name ~= "reader" and type(item) ~= expected then
       local message = expected and "expected a " .. expected or "a file has no such member"
@@ -96,9 +101,11 @@ local function problem_of(value, allow_path)
   end
   if sources ~= 1 then
     return "expected one of path, data and reader", ""
+  elseif value.size and (value.size < 0 or value.size % 1 ~= 0) then
+    return "expected a number of bytes", "/size"
   elseif value.path and not allow_path then
     return "files of this machine are not sent on behalf of others; config.files allows it", "/path"
-  elseif value.contentType and not value.contentType:find("^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+[\32-\126]*$") then
+  elseif value.contentType and not file.is_media_type(value.contentType) then
     return "is not a media type", "/contentType"
   end
 end

@@ -27,13 +27,45 @@ local function text_part(name, text, field)
   }
 end
 
+-- The headers of a file's part: the document's defaults, and the caller's; none that say what the part is, unless the
+-- document declares them. The names are compared without case.
+local function headers_of(field, content)
+  local headers, spelled, given = members.merged(field.headers), {}, content.headers or {}
+  for name in pairs(headers) do
+    spelled[name:lower()] = name
+  end
+  for _, name in ipairs(members.names(given)) do
+    local lower = name:lower()
+    if given[name] == nil or not header_field.is_token(name) then
+      return nil, ("%q is not a header name"):format(name)
+    elseif lower == "content-type" and not content.content_type and file.is_media_type(given[name]) then
+      content.content_type = given[name]
+    elseif lower:find("^content%-") and not (field.declared and field.declared[lower]) then
+      return nil, ("the header %s of a part cannot be given"):format(name)
+    elseif spelled[lower] and given[spelled[lower]] ~= nil and spelled[lower] ~= name then
+      return nil, ("the header %s is given twice"):format(name)
+    else
+      headers[spelled[lower] or name] = nil
+      headers[name], spelled[lower] = given[name], name
+    end
+  end
+  return headers
+end
+
 local function file_part(name, value, field, options)
   local content, message, path = file.content(value, options.files)
-  if not content then
+  local headers
+  if content then
+    headers, message = headers_of(field, content)
+  end
+  if not headers then
+    if content and content.close then
+      content.close()
+    end
     return nil, message, path
   end
   return {
-    name = name, content = content, is_file = true, headers = members.merged(field.headers, content.headers),
+    name = name, content = content, is_file = true, headers = headers,
     content_type = content.content_type or field.content_type or field.default_type or "application/octet-stream",
   }
 end
@@ -92,15 +124,17 @@ local function check_text(text, what)
 end
 
 local function check_headers(made, required)
+  local present = {}
+  for name in pairs(made.headers or {}) do
+    present[name:lower()] = true
+  end
   for _, name in ipairs(required or {}) do
-    if not made.headers or made.headers[name] == nil then
+    if not present[name:lower()] then
       return ("the part needs the header %s; give it with the file's headers"):format(name)
     end
   end
   for name, value in pairs(made.headers or {}) do
-    if not header_field.is_token(name) then
-      return ("%q is not a header name"):format(tostring(name))
-    elseif type(value) ~= "string" or value:find(header_field.control) then
+    if type(value) ~= "string" or value:find(header_field.control) then
       return ("the header %s must be a string without control characters"):format(name)
     end
   end

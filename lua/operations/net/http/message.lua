@@ -1,6 +1,7 @@
 --- Checks an HTTP request before libcurl gets it.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
+local http_stream = require("operations.net.http.stream")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local url = require("operations.base.url")
@@ -35,18 +36,6 @@ local passed = {
   public_only = "boolean", insecure = "boolean", window = "number",
 }
 
--- A function, or an object with a method `read`.
-local function is_source(body)
-  local kind = type(body)
-  if kind == "table" or kind == "userdata" then
-    local ok, read = pcall(function()
-      return body.read
-    end)
-    return ok and type(read) == "function"
-  end
-  return kind == "function"
-end
-
 local function check_names(name, list)
   for i = 1, list and #list or 0 do
     if type(list[i]) ~= "string" then
@@ -70,7 +59,7 @@ local function read_options(request, options)
     end
   end
   local body, proxy, jar = options.body, options.proxy, options.jar
-  if body ~= nil and type(body) ~= "string" and not is_source(body) then
+  if body ~= nil and type(body) ~= "string" and not http_stream.is_source(body) then
     bad_type("body", "string, function or reader", body)
   elseif proxy ~= nil and proxy ~= false and type(proxy) ~= "string" then
     bad_type("proxy", "string or false", proxy)

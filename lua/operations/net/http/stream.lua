@@ -120,6 +120,20 @@ local function next_event(self)
   end
 end
 
+--- Is it something that `next_piece` reads: a function, or an object with a method `read`?
+---@param value any
+---@return boolean
+function http_stream.is_source(value)
+  local kind = type(value)
+  if kind == "table" or kind == "userdata" then
+    local ok, read = pcall(function()
+      return value.read
+    end)
+    return ok and type(read) == "function"
+  end
+  return kind == "function"
+end
+
 --- The next piece from a function, or from an object with a method `read`.
 ---@param source function|{ read: function }
 ---@return string?
