@@ -134,4 +134,26 @@ describe("a URL", function()
     end
     assert.is_false(url.is_origin(nil))
   end)
+
+  it("is opened for a login only if it is absolute, and https or on this machine", function()
+    for _, good in ipairs({ "https://a.test", "https://a.test/x?y#z", "http://127.0.0.1:1/", "http://[::1]/",
+      "HTTP://LOCALHOST/" }) do
+      assert.is_nil(url.untrusted(good))
+    end
+    for bad, problem in pairs({
+      [""] = "it is not an absolute URL", ["/x"] = "it is not an absolute URL",
+      ["//a.test/"] = "it is not an absolute URL",
+      ["javascript:alert(1)"] = "it is not an absolute URL", ["file:///etc/passwd"] = "it is not an absolute URL",
+      ["data:text/html,x"] = "it is not an absolute URL", ["https://a.test/ x"] = "it is not an absolute URL",
+      ["javascript://a.test/%0aalert(1)"] = "it is neither https nor on this machine",
+      ["http://a.test/"] = "it is neither https nor on this machine",
+      ["http://127.0.0.1.a.test/"] = "it is neither https nor on this machine",
+      ["http://localhost.a.test/"] = "it is neither https nor on this machine",
+      ["https://localhost@a.test/"] = "it contains a user name or password",
+    }) do
+      assert.equal(problem, url.untrusted(bad))
+    end
+    assert.equal("it is not an absolute URL", url.untrusted(nil))
+    assert.equal("it is not an absolute URL", url.untrusted({}))
+  end)
 end)

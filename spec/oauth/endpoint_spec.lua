@@ -1,4 +1,5 @@
 local endpoint = require("operations.oauth.endpoint")
+local json = require("operations.base.json")
 
 describe("a form of OAuth", function()
   it("is written in the order of its names, all but unreserved characters encoded", function()
@@ -16,5 +17,20 @@ describe("a form of OAuth", function()
     local fields, repeated = endpoint.decode_form("code=a&state=s&code=b&code=c")
     assert.same({ state = "s" }, fields)
     assert.same({ code = true }, repeated)
+  end)
+end)
+
+describe("an error of an authorization server", function()
+  it("is told in words, also where it is an object", function()
+    for text, expected in pairs({
+      ['{"error":"invalid_grant","error_description":"gone"}'] = { "invalid_grant", "invalid_grant: gone" },
+      ['{"error":{"code":"expired","message":"too late"}}'] = { "expired", "expired: too late" },
+      ['{"error":{"type":"bad_request","code":400}}'] = { "bad_request", "bad_request" },
+      ['{"error":{"b":1,"a":[true]}}'] = { '{"a":[true],"b":1}', '{"a":[true],"b":1}' },
+      ['{"error":["x"]}'] = { '["x"]', '["x"]' }, ['{"error":false}'] = { "false", "false" },
+    }) do
+      local err = endpoint.refusal("https://a.test/token", json.decode(text), 400)
+      assert.same({ expected[1], "https://a.test/token: " .. expected[2] }, { err.details.error, err.message })
+    end
   end)
 end)

@@ -41,6 +41,17 @@ describe("a browser on this machine", function()
     assert.matches("You are logged in", response.body)
   end)
 
+  it("is shown no address that is not safe", function()
+    local browser = oauth.browser(function()
+      error("shown")
+    end, port)
+    for _, address in ipairs({ "javascript:alert(1)", "file:///etc/passwd", "/authorize", "", "http://as.test/" }) do
+      local answer, err = browser.open(address)
+      assert.is_nil(answer)
+      assert.matches("^the address of the login is refused: it is n", err.message)
+    end
+  end)
+
   it("may be back before it is waited for", function()
     local browser = oauth.browser(function()
       get("/callback?state=s1")

@@ -138,6 +138,7 @@ describe("metadata that is fetched", function()
     for problem, document in pairs({
       ["it is of another issuer, https://other"] = { issuer = "https://other", token_endpoint = ISSUER .. "/t" },
       ["it is of another issuer, nil"] = { token_endpoint = ISSUER .. "/t" },
+      ['it is of another issuer, {"a":1}'] = { issuer = { a = 1 }, token_endpoint = ISSUER .. "/t" },
       ["it names no token_endpoint"] = { issuer = ISSUER },
       ["token_endpoint: it is neither https nor on this machine"] = { issuer = ISSUER,
         token_endpoint = "http://login.example/t" },

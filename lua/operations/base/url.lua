@@ -112,6 +112,21 @@ function url.is_loopback(host)
   return host == "localhost" or host == "[::1]" or host:find("^127%.%d+%.%d+%.%d+$") ~= nil
 end
 
+--- The reason why an address must not be opened or shown for a login, or get a credential, or nil: it is absolute, and
+--- https or on this machine, without a user name that looks like a host.
+---@param text any
+---@return string? problem
+function url.untrusted(text)
+  local parsed = type(text) == "string" and not text:find("[%c \128-\255]") and url.parse(text)
+  if not parsed or parsed.host == "" then
+    return "it is not an absolute URL"
+  elseif parsed.userinfo then
+    return "it contains a user name or password"
+  elseif parsed.scheme ~= "https" and not (parsed.scheme == "http" and url.is_loopback(parsed.host)) then
+    return "it is neither https nor on this machine"
+  end
+end
+
 --- Scheme, host and port, with the default port written out.
 ---@param parsed operations.Url
 ---@return string

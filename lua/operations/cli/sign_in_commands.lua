@@ -1,6 +1,7 @@
 --- `operations login` and `logout`.
 local document = require("operations.openapi.document")
 local documents = require("operations.cli.documents")
+local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
 local http_client = require("operations.cli.http_client")
 local loaders = require("operations.cli.loaders")
@@ -12,9 +13,22 @@ local operations = require("operations")
 local output = require("operations.cli.output")
 local sign_in = require("operations.cli.sign_in")
 local source_options = require("operations.cli.source_options")
-local url = require("operations.base.url")
 
 local sign_in_commands = {}
+
+-- A flow whose addresses may be opened and get credentials.
+local function checked(source, flow)
+  for _, name in ipairs({ "authorizationUrl", "tokenUrl" }) do
+    local problem = endpoint.problem(flow[name])
+    if problem then
+      return nil, errors.new("EXECUTION_ERROR", ("%s: the %s of its document is refused: %s"):format(source.name, name,
+        problem))
+    end
+  end
+  local scopes = type(flow.scopes) == "table" and flow.scopes or {}
+  return { authorization_endpoint = flow.authorizationUrl, token_endpoint = flow.tokenUrl,
+    scope = table.concat(members.names(scopes), " ") }
+end
 
 -- The flow in a document that sends users to a browser.
 local function flow_of(source)
@@ -32,10 +46,8 @@ local function flow_of(source)
   for _, name in ipairs(members.names(components.securitySchemes or {})) do
     local scheme = components.securitySchemes[name]
     local flow = type(scheme) == "table" and type(scheme.flows) == "table" and scheme.flows.authorizationCode
-    if type(flow) == "table" and type(flow.authorizationUrl) == "string" and type(flow.tokenUrl) == "string" then
-      return { authorization_endpoint = url.resolve(held.meta.location, flow.authorizationUrl),
-        token_endpoint = url.resolve(held.meta.location, flow.tokenUrl),
-        scope = table.concat(members.names(flow.scopes or {}), " ") }
+    if type(flow) == "table" then
+      return checked(source, flow)
     end
   end
   return nil, errors.new("EXECUTION_ERROR",

@@ -66,16 +66,12 @@ local TEXT = 300 -- bytes of a server's text shown in an error
 ---@param remote? boolean  as of the transport
 ---@return string? problem
 function endpoint.problem(text, remote)
-  local parsed = type(text) == "string" and not text:find("[%c \128-\255]") and url.parse(text)
-  if not parsed or parsed.host == "" then
-    return "it is not an absolute URL"
-  elseif parsed.userinfo then
-    return "it contains a user name or password"
-  elseif parsed.fragment then
+  local problem = url.untrusted(text)
+  if problem then
+    return problem
+  elseif text:find("#", 1, true) then
     return "it contains a fragment"
-  elseif parsed.scheme ~= "https" and not (parsed.scheme == "http" and url.is_loopback(parsed.host)) then
-    return "it is neither https nor on this machine"
-  elseif remote and url.is_loopback(parsed.host) then
+  elseif remote and url.is_loopback(url.parse(text).host) then
     return "it is on this machine, but the server is not"
   end
 end
@@ -111,8 +107,14 @@ local quote = endpoint.quote
 ---@param hidden? string[]  secrets that were sent
 ---@return operations.Error
 function endpoint.refusal(address, answer, status, hidden)
-  local code = quote(tostring(answer.error), hidden)
-  local description = type(answer.error_description) == "string" and quote(answer.error_description, hidden)
+  local given, description = answer.error, answer.error_description
+  if type(given) == "table" then -- not as in OAuth: `{ "error": { "code": ..., "message": ... } }`
+    description = description or given.message
+    given = type(given.code) == "string" and given.code or type(given.type) == "string" and given.type
+      or json.encode(given, { sort_keys = true })
+  end
+  local code = quote(tostring(given), hidden)
+  description = type(description) == "string" and quote(description, hidden)
   return endpoint.failure(("%s: %s%s"):format(url.redact(address), code, description and ": " .. description or ""), {
     error = code, description = description or nil, statusCode = status,
     uri = type(answer.error_uri) == "string" and quote(answer.error_uri, hidden) or nil,

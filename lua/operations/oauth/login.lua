@@ -70,12 +70,18 @@ local function random_text()
   return base64.encode_url(core.random_bytes(32))
 end
 
--- The reason why a server cannot be used with a browser, or nil.
-local function server_problem(server)
+-- The reason why a server cannot be used with a browser, or nil. Its endpoints are checked before a user is asked.
+local function server_problem(server, options)
   if not server.authorization_endpoint then
     return "has no authorization_endpoint"
   elseif not server.has_s256 then
     return "does not say that it takes PKCE with S256"
+  end
+  for _, name in ipairs({ "authorization_endpoint", "token_endpoint" }) do
+    local problem = endpoint.problem(server[name], options.remote)
+    if problem then
+      return ("names no usable %s: %s"):format(name, problem)
+    end
   end
 end
 
@@ -151,9 +157,9 @@ end
 local grants = {}
 
 function grants.authorization_code(options, server, client, record)
-  local problem = server_problem(server)
+  local problem = server_problem(server, options)
   if problem then
-    return nil, endpoint.failure(("%s %s"):format(url.redact(server.issuer), problem))
+    return nil, endpoint.failure(("%s %s"):format(url.redact_any(server.issuer), problem))
   end
   local redirect_uri, resource, verifier = options.redirect_uri, record.resource, random_text()
   local code, err = ask_browser(options, server, {

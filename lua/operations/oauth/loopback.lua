@@ -88,6 +88,10 @@ end
 
 -- Shows the URL and waits for the browser.
 local function open(port, show, address)
+  local problem = url.untrusted(address)
+  if problem then
+    return nil, endpoint.failure(("the address of the login is refused: %s"):format(problem))
+  end
   local state, ended, target = endpoint.decode_form((url.parse(address) or {}).query or "").state, nil, nil
   local wake
   local stop, err = listen(port, state, function(found)

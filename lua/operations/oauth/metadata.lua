@@ -136,8 +136,10 @@ local endpoints = { "authorization_endpoint", "token_endpoint", "registration_en
 
 -- The error in an authorization server's metadata, or nil.
 local function server_problem(document, issuer, transport)
-  if document.issuer ~= issuer then
-    return ("it is of another issuer, %s"):format(url.redact(tostring(document.issuer)))
+  local named = document.issuer
+  if named ~= issuer then
+    return ("it is of another issuer, %s"):format(url.redact(type(named) == "table" and json.encode(named)
+      or tostring(named)))
   elseif document.token_endpoint == nil then
     return "it names no token_endpoint"
   end

@@ -123,6 +123,55 @@ describe("what a program answers a server", function()
     end }, "sampling/createMessage", {}))
   end)
 
+  it("does not tell the server where in the program an error was raised, or what was", function()
+    for _, raise in ipairs({
+      function() error("a secret") end, function() error(setmetatable({}, {}), 0) end,
+      function() return nil, select(2, pcall(error, "a secret", 1)) .. "" .. "x.lua:3: a secret" end,
+      function() return nil, errors.new("VALIDATION_ERROR", "[string \"x\"]:1: a secret") end,
+      function() return (nil).secret end,
+    }) do
+      for method, name in pairs({ ["sampling/createMessage"] = "sampling", ["elicitation/create"] = "elicitation",
+        ["roots/list"] = "roots" }) do
+        local lines = {}
+        local config = { [name] = raise, log = function(level, text)
+          lines[#lines + 1] = level .. " " .. text
+        end }
+        assert.equal(("-32603 %s: the client failed"):format(method), of(config, method, {}))
+        assert.equal(1, #lines)
+        assert.matches(("^error %s: the program's function failed: "):format((method:gsub("%p", "%%%0"))), lines[1])
+      end
+    end
+  end)
+
+  it("leads only to addresses that are safe to open", function()
+    for address, problem in pairs({
+      ["javascript:alert(1)"] = "it is not an absolute URL", ["file:///etc/passwd"] = "it is not an absolute URL",
+      ["/login"] = "it is not an absolute URL", [""] = "it is not an absolute URL",
+      ["http://a.test/"] = "it is neither https nor on this machine",
+      ["ftp://localhost/"] = "it is neither https nor on this machine",
+      ["https://bank.test@evil.test/"] = "it contains a user name or password",
+      ["https://a.test/\27[2J"] = "it is not an absolute URL",
+    }) do
+      local asked = false
+      local config = { elicitation = { url = function()
+        asked = true
+      end } }
+      assert.equal("-32602 elicitation: the url is refused: " .. problem,
+        of(config, "elicitation/create", { mode = "url", message = "m", url = address }))
+      assert.equal("-32602 elicitation: the url is refused: " .. problem,
+        of({ questions = "caller" }, "elicitation/create", { mode = "url", url = address }))
+      assert.is_false(asked)
+    end
+    assert.equal("-32602 elicitation: the url is refused: it is not an absolute URL",
+      of({ elicitation = { url = print } }, "elicitation/create", { mode = "url", url = 7 }))
+    for _, address in ipairs({ "https://a.test/login#/start", "http://127.0.0.1:8000/", "http://localhost/x" }) do
+      assert.equal('{"action":"accept"}', of({ elicitation = { url = function(params)
+        assert.equal(address, params.url)
+        return { action = "accept" }
+      end } }, "elicitation/create", { mode = "url", url = address }))
+    end
+  end)
+
   it("is asked with an object, whatever the server sends", function()
     for _, params in ipairs({ 7, setmetatable({ 1 }, json.array_mt), json.null }) do
       assert.equal('{"n":0}', of({ sampling = function(given)

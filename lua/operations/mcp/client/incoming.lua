@@ -10,6 +10,7 @@ local message = require("operations.mcp.protocol.message")
 local questions = require("operations.mcp.client.questions")
 local schema = require("operations.schema")
 local task = require("operations.task")
+local url = require("operations.base.url")
 
 local incoming = {}
 
@@ -76,6 +77,16 @@ end
 
 local actions = { accept = true, decline = true, cancel = true }
 
+--- Why a question must not reach anybody, or nil: it would lead to an address that is not safe to open.
+---@param method string
+---@param params any
+---@return operations.Error?
+function incoming.refusal(method, params)
+  local leads = method == "elicitation/create" and core.kind(params) == "object" and params.mode == "url"
+  local problem = leads and params.url ~= nil and url.untrusted(params.url)
+  return problem and errors.new("VALIDATION_ERROR", "elicitation: the url is refused: " .. problem) or nil
+end
+
 local function elicit(config, params, context)
   local mode, handler = params.mode or "form", config.elicitation
   if type(handler) == "table" then
@@ -83,6 +94,10 @@ local function elicit(config, params, context)
   end
   if not handler or (mode ~= "form" and type(config.elicitation) ~= "table") then
     return nil, errors.new("VALIDATION_ERROR", ("elicitation by %s is not supported"):format(mode))
+  end
+  local refusal = incoming.refusal("elicitation/create", params)
+  if refusal then
+    return nil, refusal
   end
   local answer, err = handler(params, context)
   if answer == nil then
@@ -117,6 +132,19 @@ local needs = {
   ["roots/list"] = "roots", ["sampling/createMessage"] = "sampling", ["elicitation/create"] = "elicitation",
 }
 
+local POSITION = "%D:%d+: " -- of code, in the message of a raised error
+
+-- The failure for what the program's function raised, or gave with nil. A message with a position in the program's code
+-- is for the program's log, not for the server.
+local function failure_of(config, method, raised)
+  local err, is_expected = errors.from(raised)
+  if not err.message:find(POSITION) and (is_expected or type(raised) == "string") then
+    return err
+  end
+  config.log("error", ("%s: the program's function failed: %s"):format(method, err.message))
+  return errors.new("EXECUTION_ERROR", method .. ": the client failed")
+end
+
 --- Answers one request. May wait for the program's function.
 ---@param config operations.mcp.Config
 ---@param method string
@@ -128,6 +156,10 @@ function incoming.answer(config, method, params, context)
   local answer, need = methods[method], needs[method]
   if config.questions and need and not config[need] and questions.methods[method] then
     function answer(_, asked)
+      local refusal = incoming.refusal(method, asked)
+      if refusal then
+        return nil, refusal
+      end
       return questions.answer(context.client, method, asked)
     end
   elseif not answer or need and not config[need] then
@@ -139,7 +171,7 @@ function incoming.answer(config, method, params, context)
   elseif ok and result ~= nil then
     result, err = nil, ("%s: the program gave a %s, not an object"):format(method, type(result))
   end
-  err = errors.from(ok and (err ~= nil and err or method .. " was refused") or result)
+  err = failure_of(config, method, ok and (err ~= nil and err or method .. " was refused") or result)
   local code = err.code == "VALIDATION_ERROR" and codes.INVALID_PARAMS or codes.INTERNAL_ERROR
   if err.code == "ABORTED" then
     code = -1 -- the user's refusal, by the specification

@@ -28,7 +28,7 @@ local function ask_caller(config, asked, asker)
   local relayed = {}
   for key, request in pairs(asker and asked or {}) do
     local need = core.kind(request) == "object" and questions.methods[request.method]
-    if need and not config[need] then
+    if need and not config[need] and not incoming.refusal(request.method, request.params) then
       local params = core.kind(request.params) == "object" and request.params or nil
       relayed[key] = { method = request.method, params = params }
     end
