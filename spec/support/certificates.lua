@@ -53,6 +53,20 @@ function certificates.path(name)
   return certificates.directory() .. "/" .. name
 end
 
+--- Makes `soon`, signed by `ca`: a client's certificate that is valid for some seconds from now on.
+---@param seconds integer
+function certificates.expiring(seconds)
+  local result = command.run(([[cd %s && exec >soon.log 2>&1
+    printf '[ca]\ndefault_ca=c\n[c]\ndatabase=index\nnew_certs_dir=.\nserial=serial\n' >ca.cnf
+    printf 'default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n' >>ca.cnf
+    rm -f index* && : >index && openssl rand -hex 8 >serial
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=soon -keyout soon.key -out soon.csr &&
+    openssl ca -batch -config ca.cnf -cert ca.pem -keyfile ca.key -in soon.csr -out soon.pem -notext \
+      -startdate 20200101000000Z -enddate $(date -u -d '+%d seconds' +%%Y%%m%%d%%H%%M%%SZ)]])
+    :format(certificates.directory(), seconds))
+  assert(result.code == 0, result.err)
+end
+
 --- The options `tls` of a listener for one of them.
 ---@param name string  "localhost"
 ---@param more? table

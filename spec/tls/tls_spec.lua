@@ -229,6 +229,41 @@ describe("a context of TLS", function()
     end
   end)
 
+  it("does not resume a session for longer than its time, however often it was resumed", function()
+    local file = os.tmpname()
+    finally(function() os.remove(file) end)
+    for _, version in ipairs({ "-tls1_2", "-tls1_3" }) do
+      with_sessions(assert(context({ session = 2 })), whole, function(url, told)
+        exchange(url, version .. " -sess_out " .. file)
+        eventually(function()
+          exchange(url, ("%s -sess_in %s -sess_out %s"):format(version, file, file))
+          return told.peer.resumed == false
+        end)
+      end)
+    end
+  end)
+
+  it("does not resume a session for longer than the client's certificate is valid", function()
+    local file = os.tmpname()
+    finally(function() os.remove(file) end)
+    for _, version in ipairs({ "-tls1_2", "-tls1_3" }) do
+      certificates.expiring(4)
+      local words = ("%s -cert %s -key %s"):format(version, certificates.path("soon.pem"),
+        certificates.path("soon.key"))
+      with_sessions(assert(context({ client_ca = certificates.read("ca.pem"), client_certificate = "required" })),
+        whole, function(url, told)
+          exchange(url, words .. " -sess_out " .. file)
+          assert.matches("^CN=soon", told.peer.subject)
+          eventually(function()
+            told.state = nil
+            exchange(url, ("%s -sess_in %s -sess_out %s"):format(words, file, file))
+            return told.state == "failed"
+          end)
+          assert.matches("certificate has expired", told.reason)
+        end)
+    end
+  end)
+
   it("resumes no session of a client that was asked for another authority's certificate", function()
     local file = os.tmpname()
     finally(function() os.remove(file) end)

@@ -24,7 +24,9 @@ bool ticket_make(ticket_Keys *keys);
 ** random bytes. */
 bool ticket_rotate(ticket_Keys *keys);
 
-/* Makes the connections of `ssl` use the keys, which it borrows. */
+/* Makes the connections of `ssl` use the keys, which it borrows.  A session
+** ends by the timeout of its first handshake, and with the client's
+** certificate, however often it is resumed. */
 bool ticket_use(SSL_CTX *ssl, ticket_Keys *keys);
 
 #endif

@@ -63,6 +63,20 @@ static const char *kind_of_loss(const http_Transfer *t) {
   return strstr(t->message, " alert ") != NULL ? "tls" : "reset";
 }
 
+/* Did the connection end within the TLS handshake?  OpenSSL reports no error of
+** its own then, or an unexpected end; other backends say it in words. */
+static bool is_cut_handshake(const http_Transfer *t) {
+  static const char *const said[] = {
+      " SSL_connect: ",       "unexpected eof while reading",
+      "reset by peer",        "non-properly terminated",
+      "in the pull function", "in the push function",
+  };
+  size_t i;
+  for (i = 0; i < sizeof(said) / sizeof(*said); i++)
+    if (strstr(t->message, said[i]) != NULL) return true;
+  return false;
+}
+
 /* curl reports a header line of more than 100 KiB as out of memory. */
 static bool is_long_line(const http_Transfer *t, CURLcode code) {
   double began = 0;
@@ -116,6 +130,8 @@ void http_judge(http_Transfer *t, CURLcode code) {
     if (t->message[0] == '\0' && t->reason == NULL)
       t->reason = curl_easy_strerror(code);
     if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t);
+    if (code == CURLE_SSL_CONNECT_ERROR && is_cut_handshake(t))
+      t->kind = "connect"; /* nothing was sent */
     if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
     if (is_stale(t, code)) t->phase = "reused";
   } else if (!coding_whole(&t->coding, t->chunked)) {

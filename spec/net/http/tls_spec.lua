@@ -221,6 +221,39 @@ describe("over TLS", function()
     end)
   end
 
+  it("a connection that is lost within the handshake is not made: nothing was sent", function()
+    local ways = {
+      function(stream) stream:close() end, function(stream) stream:finish() end,
+      function(stream) -- after some bytes of a handshake
+        stream:offer("\22\3\3\0\122\2\0\0\118")
+        stream:finish()
+      end,
+    }
+    for _, way in ipairs(ways) do
+      local count = 0
+      local listener = assert(net_stream.listen("127.0.0.1", 0, function(stream)
+        count = count + 1
+        stream:each_chunk(function(bytes)
+          if bytes then
+            way(stream)
+          end
+        end)
+      end))
+      local _, err = get({ url = ("https://localhost:%d/"):format(listener.port), method = "POST", body = "x",
+        retry = { attempts = 2, delay = 1 } })
+      local _, lost = net_stream.connect("localhost", listener.port, { tls = true, ca_file = server.ca_file })
+      listener:close()
+      assert.same({ "connect", true, false }, { err.details.kind, err.retryable, err.mayHaveRun })
+      assert.same({ "connect", true, false }, { lost.details.kind, lost.retryable, lost.mayHaveRun })
+      assert.equal(3, count)
+    end
+  end)
+
+  it("a certificate that is not accepted stays a failure of TLS, which a retry does not mend", function()
+    local _, err = http.request({ url = server.tls .. "/echo" })
+    assert.same({ "tls", false }, { err.details.kind, err.retryable })
+  end)
+
   it("a plain port is no TLS", function()
     local _, err = get({ url = server.url:gsub("http:", "https:") .. "/echo", ca_file = server.ca_file })
     assert.equal("tls", err.details.kind)
