@@ -43,7 +43,8 @@ describe("the sources of a command line", function()
       { "proxy", "none" }, { "insecure" }, { "retry", "3" })
     assert.same({ "n", "https://a.test/v1", true, "/specs", { C = "4" }, "i", "x y", false, true, { attempts = 3 } },
       { config.namespace, config.base_url, config.remote_refs, config.ref_root, config.document_headers,
-        config.oauth.client_id, config.oauth.scope, config.connection.proxy, config.connection.insecure, config.connection.retry })
+        config.oauth.client_id, config.oauth.scope, config.connection.proxy, config.connection.insecure,
+        config.connection.retry })
     assert.equal("http://p:1", config_of({ "proxy", "http://p:1" }).connection.proxy)
   end)
 

@@ -1,7 +1,7 @@
 --- A plugin for Neovim: the tools of the MCP servers that mcp.json names, called without blocking the editor.
 ---   :McpTools                           lists them
 ---   :McpCall everything.echo {"message": "hi"}
---- `vim.g.mcp_config` is the file, by default mcp.json in the current directory. To try it:
+--- `vim.g.mcp_config` is the file, by default mcp.json beside init.lua. To try it:
 ---   eval "$(make luapath LUA=luajit)"; nvim --cmd "set rtp+=examples/neovim"
 local json = require("operations.base.json")
 local operations = require("operations")
@@ -9,7 +9,8 @@ local operations = require("operations")
 local connecting, servers, registry
 
 local function start_servers()
-  servers = assert(operations.from_mcp.load(vim.g.mcp_config or "mcp.json", { log = function() end }))
+  local path = vim.g.mcp_config or vim.fn.stdpath("config") .. "/mcp.json"
+  servers = assert(operations.from_mcp.load(path, { log = function() end }))
   registry = operations.registry()
   assert(servers:register(registry))
   for _, problem in ipairs(servers.problems) do

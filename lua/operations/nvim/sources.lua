@@ -42,12 +42,8 @@ local function find(path)
 end
 
 local function server_options(self)
-  local directory = vim.fn.getcwd()
   return members.merged({
-    log = log.write, workspace = directory, wait = false,
-    roots = function()
-      return { { uri = vim.uri_from_fname(vim.fn.getcwd()), name = vim.fn.fnamemodify(vim.fn.getcwd(), ":t") } }
-    end,
+    log = log.write, workspace = vim.fn.getcwd(), wait = false,
     elicitation = { form = form.elicit, url = form.visit },
     on_log = function(entry)
       local text = type(entry.data) == "string" and entry.data or operations.json.encode(entry.data)

@@ -209,6 +209,15 @@ describe("a client of an MCP server", function()
         end
       end)
     end
+    for _, config in ipairs({ {}, { roots = false } }) do
+      with("legacy", nil, nil, config, function(client, link, server)
+        assert.is_nil(mcp_link.params(server, "initialize")[1].capabilities.roots)
+        link:say({ id = "r", method = "roots/list" })
+        operations.sleep(0.001)
+        assert.equal("the client has no roots/list", server.heard[#server.heard].error.message)
+        assert.has_error(function() client:set_roots({}) end)
+      end)
+    end
     with("legacy", nil, nil, nil, function(client)
       raises({ ["config.roots was not given: the server does not know that there are roots"] = function()
         client:set_roots({})

@@ -55,6 +55,11 @@ describe(":Operations", function()
     assert.matches("^spec%.echo[^\n]*$", editor.text())
   end)
 
+  it("tells servers of no directory that they may use", function()
+    vim.cmd("Operations call spec.ask_roots")
+    editor.shows("the client has no roots/list")
+  end)
+
   it("calls with words, cast to the schema, and with JSON, and shows text and data", function()
     vim.cmd("Operations call spec.echo message=hello\\ you")
     assert.equal("hello you", editor.shows("hello"))

@@ -142,7 +142,7 @@ end
 ---@return true?
 ---@return operations.Error? err
 function methods:set_roots(roots)
-  if self._config.roots == nil then
+  if not self._config.roots then
     error("config.roots was not given: the server does not know that there are roots", 2)
   end
   self._config.roots = roots
