@@ -69,6 +69,7 @@ local function run(code)
   local file = assert(io.open(program, "w"))
   file:write([[
 local remembered, directory = require("operations.cli.remembered"), os.getenv("D")
+local members = require("operations.base.members")
 local function write(path, text)
   local file = assert(io.open(directory .. "/" .. path, "w"))
   file:write(text)
@@ -163,9 +164,9 @@ change('{ "sources": { "a": 7 } }')
   end)
 
   it("of a project counts in the state in which it was trusted, and goes before the user's", function()
-    assert.equal("mine\n$D/project/.operations.json nil\nboth mine near\n$D/project\n$D\nnil nil\n"
+    assert.equal("mine\n$D/project/.operations.json both near\nboth mine near\n$D/project\n$D\nnil \n"
       .. "$D/project/.operations.json: /sources/near: expected an object\n"
-      .. "mine\n$D/project/.operations.json true\nmine\n$D/project/.operations.json nil\n", run([[
+      .. "mine\n$D/project/.operations.json \n", run([[
 local project = directory .. "/project/.operations.json"
 local function look()
   local all, message = remembered.read()
@@ -179,20 +180,19 @@ local both = '{ "sources": { "both": { "lua": "x" }, "near": { "lua": "x" } } }'
 write("operations/config.json", '{ "sources": { "mine": { "lua": "x" } } }')
 write("project/.operations.json", both)
 local all = look()
-tell(all.untrusted, tostring(all.has_changed or nil))
-assert(remembered.project_file() == project)
-assert(remembered.trust(project, true) == both)
+local function tell_untrusted()
+  tell(tostring(all.untrusted), table.concat(members.names(all.left_out), " "))
+end
+tell_untrusted()
+assert(assert(remembered.subject(project)):trust())
 all = look()
 tell(all.by_name.near.base)
 tell((all.by_name.mine.base:gsub("/operations$", "")))
-tell(tostring(all.untrusted), tostring(all.has_changed))
+tell_untrusted()
 write("project/.operations.json", '{ "sources": { "near": 7 } }')
-show(remembered.trust(project, true))
+show(remembered.subject(project))
 all = look()
-tell(all.untrusted, tostring(all.has_changed))
-assert(remembered.trust(project, false))
-all = look()
-tell(all.untrusted, tostring(all.has_changed or nil))
+tell_untrusted()
 ]]))
   end)
 end)

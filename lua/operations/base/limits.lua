@@ -123,6 +123,7 @@ local limits = {
   search_query = 1024, -- bytes of a search; the rest is ignored
   search_words = 32, -- words of a search; the rest are ignored
   search_hits = 10, -- the default number of results of a search
+  trust_file = 16 * 1024 * 1024, -- bytes of a trusted file that are read for its digest
   cli_cache = 256 * 1024 * 1024, -- bytes of sources that the command line keeps between calls
   issues = 100, -- reported by one validation
 }

@@ -2,7 +2,7 @@
 --- replaced as a whole. It begins with a line of JSON, `{ format, meta, sizes }`, followed by segments that are read on
 --- demand. An invalid file counts as absent.
 local core = require("operations.core")
-local directories = require("operations.cli.directories")
+local directories = require("operations.base.directories")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local system = require("operations.system")

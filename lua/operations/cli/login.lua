@@ -1,6 +1,6 @@
 --- Logs a user in from a terminal: opens a URL in a browser, which is redirected to this machine; if the browser is on
 --- another machine, the user pastes its last address.
-local directories = require("operations.cli.directories")
+local directories = require("operations.base.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")

@@ -19,24 +19,24 @@ local function given_options(order)
 end
 
 local function tell_untrusted(all)
-  if all.untrusted then
-    output.complain("%s %s, so its sources are left out: read it, then run operations trust", all.untrusted,
-      all.has_changed and "has changed since it was trusted" or "is not trusted")
+  if all.refusal then
+    output.complain("%s", all.refusal)
   end
 end
 
 ---@class operations.cli.NamedSources
 ---@field names string[]  sorted
+---@field is_partial boolean  a project's sources are left out, as they are not trusted
 local Named = {}
 Named.__index = Named
 
 --- Reads the remembered sources.
 ---@param parsed operations.cli.Arguments
----@param is_quiet? boolean  does not report untrusted files
+---@param is_quiet? boolean  neither asks about nor reports untrusted files
 ---@return operations.cli.NamedSources?
 ---@return string? message
 function named_sources.read(parsed, is_quiet)
-  local all, message = remembered.read()
+  local all, message = remembered.read(not is_quiet)
   if not all then
     return nil, message
   end
@@ -53,6 +53,7 @@ function named_sources.read(parsed, is_quiet)
   end
   return setmetatable({
     names = all.names, _all = all.by_name, _profile = profile, _given = given_options(parsed.order),
+    is_partial = all.untrusted ~= nil, _untrusted = all.untrusted, _left_out = all.left_out,
   }, Named)
 end
 
@@ -60,6 +61,9 @@ end
 ---@param name string
 ---@return string
 function Named:problem(name)
+  if self._left_out[name] then
+    return ("%s is a source of %s, which is not trusted"):format(name, self._untrusted)
+  end
   return ("no source %q%s; operations sources lists them"):format(name, suggestion.behind(name, self.names))
 end
 
@@ -94,12 +98,6 @@ function Named:profiles()
   return members.names(all)
 end
 
--- The source whose name begins an id.
-local function prefix_of(self, word)
-  local name = word:match("^([%w_-]+)%.")
-  return name and self._all[name] and name or nil
-end
-
 --- The cached entries of all sources, each with its source's name.
 ---@return operations.cli.Entry[]
 function Named:entries()
@@ -120,9 +118,10 @@ end
 ---@return string? message  error message; nil: no source has it
 ---@return string? code  code of the error
 function Named:of(word)
-  local name = prefix_of(self, word)
-  if name then
-    return self:get(name)
+  local name = word:match("^([%w_-]+)%.")
+  if name and (self._all[name] or self._left_out[name]) then
+    local source, message = self:get(name)
+    return source, message, not source and "SOURCE" or nil
   end
   local all = self:entries()
   local found = entry.find(word, all)

@@ -1,14 +1,15 @@
 --- Named sources: those in the user's file, $XDG_CONFIG_HOME/operations/config.json, and those in the project's file
---- `.operations.json`, which count once the user trusts that file.
+--- `.operations.json`, which count once the user trusts what that file would run.
 ---
 ---   { "sources": { "github": { "openapi": "https://...", "bearer": "env:TOKEN", "profiles": { "work": {} } } } }
 ---
 --- The members of a source are options of the command line; a switch is `true`, headers may be a list. Secrets are
 --- referred to, never stored: env:NAME, file:PATH, cmd:COMMAND.
 local core = require("operations.core")
-local directories = require("operations.cli.directories")
+local directories = require("operations.base.directories")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local project = require("operations.cli.project")
 local secret = require("operations.cli.secret")
 local source_options = require("operations.cli.source_options")
 local suggestion = require("operations.base.suggestion")
@@ -16,8 +17,6 @@ local system = require("operations.system")
 local url = require("operations.base.url")
 
 local remembered = {}
-
-local PROJECT = ".operations.json"
 
 local secrets = members.set({ "bearer", "basic", "api-key", "client-secret" })
 local kinds = members.set(source_options.kinds)
@@ -169,57 +168,13 @@ local function user_file()
   return directory and directory .. "/config.json"
 end
 
--- Trust.
-
-local function trust_file()
-  local directory = directories.state()
-  return directory and directory .. "/trust.json"
-end
-
-local function hash_of(text)
-  return (core.sha256(text):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
-
-local function trusted()
-  local path = trust_file()
-  local text = path and read_file(path)
-  local content = text and json.decode(text)
-  return type(content) == "table" and content or {}
-end
-
---- The project's file, if there is one.
----@return string? path
-function remembered.project_file()
-  return directories.above(PROJECT)
-end
-
---- Trusts a file in its current state, or revokes that.
----@param path string  absolute
----@param is_trusted boolean
----@return string? text  of the file
----@return string? message
-function remembered.trust(path, is_trusted)
-  local text, message = read_file(path)
-  local place = trust_file()
-  if not text or not place then
-    return nil, message or "neither XDG_STATE_HOME nor HOME says where to note it"
-  end
-  local content, problem = parse(text, path)
-  if not content and is_trusted then
-    return nil, problem
-  end
-  local all = trusted()
-  all[path] = is_trusted and hash_of(text) or nil
-  local ok = system.make_private_directory(directories.state())
-  if ok then
-    ok, problem = system.write_private(place, assert(json.encode(all, { indent = 2, sort_keys = true })) .. "\n")
-  end
-  return ok and text, problem
-end
-
 -- All sources.
+
+local function with_path(name, value, base)
+  local is_path = name == "lua" or name == "ref-root" or name == "mcp-config" or name == "ca-file" or name == "cert"
+    or name == "key" or name == "openapi" and not value:find("^https?://")
+  return is_path and directories.absolute(value, base) or value
+end
 
 ---@class operations.cli.RememberedSource
 ---@field name string
@@ -237,13 +192,48 @@ end
 ---@field by_name table<string, operations.cli.RememberedSource>
 ---@field names string[]  sorted
 ---@field untrusted? string  the project's file, if it is not trusted
----@field has_changed? boolean  it was trusted before
+---@field refusal? string  why, and what to do
+---@field left_out table<string, any>  the sources in that file, by name
+
+-- Adds the sources of the project's file, if the user trusts what they would do; returns a message for a broken file.
+local function read_project(all, found, asks)
+  local path = project.file()
+  local text = path and read_file(path)
+  if not text then
+    return nil
+  end
+  local content, message = parse(text, path)
+  local subject = project.subject(path, content or {}, with_path)
+  local is_trusted, changed = subject:is_trusted()
+  if is_trusted and not content then
+    return message
+  elseif is_trusted or asks and content and project.asked(subject, changed) then
+    collect(all, content, path)
+  else
+    found.untrusted, found.refusal = path, project.refusal(subject, changed)
+    found.left_out = content and content.sources or {}
+  end
+end
+
+--- What the project's file, or another one of its form, would do.
+---@param path string  absolute
+---@return operations.people.Subject?
+---@return string? message  error in the file
+function remembered.subject(path)
+  local text, message = read_file(path)
+  local content
+  if text then
+    content, message = parse(text, path)
+  end
+  return content and project.subject(path, content, with_path), message
+end
 
 --- Reads the remembered sources. A project's source overrides the user's with the same name.
+---@param asks? boolean  asks a person at a terminal whether a project's file is trusted
 ---@return operations.cli.Remembered?
 ---@return string? message  error in a file
-function remembered.read()
-  local all, found = {}, { by_name = nil }
+function remembered.read(asks)
+  local all, found = {}, { by_name = nil, left_out = {} }
   local file = user_file()
   local text = file and read_file(file)
   if text then
@@ -253,28 +243,12 @@ function remembered.read()
     end
     collect(all, content, file)
   end
-  local project = remembered.project_file()
-  text = project and read_file(project)
-  if text then
-    local known = trusted()[project]
-    if known == hash_of(text) then
-      local content, message = parse(text, project)
-      if not content then
-        return nil, message
-      end
-      collect(all, content, project)
-    else
-      found.untrusted, found.has_changed = project, known ~= nil
-    end
+  local problem = read_project(all, found, asks)
+  if problem then
+    return nil, problem
   end
   found.by_name, found.names = all, members.names(all)
   return found
-end
-
-local function with_paths(name, value, base)
-  local is_path = name == "lua" or name == "ref-root" or name == "mcp-config" or name == "ca-file" or name == "cert"
-    or name == "key" or name == "openapi" and not value:find("^https?://")
-  return is_path and directories.absolute(value, base) or value
 end
 
 --- The options of a remembered source.
@@ -292,7 +266,7 @@ function remembered.order(source, profile)
   local order = {}
   for _, kind in ipairs(source_options.kinds) do
     if entry[kind] then
-      order[1] = { name = kind, value = with_paths(kind, entry[kind], source.base) }
+      order[1] = { name = kind, value = with_path(kind, entry[kind], source.base) }
     end
   end
   order[2] = { name = "namespace", value = entry.namespace or source.name }
@@ -300,7 +274,7 @@ function remembered.order(source, profile)
     local value = entry[option.name]
     if value ~= nil and not kinds[option.name] and option.name ~= "namespace" then
       for _, item in ipairs(type(value) == "table" and value or { value }) do
-        order[#order + 1] = { name = option.name, value = with_paths(option.name, item, source.base) }
+        order[#order + 1] = { name = option.name, value = with_path(option.name, item, source.base) }
       end
     end
   end

@@ -1,6 +1,6 @@
 --- OAuth for APIs of OpenAPI documents: tokens of users who logged in (`operations login`), which are kept between
 --- calls and renewed, and tokens of programs (client credentials), which the adapter requests.
-local directories = require("operations.cli.directories")
+local directories = require("operations.base.directories")
 local errors = require("operations.base.error")
 local http_client = require("operations.cli.http_client")
 local options = require("operations.oauth.options")

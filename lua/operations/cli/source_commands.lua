@@ -1,15 +1,18 @@
 --- `operations add`, `remove`, `sources`, `trust`: manage named sources.
 local cache = require("operations.cli.cache")
-local directories = require("operations.cli.directories")
+local directories = require("operations.base.directories")
 local kept = require("operations.cli.kept")
 local members = require("operations.base.members")
 local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local project = require("operations.cli.project")
 local remembered = require("operations.cli.remembered")
 local source_options = require("operations.cli.source_options")
 local sources = require("operations.cli.sources")
 local suggestion = require("operations.base.suggestion")
+local system = require("operations.system")
+local trust = require("operations.people.trust")
 
 local source_commands = {}
 
@@ -175,7 +178,7 @@ function source_commands.remove.run(parsed)
     found[i], message = named:get(name)
     if not found[i] then
       return output.usage("remove: %s", message)
-    elseif found[i].file == remembered.project_file() then
+    elseif found[i].file == project.file() then
       return output.usage("remove: %s is in %s: edit that file", name, found[i].file)
     end
   end
@@ -255,28 +258,70 @@ end
 -- Trusting.
 
 source_commands.trust = {
-  usage = "operations trust [FILE] [OPTIONS]",
-  summary = "Allows the sources of a project's .operations.json in its present content.\n"
-    .. "Its commands run with your rights, so read it first. After a change, trust it\n"
-    .. "again.",
-  options = { { name = "--revoke", help = "withdraw the trust" } }, without_sources = true,
+  usage = "operations trust [DIR|FILE] [OPTIONS]",
+  summary = "Shows what the files that came with a directory would run, and allows it:\n"
+    .. "the sources of a project's .operations.json, and the servers of an mcp.json for\n"
+    .. "Neovim. Commands and Lua files run with your rights, so read them first. After\n"
+    .. "a change of any of the files, trust them again.",
+  options = {
+    { name = "--revoke", help = "withdraw the trust" },
+    { name = "--show", help = "only show what would run" },
+  }, without_sources = true,
 }
+
+-- The files to trust; or nil and the reason.
+local function files_of(place)
+  local path = place and directories.absolute(place):gsub("(.)/%.?$", "%1") or project.file()
+  if not path then
+    return nil, "there is no .operations.json here or above"
+  elseif system.kind(path) ~= "directory" then
+    return { path }
+  end
+  local list = project.files(path)
+  return list[1] and list, ("there is no .operations.json and no mcp.json in %s"):format(path)
+end
+
+local function trust_file(path, options)
+  if options.revoke then
+    return trust.revoke(path)
+  end
+  local subject, message
+  if project.is_file(path) then
+    subject, message = remembered.subject(path)
+  elseif system.kind(path) then
+    subject = project.other(path)
+  else
+    subject, message = nil, path .. ": No such file or directory"
+  end
+  if not subject then
+    return nil, message
+  end
+  project.show(subject)
+  if options.show then
+    return true
+  end
+  return subject:trust()
+end
 
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.trust.run(parsed)
-  local path = parsed.rest[1] and directories.absolute(parsed.rest[1]) or remembered.project_file()
   if #parsed.rest > 1 then
-    return output.usage("trust: expected at most one FILE, got %d", #parsed.rest)
-  elseif not path then
-    return output.usage("trust: there is no .operations.json here or above")
+    return output.usage("trust: expected at most one DIR or FILE, got %d", #parsed.rest)
   end
-  local text, message = remembered.trust(path, not parsed.options.revoke)
-  if not text then
-    output.complain("%s", message)
-    return output.codes.SOURCE
+  local paths, problem = files_of(parsed.rest[1])
+  if not paths then
+    return output.usage("trust: %s", problem)
   end
-  output.complain(parsed.options.revoke and "%s is not trusted any more" or "%s is trusted as it is now", path)
+  for _, path in ipairs(paths) do
+    local ok, message = trust_file(path, parsed.options)
+    if not ok then
+      output.complain("%s", message)
+      return output.codes.SOURCE
+    elseif not parsed.options.show then
+      output.complain(parsed.options.revoke and "%s is not trusted any more" or "%s is trusted as it is now", path)
+    end
+  end
   return output.codes.OK
 end
 

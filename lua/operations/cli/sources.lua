@@ -163,7 +163,7 @@ local function remembered_of(parsed, options, is_needed)
         return nil, output.usage("%s", file_hint(name) or message)
       end
     end
-  elseif is_needed and options.id and named.names[1] then
+  elseif is_needed and options.id and (named.names[1] or named.is_partial) then
     local source, why, code = named:of(options.id)
     if not source then
       output.complain("%s", code == "OPERATION_NOT_FOUND" and code .. ": " .. why or why)
@@ -174,6 +174,9 @@ local function remembered_of(parsed, options, is_needed)
     for _, name in ipairs(named.names) do
       list[#list + 1] = named:get(name)
     end
+  end
+  if is_needed and #list == 0 and named.is_partial and not options.none then
+    return nil, output.codes.SOURCE -- that the project is not trusted was reported
   end
   return list
 end

@@ -126,14 +126,8 @@ function from_openapi.document(doc, options)
   return loader.load(doc, checked, from, reader(checked, base, from and not base and file_reader(checked, from) or nil))
 end
 
---- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside and below it (`config.ref_root`).
----@param path string
----@param options? operations.openapi.Config
----@return operations.Definition[]? definitions
----@return operations.openapi.Problem[]|operations.Error report
-function from_openapi.file(path, options)
-  argument.expect(path, "string", 1, "file")
-  local checked = config.check(options)
+-- Loads the document in a file; `read` reads the files that it refers to.
+local function load_file(path, checked, read)
   local bytes, message = read_file(path)
   if not bytes then
     return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
@@ -142,7 +136,35 @@ function from_openapi.file(path, options)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, path, reader(checked, nil, file_reader(checked, path)))
+  return loader.load(root, checked, path, reader(checked, nil, read))
+end
+
+--- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside and below it (`config.ref_root`).
+---@param path string
+---@param options? operations.openapi.Config
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error report
+function from_openapi.file(path, options)
+  argument.expect(path, "string", 1, "file")
+  local checked = config.check(options)
+  return load_file(path, checked, file_reader(checked, path))
+end
+
+--- The files that the `$ref`s of a document in a file name, also those that are missing or that `ref_root` excludes.
+---@param path string
+---@param ref_root? string
+---@return string[]? paths
+---@return operations.Error? err
+function from_openapi.files(path, ref_root)
+  argument.expect(path, "string", 1, "files")
+  argument.optional(ref_root, "string", 2, "files")
+  local checked = config.check({ eager = true, base_url = "http://localhost", ref_root = ref_root })
+  local read, list = file_reader(checked, path), {}
+  local definitions, err = load_file(path, checked, function(where)
+    list[#list + 1] = where
+    return read(where)
+  end)
+  return definitions and list, not definitions and err or nil
 end
 
 --- Fetches a document; relative server URLs are resolved against its final URL. Its `$ref`s to other URLs are fetched

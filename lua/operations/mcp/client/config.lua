@@ -36,7 +36,7 @@ local config = {}
 ---@field client? { name: string, version: string }
 ---@field capabilities? table  of the client, besides those of the functions below
 ---@field roots? (string|table)[]|fun(): table[]|false  directories that the server may access, as URIs; default false:
----  the server is told of none
+---  the client has no roots
 ---@field sampling? fun(params: table, context: table): table?, any
 ---@field elicitation? fun(params: table, context: table): table?, any|{ form?: function, url?: function }
 ---@field questions? "caller"  elicitation and sampling without a function above go to the caller of the tool
@@ -67,7 +67,8 @@ local kinds = {
   stop = "table", restart = "boolean", url = "string", headers = "table", auth = "table", ca_file = "string",
   proxy = "string or false", stream = "boolean", era = "string", version = "string", verdict = "string",
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
-  max_message = "number", client = "table", capabilities = "table", roots = "table or function or false", sampling = "function",
+  max_message = "number", client = "table", capabilities = "table",
+  roots = "table or function or false", sampling = "function",
   elicitation = "function or table", questions = "string", on_progress = "function", on_log = "function",
   on_message = "function", log_level = "string",
   log = "function", namespace = "string", accessControl = "table or function", include = "table or function",

@@ -197,6 +197,20 @@ function entries.check(entry, report)
   end
 end
 
+--- An entry's options by their names in `operations.mcp.Config`, and `envFile`; as written, nothing is expanded.
+---@param entry operations.mcp.Entry
+---@return table<string, any>
+function entries.options(entry)
+  local own = { envFile = entry.value.envFile }
+  for _, key in ipairs(members.names(entry.value)) do
+    local name = options_of[key]
+    if name and entry.value[key] ~= json.null then
+      own[name] = entry.value[key]
+    end
+  end
+  return own
+end
+
 -- Arguments and variables become texts, however JSON has them.
 local function as_texts(list)
   local copy = {}

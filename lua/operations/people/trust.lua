@@ -1,0 +1,213 @@
+--- Stores which files of a directory (a project's file, an mcp.json) a person trusts, by path and digest of every file
+--- that can run something. The command line and Neovim share the store, $XDG_STATE_HOME/operations/trust.json.
+local core = require("operations.core")
+local directories = require("operations.base.directories")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local system = require("operations.system")
+
+local trust = {}
+
+---@class operations.people.Subject  what a person is asked to trust
+---@field path string  absolute, of the file that names the rest
+---@field lines string[]  what it runs, calls and reads
+---@field files table<string, string>  digests by real path
+---@field refs table<string, string[]>  the files that a document refers to, by its real path
+---@field problem? string  why it cannot be trusted
+local Subject = {}
+Subject.__index = Subject
+
+-- Reading and writing the store.
+
+local function store_file()
+  local directory = directories.state()
+  return directory and directory .. "/trust.json"
+end
+
+local function read_store()
+  local path = store_file()
+  local text = path and system.read_regular(path, limits.trust_file)
+  local all = text and json.decode(text)
+  return type(all) == "table" and all or {}
+end
+
+local function change_store(key, value)
+  local path = store_file()
+  if not path then
+    return nil, "neither XDG_STATE_HOME nor HOME says where to note it"
+  end
+  local all = read_store()
+  all[key] = value
+  local ok, message = system.make_private_directory(directories.state())
+  if ok then
+    ok, message = system.write_private(path, assert(json.encode(all, { indent = 2, sort_keys = true })) .. "\n")
+  end
+  return ok, message
+end
+
+-- What is stored for a file: { files, refs }; a text of earlier versions counts as a change.
+local function stored(path)
+  local entry = read_store()[path]
+  if type(entry) ~= "table" or type(entry.files) ~= "table" then
+    return nil, entry ~= nil
+  end
+  return { files = entry.files, refs = type(entry.refs) == "table" and entry.refs or {} }, true
+end
+
+-- Digests.
+
+local function hexadecimal(bytes)
+  return (bytes:gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+-- The digest of a regular file; of a large one its size and the time of its last change.
+local function digest_of(path)
+  local kind, _, version = system.kind(path)
+  if kind and kind ~= "file" then
+    return nil, path .. ": not a regular file"
+  elseif kind and tonumber(version:match("%d+$")) > limits.trust_file then
+    return "version " .. version
+  end
+  local text, message = system.read_regular(path, limits.trust_file)
+  return text and hexadecimal(core.sha256(text)), message
+end
+
+-- Subjects.
+
+--- Begins with the file that names the rest.
+---@param path string  absolute
+---@return operations.people.Subject
+function trust.subject(path)
+  local self = setmetatable({ path = path, lines = {}, files = {}, refs = {}, problem = nil }, Subject)
+  self._key = system.real_path(path) or path
+  self._stored, self._is_known = stored(self._key)
+  self:file(path)
+  return self
+end
+
+--- Adds a line of what it runs, calls or reads.
+---@param format string
+function Subject:line(format, ...)
+  self.lines[#self.lines + 1] = format:format(...)
+end
+
+--- Adds a file that it names. A file that is missing counts as new once it is there.
+---@param path string
+---@param refs? fun(): string[]  the files that it refers to; not called while they are known
+function Subject:file(path, refs)
+  local real = system.real_path(path)
+  if not real or self.files[real] and (not refs or self.refs[real]) then
+    return
+  end
+  local digest, message = digest_of(real)
+  self.files[real], self.problem = digest, self.problem or message
+  if digest and refs then
+    local known = self._stored and self._stored.files[real] == digest and self._stored.refs[real]
+    local list = type(known) == "table" and known or refs()
+    self.refs[real] = list
+    for _, other in ipairs(list) do
+      self:file(other)
+    end
+  end
+end
+
+--- Adds the files that the words of a text name: a command line, an argument, a variable.
+---@param text string
+---@param places string[]  the directories in which a relative name may be meant
+function Subject:words(text, places)
+  local function try(word)
+    word = word:gsub("^~/", (os.getenv("HOME") or "") .. "/")
+    for _, place in ipairs(word ~= "" and not word:find("%z") and places or {}) do
+      local path = directories.absolute(word, place)
+      if system.kind(path) == "file" then
+        self:file(path)
+      end
+    end
+  end
+  try(text)
+  for word in text:gmatch("[^%s'\"`;|&()<>=,:@]+") do
+    try(word)
+  end
+end
+
+--- Is everything as it was when the person trusted it?
+---@return boolean
+---@return string[] changed  the files that changed or are new; empty if it was never trusted
+function Subject:is_trusted()
+  local changed = {}
+  for _, path in ipairs(self._is_known and members.names(self.files) or {}) do
+    if not self._stored or self._stored.files[path] ~= self.files[path] then
+      changed[#changed + 1] = path
+    end
+  end
+  return self._is_known and self._stored ~= nil and #changed == 0 and not self.problem, changed
+end
+
+--- Trusts it as it is now.
+---@return true?
+---@return string? message
+function Subject:trust()
+  if self.problem then
+    return nil, self.problem
+  end
+  return change_store(self._key, { files = self.files, refs = self.refs })
+end
+
+--- Withdraws the trust in a file.
+---@param path string  absolute
+---@return true?
+---@return string? message
+function trust.revoke(path)
+  return change_store(system.real_path(path) or path, nil)
+end
+
+-- Texts.
+
+local hidden = { "[%z\1-\31\127]", "\194[\128-\159]", "\226\128[\139-\143\168-\174]", "\226\129[\160-\175]",
+  "\239\187\191" }
+
+-- Shows characters that a terminal obeys, or does not show, as escapes.
+local function visible(text)
+  for _, pattern in ipairs(hidden) do
+    text = text:gsub(pattern, function(bytes)
+      return bytes:gsub(".", function(byte)
+        return ("\\x%02x"):format(byte:byte())
+      end)
+    end)
+  end
+  return text
+end
+
+--- A command line as a shell would take it.
+---@param words string[]
+---@return string
+function trust.command_line(words)
+  local list = {}
+  for i, word in ipairs(words) do
+    word = tostring(word)
+    list[i] = word:find("^[%w_./:=@%%+,-]+$") and word or "'" .. word:gsub("'", "'\\''") .. "'"
+  end
+  return table.concat(list, " ")
+end
+
+--- What it would run, call and read, and the files whose content is trusted, for a person.
+---@return string[] lines
+function Subject:text()
+  local lines = { self.path .. ":" }
+  for _, line in ipairs(self.lines) do
+    lines[#lines + 1] = "  " .. line
+  end
+  lines[#lines + 1] = "files that are trusted with their present content:"
+  for _, path in ipairs(members.names(self.files)) do
+    lines[#lines + 1] = "  " .. path
+  end
+  for i, line in ipairs(lines) do
+    lines[i] = visible(line)
+  end
+  return lines
+end
+
+return trust

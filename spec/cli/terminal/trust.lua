@@ -1,0 +1,42 @@
+--- A project's sources ask at a terminal.
+local tmux = require("spec.support.tmux")
+
+describe("a project's file", function()
+  local terminal
+
+  setup(function()
+    terminal = tmux.open("bash --norc --noprofile", 120)
+    local file = assert(io.open(terminal.home .. "/.operations.json", "w"))
+    file:write('{ "sources": { "d": { "lua": "d.lua" } } }')
+    file:close()
+    file = assert(io.open(terminal.home .. "/d.lua", "w"))
+    file:write('return { namespace = "d", name = "a", handler = function() return "ran" end }')
+    file:close()
+    terminal:type("cd ~", { "Enter" })
+  end)
+
+  teardown(function()
+    terminal:close()
+  end)
+
+  it("shows what it would run, and is not used without a yes", function()
+    terminal:type("clear; operations call d.a; echo code=$?", { "Enter" })
+    local screen = terminal:wait("trust it? [y/N]")
+    assert.matches("runs the Lua file " .. terminal.home .. "/d.lua", screen, 1, true)
+    terminal:type({ "Enter" })
+    assert.is_nil(terminal:wait("code=12"):find('"ran"', 1, true))
+  end)
+
+  it("is used after a yes, and asks again after a change", function()
+    terminal:type("clear; operations call d.a; echo code=$?", { "Enter" })
+    terminal:wait("trust it? [y/N]")
+    terminal:type("y", { "Enter" })
+    assert.matches("ran", terminal:wait("code=0"), 1, true)
+    terminal:type("clear; operations call d.a; echo again=$?", { "Enter" })
+    assert.is_nil(terminal:wait("again=0"):find("trust it", 1, true))
+    terminal:type("clear; echo >>d.lua; operations call d.a; echo last=$?", { "Enter" })
+    assert.matches("d.lua is new or has changed since it was trusted", terminal:wait("trust it? [y/N]"), 1, true)
+    terminal:type("n", { "Enter" })
+    terminal:wait("last=12")
+  end)
+end)
