@@ -14,18 +14,17 @@ asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 # Specs in which no code of a sanitized build runs: Neovim and nginx load LuaJIT's own, installations make theirs, others
 # read texts. Those that run programs over and over are left out where TESTED says that they run without sanitizers.
 NOT_SANITIZED = spec/nvim/% spec/release/% spec/support/runner_spec.lua %/hosts_spec.lua %/nvim_spec.lua %/openresty_spec.lua \
-  $(foreach subject,annotation architecture development mutate public rockspec wording,spec/$(subject)_spec.lua) \
+  $(BUILDING_SPECS) $(TEXT_SPECS) spec/mutate_spec.lua spec/public_spec.lua \
   $(if $(TESTED),spec/cli/% spec/examples_spec.lua spec/pages_spec.lua)
-SANITIZED = $(filter-out $(NOT_SANITIZED),$(sort $(shell find spec -name '*_spec.lua')))
-HALF_SANITIZED = $(shell printf '%s\n' $(SANITIZED) | awk 'NR % 2 == $(HALF) - 1')
+SANITIZED = $(filter-out $(NOT_SANITIZED),$(SPECS))
 
-# The part of asan for one runtime: GOAL=all only builds; HALF=1 or 2 runs every second file.
+# The part of asan for one runtime; GOAL=all only builds.
 asan-%:
-	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(if $(HALF),$(HALF_SANITIZED)),$(SANITIZED))"
+	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(SANITIZED))"
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
-	@HANG_SECONDS=3600 $(BUSTED) --exclude-tags=slow,native $(or $(TESTS),spec)
+	@HANG_SECONDS=3600 $(BUSTED) --exclude-tags=slow,native $(or $(TESTS),$(filter-out $(BUILDING_SPECS),$(SPECS)))
 
 valgrind: UNDER = valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full \
   --errors-for-leak-kinds=definite --suppressions=spec/native/valgrind.supp
@@ -416,8 +415,8 @@ cli-at-length: all
 	@$(BUSTED) $(call tested,spec/cli) $(wildcard spec/cli/terminal/*.lua)
 
 .PHONY: test-release
-test-release: dependencies-test all ## a release, in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
-	@$(BUSTED) spec/release/installed.lua
+test-release: dependencies-test all ## what builds the library: installations, the plugin, a release in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
+	@$(BUSTED) $(BUILDING_SPECS) spec/release/installed.lua
 
 .PHONY: test-image
 test-image: dependencies-test all ## examples/nginx/Dockerfile, its commands run in trees of debootstrap, then requests to the nginx in it

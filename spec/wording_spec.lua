@@ -4,40 +4,60 @@ local sources = require("spec.support.sources")
 
 local before_who = { "for", "of", "to", "by", "from", "with", "at", "on", "than" }
 
--- Lua patterns, matched in lower case with a blank before and after the line.
+-- Words that stand alone, in lower case, and what to write instead.
 local phrases = {
-  { "[^%a]what is no ", "name the thing: \"invalid JSON\", \"values other than strings\"" },
-  { "[^%a]there again[^%a]", "say what happens: \"after a reconnect\"" },
-  { "[^%a]what is left of", "\"the rest of\"" },
-  { "[^%a]nobody's[^%a]", "say to what it belongs, or that it is ignored" },
-  { "[^%a]that which[^%a]", "\"the one that\"" },
-  { "[^%a]has not what[^%a]", "\"lacks\"" },
+  { "what is no", "name the thing: \"invalid JSON\", \"values other than strings\"" },
+  { "there again", "say what happens: \"after a reconnect\"" },
+  { "what is left of", "\"the rest of\"" },
+  { "nobody's", "say to what it belongs, or that it is ignored" },
+  { "that which", "\"the one that\"" },
+  { "has not what", "\"lacks\"" },
 }
 for _, word in ipairs(before_who) do
-  phrases[#phrases + 1] = { "[^%a]" .. word .. " who [%a]+", "name the person or part: \"the caller\", \"a client\"" }
+  phrases[#phrases + 1] = { word .. " who", "name the person or part: \"the caller\", \"a client\"" }
 end
 
 -- The same, in comments and texts of the library and in the prose of pages: there the reader has only the sentence.
 local comment_phrases = {
-  { "[^%a]nobody[^%a]", "say which part does not: \"no task\", \"no process\", \"the handle was dropped\"" },
-  { "[^%a]somebody[^%a]", "name the part: \"a client\", \"another process\"" },
-  { "[^%a]whoever[^%a]", "name the part: \"the caller\", \"the owner\"" },
-  { "[^%a]whom[^%a]", "name the person or part" },
-  { "[^%a]under way[^%a]", "\"running\", \"pending\"" },
-  { "[^%a]told of[^%a]", "\"called with\", \"notified of\"" },
-  { "[^%a]are told[^%a]", "\"are notified\", \"are shown\"" },
-  { "[^%a]it is none[^%a]", "say what it is not: \"it is not a number\"" },
-  { "[^%a]that is none[^%a]", "say what it is not: \"an invalid number\"" },
-  { "[^%a]as it came[^%a]", "\"unchanged\", \"as received\"" },
-  { "[^%a]of no use[^%a]", "\"useless\", \"unusable\"" },
-  { "[^%a]will do[^%a]", "\"is enough\", \"is allowed\"" },
-  { "[^%a]be had[^%a]", "\"be fetched\", \"be obtained\"" },
-  { "[^%a]anew[^%a]", "\"again\", \"restarts\"" },
-  { "[^%a]call[es]*d? off[^%a]", "\"cancels\", \"cancelled\"" },
-  { "[^%a]goe?s? on[^%a]", "\"continues\", \"runs\"" },
-  { "[^%a]look[es]*d? after[^%a]", "\"manages\", \"checks\"" },
-  { "[^%a]what else[^%a]", "\"other ...\", \"further ...\"" },
+  { "nobody", "say which part does not: \"no task\", \"no process\", \"the handle was dropped\"" },
+  { "somebody", "name the part: \"a client\", \"another process\"" },
+  { "whoever", "name the part: \"the caller\", \"the owner\"" },
+  { "whom", "name the person or part" },
+  { "under way", "\"running\", \"pending\"" },
+  { "told of", "\"called with\", \"notified of\"" },
+  { "are told", "\"are notified\", \"are shown\"" },
+  { "it is none", "say what it is not: \"it is not a number\"" },
+  { "that is none", "say what it is not: \"an invalid number\"" },
+  { "as it came", "\"unchanged\", \"as received\"" },
+  { "of no use", "\"useless\", \"unusable\"" },
+  { "will do", "\"is enough\", \"is allowed\"" },
+  { "be had", "\"be fetched\", \"be obtained\"" },
+  { "anew", "\"again\", \"restarts\"" },
+  { "what else", "\"other ...\", \"further ...\"" },
 }
+for _, form in ipairs({ "call off", "calls off", "called off" }) do
+  comment_phrases[#comment_phrases + 1] = { form, "\"cancels\", \"cancelled\"" }
+end
+for _, form in ipairs({ "go on", "goes on" }) do
+  comment_phrases[#comment_phrases + 1] = { form, "\"continues\", \"runs\"" }
+end
+for _, form in ipairs({ "look after", "looks after", "looked after" }) do
+  comment_phrases[#comment_phrases + 1] = { form, "\"manages\", \"checks\"" }
+end
+
+-- What to write instead of the first of the phrases that a text has. Plain searches: they are many, over every line.
+local function phrase_in(text, list)
+  text = text:lower()
+  for _, phrase in ipairs(list) do
+    local start, finish = text:find(phrase[1], 1, true)
+    while start do
+      if not text:sub(start - 1, start - 1):find("%a") and not text:find("^%a", finish + 1) then
+        return phrase[2]
+      end
+      start, finish = text:find(phrase[1], start + 1, true)
+    end
+  end
+end
 
 local function is_read(path)
   return path:find("^lua/") ~= nil or path:find("^src/") ~= nil or path:find("^examples/") ~= nil
@@ -71,22 +91,12 @@ local function is_vague_head(line)
 end
 
 local function wrong_in(line, number, path, is_sample)
-  local text = " " .. line:lower() .. " "
-  for _, phrase in ipairs(phrases) do
-    if text:find(phrase[1]) then
-      return phrase[2]
-    end
-  end
   local is_prose = path:find("%.md$") and not is_sample
   local comment = is_prose and line:gsub("`[^`]*`", "") or is_read(path) and comment_of(line)
   local said = comment or is_read(path) and texts_of(line, path)
-  if said then
-    said = " " .. said:lower() .. " "
-    for _, phrase in ipairs(comment_phrases) do
-      if said:find(phrase[1]) then
-        return phrase[2]
-      end
-    end
+  local why = phrase_in(line, phrases) or said and phrase_in(said, comment_phrases)
+  if why then
+    return why
   end
   if begins_with_who(line) then
     return "begin with the noun: \"The caller\", \"A client that\""

@@ -177,7 +177,7 @@ describe("defaults that double with each level", function()
   end)
 
   it("are an error of fill", function()
-    local filled, err = assert(schema.compile(bomb(25))):fill({})
+    local filled, err = assert(schema.compile(bomb(18))):fill({})
     assert.is_nil(filled)
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal("/l/l", err.details[1].path:sub(1, 4))
@@ -186,7 +186,7 @@ describe("defaults that double with each level", function()
   end)
 
   it("are an error of cast, which does the rest", function()
-    local definition = bomb(25)
+    local definition = bomb(18)
     definition.properties = { n = { type = "integer" } }
     local compiled = assert(schema.compile(definition))
     for _, changes in ipairs({ true, false }) do
@@ -201,8 +201,8 @@ describe("defaults that double with each level", function()
   it("fail the call, and warn of what it answers", function()
     local warnings = {}
     local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
-    assert(registry:register({ namespace = "a", name = "b", inputSchema = bomb(25), handler = print }))
-    assert(registry:register({ namespace = "a", name = "c", outputSchema = bomb(25), handler = function()
+    assert(registry:register({ namespace = "a", name = "b", inputSchema = bomb(18), handler = print }))
+    assert(registry:register({ namespace = "a", name = "c", outputSchema = bomb(18), handler = function()
       return {}
     end }))
     local _, err = registry:execute("a.b", {})

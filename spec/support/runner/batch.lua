@@ -17,7 +17,7 @@ export SPEC_RUN='%s'
   exec 3>&2 2>/dev/null # bash tells of processes that are killed
   %s --output=spec/support/runner/record.lua -Xoutput '%s.record%s' %s 2>&3 3>&-
   status=$?
-  echo $status >'%s.status.new' && mv '%s.status.new' '%s.status'
+  { echo $status; times; } >'%s.status.new' && mv '%s.status.new' '%s.status'
   [ $status -lt 128 ] || kill -KILL 0
 ) </dev/null %s &
 echo $! >'%s.pid'
@@ -46,6 +46,7 @@ function batch.start(path, files, command, options, is_shown)
   os.execute("bash " .. path .. ".sh")
   return setmetatable({
     path = path, files = files, passed = 0, failures = {}, seconds = {}, finished = {},
+    processor = 0, -- seconds of processor time
     read = 0, -- bytes of the record
     changed = system.monotime(), -- when it was longer the last time
   }, batch)
@@ -123,7 +124,11 @@ function batch:poll(patience)
     return true
   end
   os.remove(self.path .. ".pid")
-  local status = tonumber(sources.read(self.path .. ".status"))
+  local text = sources.read(self.path .. ".status")
+  local status = tonumber(text:match("^%d+"))
+  for minutes, rest in text:gmatch("(%d+)m(%d+%.%d+)s") do
+    self.processor = self.processor + 60 * minutes + rest
+  end
   if not self.expected or status >= 128 or (status == 0) ~= (self.expected == 0) then
     self:fail(("Crash -> %s\nthe process ended with %s"):format(self:place(), how(status)))
   end

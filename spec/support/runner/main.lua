@@ -83,7 +83,7 @@ local function cost(path)
   return seconds[path] or lfs.attributes(path, "size") / 20000
 end
 
-local run = { passed = 0, failures = {}, seconds = {}, count = 0, running = {}, queue = {} }
+local run = { passed = 0, processor = 0, failures = {}, seconds = {}, count = 0, running = {}, queue = {} }
 
 function run.start(options, is_shown)
   local files = table.remove(run.queue, 1)
@@ -93,7 +93,7 @@ end
 
 -- Takes the results of a process that has ended; files that it has not begun are run by another one.
 function run.take(ended, is_shown)
-  run.passed = run.passed + ended.passed
+  run.passed, run.processor = run.passed + ended.passed, run.processor + ended.processor
   for _, failure in ipairs(ended.failures) do
     run.failures[#run.failures + 1] = failure
   end
@@ -139,7 +139,7 @@ function run.all(options, jobs, patience, is_shown)
   end
 end
 
-local function print_slowest()
+local function print_slowest(started)
   local paths = {}
   for path in pairs(run.seconds) do
     paths[#paths + 1] = path
@@ -154,6 +154,7 @@ local function print_slowest()
   for i = 1, math.min(10, #paths) do
     io.write(("%6.1f s  %s\n"):format(run.seconds[paths[i]], paths[i]))
   end
+  io.write(("\n%.0f s, %.0f s of processor time\n"):format(system.monotime() - started, run.processor))
 end
 
 local function save()
@@ -170,6 +171,7 @@ local function save()
   write_lines(state .. "/failed", failed)
 end
 
+local started = system.monotime()
 local files, options = chosen()
 if not files[1] then
   usage_error(option("FAILED") and "nothing failed last" or "there are no specs")
@@ -190,7 +192,7 @@ io.write(is_shown and "" or "\n")
 for _, failure in ipairs(run.failures) do
   io.write("\n", failure.text, "\n", is_shown and "" or ("alone: make test TESTS=%s\n"):format(failure.file))
 end
-print_slowest()
+print_slowest(started)
 save()
 if run.interrupted then
   io.write("\ninterrupted\n")
