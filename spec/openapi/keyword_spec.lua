@@ -95,53 +95,70 @@ end)
 describe("a schema of OpenAPI 3.0", function()
   local keyword = require("operations.openapi.keyword")
 
-  local function converted(text, old)
+  local function converted(text)
     local schema = json.decode(text)
-    keyword.convert(schema, old)
+    keyword.convert(schema)
     return json.encode(schema, { sort_keys = true })
   end
 
   it("that is nullable has null as a type, a value or a branch", function()
-    assert.equal('{"type":["string","null"]}', converted('{"type":"string","nullable":true}', true))
-    assert.equal('{"type":"string"}', converted('{"type":"string","nullable":false}', true))
+    assert.equal('{"type":["string","null"]}', converted('{"type":"string","nullable":true}'))
+    assert.equal('{"type":"string"}', converted('{"type":"string","nullable":false}'))
     assert.equal('{"enum":["a",null],"type":["string","null"]}',
-      converted('{"type":"string","enum":["a"],"nullable":true}', true))
-    assert.equal('{"enum":["a",null]}', converted('{"enum":["a",null],"nullable":true}', true))
-    assert.equal('{"enum":["a","null"]}', converted('{"enum":["a","null"],"nullable":true}', true))
+      converted('{"type":"string","enum":["a"],"nullable":true}'))
+    assert.equal('{"enum":["a",null]}', converted('{"enum":["a",null],"nullable":true}'))
+    assert.equal('{"enum":["a","null"]}', converted('{"enum":["a","null"],"nullable":true}'))
     assert.equal('{"anyOf":[{"type":"null"},{"allOf":[true],"not":{"type":"string"}}]}',
-      converted('{"allOf":[true],"not":{"type":"string"},"nullable":true}', true))
-    assert.equal('{"anyOf":[{"type":"null"},{"oneOf":[true]}]}', converted('{"oneOf":[true],"nullable":true}', true))
-    assert.equal('{"anyOf":[{"type":"null"},{"anyOf":[true]}]}', converted('{"anyOf":[true],"nullable":true}', true))
-    assert.equal('{"minLength":1}', converted('{"minLength":1,"nullable":true}', true))
+      converted('{"allOf":[true],"not":{"type":"string"},"nullable":true}'))
+    assert.equal('{"anyOf":[{"type":"null"},{"oneOf":[true]}]}', converted('{"oneOf":[true],"nullable":true}'))
+    assert.equal('{"anyOf":[{"type":"null"},{"anyOf":[true]}]}', converted('{"anyOf":[true],"nullable":true}'))
+    assert.equal('{"minLength":1}', converted('{"minLength":1,"nullable":true}'))
   end)
 
   it("is nullable by the extension of 2.0, too", function()
-    assert.equal('{"type":["string","null"],"x-nullable":true}', converted('{"type":"string","x-nullable":true}', true))
+    assert.equal('{"type":["string","null"],"x-nullable":true}', converted('{"type":"string","x-nullable":true}'))
   end)
 
   it("has limits that may be exclusive", function()
-    assert.equal('{"exclusiveMinimum":1}', converted('{"minimum":1,"exclusiveMinimum":true}', true))
-    assert.equal('{"minimum":1}', converted('{"minimum":1,"exclusiveMinimum":false}', false))
-    assert.equal('{"exclusiveMaximum":1}', converted('{"maximum":1,"exclusiveMaximum":true}', false))
-    assert.equal('{"exclusiveMaximum":2,"maximum":1}', converted('{"maximum":1,"exclusiveMaximum":2}', false))
+    assert.equal('{"exclusiveMinimum":1}', converted('{"minimum":1,"exclusiveMinimum":true}'))
+    assert.equal('{"minimum":1}', converted('{"minimum":1,"exclusiveMinimum":false}'))
+    assert.equal('{"exclusiveMaximum":1}', converted('{"maximum":1,"exclusiveMaximum":true}'))
+    assert.equal('{"exclusiveMaximum":2,"maximum":1}', converted('{"maximum":1,"exclusiveMaximum":2}'))
   end)
 
-  it("of a later version keeps what means nothing there", function()
-    assert.equal('{"nullable":true,"type":"string"}', converted('{"type":"string","nullable":true}', false))
+  it("is nullable in 3.1 as well, which is told, because documents go on to say so", function()
+    assert.equal('{"type":["string","integer","null"]}', converted('{"type":["string","integer"],"nullable":true}'))
+    assert.equal('{"type":["string","null"]}', converted('{"type":["string","null"],"nullable":true}'))
+    assert.equal('{"anyOf":[{"type":"null"},{"$ref":"#/a"}]}', converted('{"$ref":"#/a","nullable":true}'))
+    local schema, report = import({ type = "string", nullable = true }, "3.1.0")
+    assert.same({ "string", "null" }, schema.type)
+    assert.equal("nullable is a keyword of OpenAPI 3.0; it is read as there", report[1].message)
+  end)
+
+  it("whose enum has members of another type takes them as that type, and tells so", function()
+    local function enum(text)
+      return json.encode((import(json.decode(text), "3.1.0")).enum)
+    end
+    assert.equal('["4.1","4","x",null,"true"]', enum('{"type":"string","enum":[4.1,4,"x",null,true]}'))
+    assert.equal('[1,"2.5","x"]', enum('{"type":"integer","enum":["1","2.5","x"]}'))
+    assert.equal('[false,"no"]', enum('{"type":"boolean","enum":["false","no"]}'))
+    assert.equal('[1,2.5,"1"]', enum('{"type":["number","string"],"enum":[1,2.5,"1"]}'))
+    local _, report = import({ type = "string", enum = { 4 } }, "3.1.0")
+    assert.equal("enum: members are not of type string; they are read as if they were", report[1].message)
   end)
 
   it("stands alone: a dynamic reference is a reference", function()
-    assert.equal('{"$ref":"#a"}', converted('{"$dynamicRef":"#a"}', false))
-    assert.equal('{"$ref":"#b"}', converted('{"$dynamicRef":"#a","$ref":"#b"}', false))
+    assert.equal('{"$ref":"#a"}', converted('{"$dynamicRef":"#a"}'))
+    assert.equal('{"$ref":"#b"}', converted('{"$dynamicRef":"#a","$ref":"#b"}'))
   end)
 
   it("is told from one that needs no change", function()
-    for text, expected in pairs({ ['{"nullable":false}'] = { true, false }, ['{"x-nullable":true}'] = { true, false },
-      ['{"$dynamicRef":"#a"}'] = { true, true }, ['{"exclusiveMinimum":true}'] = { true, true },
-      ['{"exclusiveMaximum":false}'] = { true, true }, ['{"exclusiveMaximum":1}'] = { false, false },
-      ['{"type":"string"}'] = { false, false } }) do
+    for text, expected in pairs({ ['{"nullable":false}'] = true, ['{"x-nullable":true}'] = true,
+      ['{"$dynamicRef":"#a"}'] = true, ['{"exclusiveMinimum":true}'] = true,
+      ['{"exclusiveMaximum":false}'] = true, ['{"exclusiveMaximum":1}'] = false,
+      ['{"type":"string"}'] = false }) do
       local schema = json.decode(text)
-      assert.same(expected, { keyword.is_old(schema, true), keyword.is_old(schema, false) })
+      assert.equal(expected, keyword.is_old(schema))
     end
   end)
 end)

@@ -162,6 +162,41 @@ describe("the name of an operation", function()
   end)
 end)
 
+describe("an operation that is a reference", function()
+  local list = { operationId = "list", parameters = { { name = "n", ["in"] = "query", required = true } } }
+
+  it("is what it refers to", function()
+    local api = support.api({ paths = { ["/a"] = { get = { ["$ref"] = "#/x-operations/list" } } },
+      ["x-operations"] = { list = list } })
+    assert.same({}, api.report)
+    assert.same({ "n" }, api.by_name.list.inputSchema.required)
+  end)
+
+  it("has what stands beside the reference", function()
+    local api = support.api({ paths = { ["/a"] = { get = { ["$ref"] = "#/x-operations/list", operationId = "mine" } } },
+      ["x-operations"] = { list = list } })
+    assert.same({ "n" }, api.by_name.mine.inputSchema.required)
+  end)
+
+  it("may be in Swagger 2.0, too", function()
+    local api = support.api({ swagger = "2.0", host = "a.test", info = { title = "T", version = "1" },
+      paths = { ["/a"] = { get = { ["$ref"] = "#/x-operations/list" } } }, ["x-operations"] = { list = {
+        operationId = "list", responses = {}, parameters = { { name = "n", ["in"] = "query", type = "string" } } } } })
+    assert.truthy(api.by_name.list.inputSchema.properties.n)
+  end)
+
+  it("of a path item has its methods, parameters and servers joined with those beside the reference", function()
+    local shared = { parameters = { { name = "a", ["in"] = "query" } }, get = { operationId = "get" } }
+    local api = support.api({ ["x-items"] = { shared = shared }, paths = { ["/a"] = { ["$ref"] = "#/x-items/shared",
+      parameters = { { name = "b", ["in"] = "query" } }, post = { operationId = "post" } } } })
+    assert.same({}, api.report)
+    for _, name in ipairs({ "get", "post" }) do
+      assert.truthy(api.by_name[name].inputSchema.properties.a)
+      assert.truthy(api.by_name[name].inputSchema.properties.b)
+    end
+  end)
+end)
+
 describe("a document with something broken", function()
   local null = operations.null
 

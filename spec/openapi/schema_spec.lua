@@ -232,9 +232,6 @@ describe("OpenAPI 3.0's schemas", function()
     assert.same(defs("A"), converted({ ["$ref"] = "#/components/schemas/A", description = "x", maxLength = 1 }))
   end)
 
-  it("mean nothing by nullable in 3.1", function()
-    assert.same({ type = "string", nullable = true }, (input({}, { type = "string", nullable = true })))
-  end)
 end)
 
 describe("a keyword that holds what it must not", function()
@@ -281,6 +278,32 @@ describe("properties of one direction", function()
         schemas["N" .. i] = ref("N" .. i + 1)
       end
       assert.same(expected, input(schemas, { properties = { id = ref("N1") } }).properties)
+    end
+  end)
+
+  describe("that another schema of the same value requires", function()
+    local base = { type = "object", properties = {
+      id = { type = "string", readOnly = true }, name = { type = "string" }, password = { writeOnly = true },
+    } }
+    local needs = { required = { "id", "name", "password" } }
+    for title, schema in pairs({
+      ["beside a reference"] = { allOf = { ref("Base"), needs } },
+      ["in a component, with the property in another"] = { allOf = { ref("Needs"), ref("Base") } },
+      ["in a component, with the property here"] = { properties = base.properties, allOf = { ref("Needs") } },
+      ["in a component that is the whole of them"] = ref("Whole"),
+      ["in a schema that applies itself once more"] = { allOf = { ref("Base"), ref("Loop") } },
+    }) do
+      it("are not required in the other direction: " .. title, function()
+        local schemas = { Base = base, Needs = needs, Whole = { allOf = { ref("Base") }, required = needs.required },
+          Loop = { required = needs.required, anyOf = { true, ref("Loop") } } }
+        local definition = import(schemas, schema, { output = schema })
+        local body = assert(operations.schema.compile(definition.inputSchema))
+        assert.is_true(body:check({ body = { name = "a", password = "p" } }))
+        assert.is_false(body:check({ body = { name = "a" } }))
+        local answer = assert(operations.schema.compile(definition.outputSchema))
+        assert.is_true(answer:check({ name = "a", id = "1" }))
+        assert.is_false(answer:check({ name = "a" }))
+      end)
     end
   end)
 

@@ -4,6 +4,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local location = require("operations.openapi.location")
+local members = require("operations.base.members")
 local url = require("operations.base.url")
 local yaml = require("operations.openapi.yaml")
 
@@ -240,6 +241,48 @@ function Document:follow(place, depth)
     place = next_place
   end
   return nil, "$ref is circular"
+end
+
+-- Is there a reference in a node, at any depth?
+local function refers(node, depth)
+  if type(node) ~= "table" or depth > limits.json_depth then
+    return false
+  elseif type(node["$ref"]) == "string" then
+    return true
+  end
+  for _, member in pairs(node) do
+    if refers(member, depth + 1) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Follows a path item or an operation. Members beside its `$ref` replace those of the target; lists of parameters are
+--- joined. Members that refer to something from another file cannot be merged and are reported.
+---@param place operations.openapi.Place
+---@param report fun(pointer: string, message: string)
+---@return operations.openapi.Place? place
+---@return string? message
+function Document:follow_merged(place, report)
+  local target, message = self:follow(place)
+  local node = place.node
+  if not target or type(node) ~= "table" or type(target.node) ~= "table" or type(node["$ref"]) ~= "string" then
+    return target, message
+  end
+  local beside = members.copy(node)
+  beside["$ref"] = nil
+  if next(beside) == nil then
+    return target
+  elseif target.file ~= place.file and refers(beside, 0) then
+    report(place.pointer, "members beside $ref have references, but $ref leads to another file; they are left out")
+    return target
+  end
+  local merged = members.merged(target.node, beside)
+  if type(target.node.parameters) == "table" and type(beside.parameters) == "table" then
+    merged.parameters = members.joined(target.node.parameters, beside.parameters)
+  end
+  return { node = merged, file = target.file, pointer = target.pointer }
 end
 
 --- The place of a member of `place`, which may be a reference.

@@ -254,7 +254,7 @@ local function add_properties(work, target, schema)
     local property = work.build.source:member(work.build.source:member(target, "properties"), name)
     schema.properties[name] = property_schema(work.build, property, work.fields[name], work.way, work.used)
   end
-  local gone = keyword.hidden(work.build.source, properties, target.file, work.way)
+  local gone = keyword.hidden(work.build.source, target.node, target.file, work.way)
   if gone then
     keyword.remove(schema, gone)
   end

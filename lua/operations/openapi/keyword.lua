@@ -1,6 +1,7 @@
 --- The keywords of a schema object: their valid values (a wrong keyword in a document must not cost the operation),
 --- OpenAPI 3.0's keywords as 2020-12, and properties for one direction only.
 local core = require("operations.core")
+local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -110,6 +111,39 @@ function keyword.expected(name, value)
   return rule and rule(value)
 end
 
+local texts = { ["true"] = true, ["false"] = false }
+
+-- A member of an enum as a value of one of these types, if it can be told without loss: "1" as 1, 4.1 as "4.1".
+local function as_type(member, allowed)
+  local kind = core.kind(member)
+  if allowed[kind] or kind == "integer" and allowed.number then
+    return member
+  elseif type(member) == "number" or type(member) == "boolean" then
+    return allowed.string and json.encode(member) or nil
+  elseif type(member) ~= "string" then
+    return nil
+  end
+  local number = (allowed.integer or allowed.number) and json.decode(member)
+  if type(number) == "number" and (allowed.number or core.kind(number) == "integer") then
+    return number
+  end
+  return allowed.boolean and texts[member]
+end
+
+--- The members of an enum, of which those of another type than the schema's are read as values of that type.
+---@param schema table
+---@return any[]? enum  nil if all members have the type, or cannot be read so
+function keyword.typed_enum(schema)
+  local allowed = members.set(type(schema.type) == "table" and schema.type or { schema.type })
+  local enum, changed = {}, false
+  for i, member in ipairs(schema.enum) do
+    local value = as_type(member, allowed)
+    enum[i] = value == nil and member or value
+    changed = changed or enum[i] ~= member
+  end
+  return changed and setmetatable(enum, getmetatable(schema.enum)) or nil
+end
+
 -- Keywords that restrict a value without other schemas.
 local own_keywords = {
   "type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
@@ -159,9 +193,11 @@ local function allow_null(schema)
   end
   if type(schema.type) == "string" then
     schema.type = { schema.type, "null" }
-  elseif schema.allOf or schema.anyOf or schema.oneOf then
+  elseif type(schema.type) == "table" then -- 3.1
+    schema.type = members.contains(schema.type, "null") and schema.type or members.joined(schema.type, { "null" })
+  elseif schema.allOf or schema.anyOf or schema.oneOf or schema["$ref"] then
     local inner = {}
-    for _, key in ipairs({ "allOf", "anyOf", "oneOf", "not" }) do
+    for _, key in ipairs({ "$ref", "allOf", "anyOf", "oneOf", "not" }) do
       inner[key], schema[key] = schema[key], nil
     end
     schema.anyOf = { { type = "null" }, inner }
@@ -178,24 +214,20 @@ end
 
 --- Has this schema keywords that `convert` changes? Boolean bounds are invalid in later versions but mean the same.
 ---@param schema table
----@param old boolean  OpenAPI 3.0
 ---@return boolean
-function keyword.is_old(schema, old)
-  return old and (schema.nullable ~= nil or schema["x-nullable"] ~= nil) or schema["$dynamicRef"] ~= nil
+function keyword.is_old(schema)
+  return schema.nullable ~= nil or schema["x-nullable"] ~= nil or schema["$dynamicRef"] ~= nil
     or type(schema.exclusiveMinimum) == "boolean"
     or type(schema.exclusiveMaximum) == "boolean"
 end
 
 --- Converts one schema object (without nested ones) from 3.0's dialect to 2020-12.
 ---@param schema table  a copy that may be changed
----@param old boolean  OpenAPI 3.0: `nullable` has a meaning
-function keyword.convert(schema, old)
-  if old then
-    if schema.nullable == true or schema["x-nullable"] == true then
-      allow_null(schema)
-    end
-    schema.nullable = nil
+function keyword.convert(schema)
+  if schema.nullable == true or schema["x-nullable"] == true then
+    allow_null(schema)
   end
+  schema.nullable = nil
   exclusive(schema, "exclusiveMinimum", "minimum")
   exclusive(schema, "exclusiveMaximum", "maximum")
   -- The schema is standalone: a `$dynamicRef` has no other target.
@@ -225,29 +257,71 @@ local function is_hidden(source, property, file, flag)
   return false
 end
 
---- The properties for the other direction only.
----@param source operations.openapi.Document
----@param properties table  as in the document
----@param file operations.openapi.File  that contains them
----@param way operations.openapi.Direction
----@return table<string, boolean>? gone  nil without any
-function keyword.hidden(source, properties, file, way)
-  local gone
-  for key, property in pairs(properties) do
-    if is_hidden(source, property, file, hidden_by[way]) then
-      gone = gone or {}
-      gone[key] = true
+-- Calls a function with a schema and each that `$ref` and `allOf` apply to the same value, until it returns true.
+local function each_applied(source, node, file, fn, seen)
+  if type(node) ~= "table" or seen[node] then
+    return false
+  elseif fn(node, file) then
+    return true
+  end
+  seen[node] = true
+  local place = type(node["$ref"]) == "string" and source:lookup(node["$ref"], file)
+  if place and each_applied(source, place.node, place.file, fn, seen) then
+    return true
+  end
+  for _, schema in ipairs(type(node.allOf) == "table" and node.allOf or {}) do
+    if each_applied(source, schema, file, fn, seen) then
+      return true
     end
   end
+  return false
+end
+
+--- The properties for the other direction only, of a schema and of those that it applies to the same value.
+---@param source operations.openapi.Document
+---@param node table  a schema, as in the document
+---@param file operations.openapi.File  that contains it
+---@param way operations.openapi.Direction
+---@param known? table<string, boolean>  of the schemas around it
+---@return table<string, boolean>? gone  nil without any
+function keyword.hidden(source, node, file, way, known)
+  local gone = known
+  each_applied(source, node, file, function(schema, from)
+    for key, property in pairs(type(schema.properties) == "table" and schema.properties or {}) do
+      if not (gone and gone[key]) and is_hidden(source, property, from, hidden_by[way]) then
+        gone = members.merged(gone, { [key] = true })
+      end
+    end
+  end, {})
   return gone
+end
+
+--- Does a schema, or one that it applies to the same value, require one of these properties, without saying itself that
+--- it is for the other direction only?
+---@param source operations.openapi.Document
+---@param place operations.openapi.Place
+---@param way operations.openapi.Direction
+---@param names table<string, boolean>
+---@return boolean
+function keyword.requires_any(source, place, way, names)
+  local own = keyword.hidden(source, place.node, place.file, way) or {}
+  return each_applied(source, place.node, place.file, function(schema)
+    for _, key in ipairs(type(schema.required) == "table" and schema.required or {}) do
+      if names[key] and not own[key] then
+        return true
+      end
+    end
+  end, {})
 end
 
 --- Removes properties from a schema and from its `required`.
 ---@param schema table  a copy that may be changed
 ---@param gone table<string, boolean>
 function keyword.remove(schema, gone)
-  schema.properties = property_order.carry(members.copy(schema.properties), schema.properties)
-  for key in pairs(gone) do
+  if schema.properties then
+    schema.properties = property_order.carry(members.copy(schema.properties), schema.properties)
+  end
+  for key in pairs(schema.properties and gone or {}) do
     schema.properties[key] = nil
   end
   local required = {}

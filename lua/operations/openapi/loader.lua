@@ -48,9 +48,10 @@ local function is_filled(node)
   return type(node) == "table" and next(node) ~= nil
 end
 
-local function add_operation(shared, list, item, place, method, path)
-  if type(place.node) ~= "table" then
-    return shared.report(place.pointer, "expected an operation")
+local function add_operation(shared, list, item, given, method, path)
+  local place, message = shared.source:follow_merged(given, shared.report)
+  if not place or type(place.node) ~= "table" then
+    return shared.report(given.pointer, message or "expected an operation")
   end
   local info = operation.describe(method, path, place.node)
   if not config.wants(shared.config, info) then
@@ -75,7 +76,7 @@ local function add_operation(shared, list, item, place, method, path)
 end
 
 local function add_path(shared, list, paths, path)
-  local item, message = shared.source:follow(shared.source:member(paths, path))
+  local item, message = shared.source:follow_merged(shared.source:member(paths, path), shared.report)
   if not item or type(item.node) ~= "table" then
     return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
   end

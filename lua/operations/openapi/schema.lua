@@ -92,7 +92,8 @@ function change.default(_, value, state)
   end
 end
 
---- The rewritten `$ref` of a schema; nil for one without target, which is reported and accepts anything.
+--- The rewritten `$ref` of a schema; nil for one without target, which is reported and accepts anything; nil and the
+--- target if that requires a property that is for the other direction only: then it has to be converted here.
 function Converter:reference(ref, state)
   local place, message = self.source:lookup(ref, state.file)
   if place and type(place.node) ~= "table" and type(place.node) ~= "boolean" then
@@ -101,6 +102,8 @@ function Converter:reference(ref, state)
   if not place then
     self.report(state.pointer, message)
     return nil
+  elseif state.hidden and keyword.requires_any(self.source, place, state.way, state.hidden) then
+    return nil, place
   end
   state.used[place.pointer] = place
   return "#/$defs/" .. self:name(place.pointer)
@@ -108,8 +111,20 @@ end
 
 change["$ref"] = function(self, value, state)
   if type(value) == "string" then
-    return self:reference(value, state)
+    return (self:reference(value, state))
   end
+end
+
+-- A target of `$ref` that is converted where it is referred to; one that applies itself to the same value adds nothing.
+local function walk_there(self, place, state)
+  if state.there[place.pointer] then
+    return true
+  end
+  local file = state.file
+  state.file, state.there[place.pointer] = place.file, true
+  local new = self:walk(place.node, state)
+  state.file, state.there[place.pointer] = file, nil
+  return new
 end
 
 --- Adds the discriminator's meaning; does nothing without a property name.
@@ -139,6 +154,19 @@ function Converter:member(key, value, state)
   return value
 end
 
+-- Reads the members of an enum as values of the schema's type, and reports those that are of another.
+function Converter:with_enum(node, state)
+  local enum = node.enum and node.type and keyword.typed_enum(node)
+  if not enum then
+    return node
+  end
+  self.report(state.pointer, ("enum: members are not of type %s; they are read as if they were"):format(
+    type(node.type) == "table" and table.concat(node.type, " or ") or node.type))
+  local copy = members.copy(node)
+  copy.enum = enum
+  return copy
+end
+
 --- Removes a default that does not fit its own schema, and reports it.
 function Converter:with_default(node, state)
   local message = node.default ~= nil and keyword.default_misfit(node, state.way)
@@ -151,30 +179,46 @@ function Converter:with_default(node, state)
   return copy
 end
 
+-- Keywords whose schemas apply to the same value as their own schema.
+local for_same_value = members.set({ "$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas" })
+
 --- Converts a schema object; returns the same table if nothing changed, which is the usual case.
 function Converter:members(original, state)
   local node = discriminator.apply(self.source, original, state.file)
   local copy = node ~= original and node or nil
   local source = node
-  if keyword.is_old(node, self.old) then
+  if keyword.is_old(node) then
+    if node.nullable == true and not self.old then
+      self.report(state.pointer, "nullable is a keyword of OpenAPI 3.0; it is read as there")
+    end
     copy = members.copy(node)
-    keyword.convert(copy, self.old)
+    keyword.convert(copy)
     source = members.copy(copy)
   end
+  local around = state.hidden
+  local gone = keyword.hidden(self.source, node, state.file, state.way, around)
   for key, value in pairs(source) do
+    state.hidden = for_same_value[key] and gone or nil
     local new = self:member(key, value, state)
     if new ~= value then
       copy = copy or members.copy(node)
       copy[key] = new
     end
   end
-  local properties = (copy or node).properties
-  local gone = properties and keyword.hidden(self.source, node.properties, state.file, state.way)
-  if gone then
+  state.hidden = gone
+  local _, there = nil, nil
+  if gone and type(node["$ref"]) == "string" then
+    _, there = self:reference(node["$ref"], state)
+  end
+  if there then
+    copy.allOf = members.joined(type(copy.allOf) == "table" and copy.allOf or {}, { walk_there(self, there, state) })
+  end
+  state.hidden = around
+  if gone and ((copy or node).properties or (copy or node).required) then
     copy = copy or members.copy(node)
     keyword.remove(copy, gone)
   end
-  return self:with_default(copy or node, state)
+  return self:with_default(self:with_enum(copy or node, state), state)
 end
 
 function Converter:walk(node, state)
@@ -185,8 +229,8 @@ function Converter:walk(node, state)
     return true
   elseif self.old and type(node["$ref"]) == "string" then
     -- 3.0: siblings of $ref are ignored.
-    local ref = self:reference(node["$ref"], state)
-    return ref and { ["$ref"] = ref } or true
+    local ref, there = self:reference(node["$ref"], state)
+    return there and walk_there(self, there, state) or ref and { ["$ref"] = ref } or true
   end
   state.depth = state.depth + 1
   if state.depth > MAX_DEPTH then
@@ -222,7 +266,8 @@ end
 ---@param used table<string, operations.openapi.Place>
 ---@return table|boolean
 function Converter:convert(place, way, used)
-  return self:walk(place.node, { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
+  return self:walk(place.node, { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0,
+    there = {} })
 end
 
 --- Converts a schema to a standalone one. A mere reference becomes its target.
