@@ -428,6 +428,34 @@ describe("queries as resources", function()
   end)
 end)
 
+describe("bytes", function()
+  local server
+
+  before_each(function()
+    local registry = operations.registry({ log = function() end })
+    assert(registry:register({ namespace = "a", name = "picture", type = "query",
+      outputSchema = { type = "string", contentMediaType = "image/png" }, handler = function() return "\137PNG" end }))
+    server = server_of({ registry = registry, resources = true })
+    server:prompt({ name = "p", get = function()
+      return { "text", "\255\0" }
+    end })
+  end)
+
+  it("of an operation are an image block, and bytes of a resource", function()
+    assert.same({ { type = "image", mimeType = "image/png", data = "iVBORw==" } },
+      ask(server, "tools/call", { name = "a_picture" }).content)
+    assert.same({ { uri = "operation:a.picture", mimeType = "image/png", blob = "iVBORw==" } },
+      (read(server, "operation:a.picture")))
+  end)
+
+  it("of a prompt are a resource block", function()
+    local messages = ask(server, "prompts/get", { name = "p" }).messages
+    assert.equal("text", messages[1].content.text)
+    assert.same({ type = "resource", resource = { uri = "prompt:p", mimeType = "application/octet-stream",
+      blob = "/wA=" } }, messages[2].content)
+  end)
+end)
+
 describe("the env of a resource or prompt", function()
   local registry, server, kept
 

@@ -26,6 +26,9 @@ describe("the definition of a tool", function()
     assert.is_nil(of({ outputSchema = list }).outputSchema)
     assert.equal(list, of({ outputSchema = list }, true).outputSchema)
     assert.is_nil(of({ outputSchema = {} }, true).outputSchema)
+    assert.is_nil(of({ outputSchema = { type = "string", contentMediaType = "image/png" } }, true).outputSchema)
+    local text = { type = "string", contentMediaType = "text/csv" }
+    assert.equal(text, of({ outputSchema = text }, true).outputSchema)
     assert.is_nil(of({ outputSchema = true }, true).outputSchema)
   end)
 

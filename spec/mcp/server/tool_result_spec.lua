@@ -3,9 +3,9 @@ local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local tool_result = require("operations.mcp.server.tool_result")
 
-local function of(data, modern)
-  return json.encode((tool_result.of({ data = data, meta = { source = "local" } }, modern or false)),
-    { sort_keys = true })
+local function of(data, modern, schema, meta, version)
+  return json.encode((tool_result.of({ data = data, meta = meta or { source = "local" } },
+    { id = "a.b", modern = modern or false, schema = schema, version = version })), { sort_keys = true })
 end
 
 describe("the result of a tool", function()
@@ -21,7 +21,42 @@ describe("the result of a tool", function()
   it("has a text as it is", function()
     assert.equal('{"content":[{"text":"a","type":"text"}]}', of("a"))
     assert.equal('{"content":[{"text":"a","type":"text"}],"structuredContent":"a"}', of("a", true))
-    assert.equal('{"content":[{"text":"a?","type":"text"}]}', of("a\255"))
+  end)
+
+  describe("that is bytes", function()
+    local PNG = { type = "string", contentMediaType = "image/png" }
+
+    it("is an image, audio or resource block, without structured content, for clients of both eras", function()
+      for _, modern in ipairs({ false, true }) do
+        assert.equal('{"content":[{"data":"iVBORw==","mimeType":"image/png","type":"image"}]}',
+          of("\137PNG", modern, PNG))
+        assert.equal('{"content":[{"data":"/w==","mimeType":"audio/wav","type":"audio"}]}',
+          of("\255", modern, { type = "string", contentMediaType = "audio/wav" }))
+        assert.equal('{"content":[{"resource":{"blob":"JVBERv/+AAE=","mimeType":"application/pdf",'
+          .. '"uri":"operation:a.b"},"type":"resource"}]}', of("%PDF\255\254\0\1", modern, true,
+          { source = "http", contentType = "application/pdf" }))
+      end
+    end)
+
+    it("is known by the answer's media type, that of the schema, and the bytes themselves", function()
+      local function media(data, schema, meta)
+        return of(data, true, schema, meta):match('"mimeType":"([^"]*)"')
+      end
+      assert.equal("image/gif", media("GIF", PNG, { source = "http", contentType = "image/GIF; x=1" }))
+      assert.equal("image/gif", media("GIF", nil, { source = "http", headers = { ["content-type"] = "image/gif" } }))
+      assert.equal("application/octet-stream", media("a\255"))
+      assert.equal("text/plain", media("a\255", { type = "string", contentMediaType = "text/plain" },
+        { source = "http", contentType = "text/plain" }))
+      for _, text in ipairs({ "text/csv", "application/json", "image/svg+xml", "application/xml" }) do
+        assert.is_nil(media("<a/>", { type = "string", contentMediaType = text }))
+      end
+      assert.is_nil(media("iVBORw==", { type = "string", contentMediaType = "image/png", contentEncoding = "base64" }))
+    end)
+
+    it("is a resource where the client's revision has no audio", function()
+      assert.matches('"type":"resource"', of("\255", false, { type = "string", contentMediaType = "audio/wav" }, nil,
+        "2024-11-05"))
+    end)
   end)
 
   it("has no content where there is no data", function()
@@ -30,7 +65,7 @@ describe("the result of a tool", function()
   end)
 
   it("is an error where the data is not JSON", function()
-    local made, err = tool_result.of({ data = { print }, meta = { source = "local" } }, true)
+    local made, err = tool_result.of({ data = { print }, meta = { source = "local" } }, { id = "a.b", modern = true })
     assert.is_nil(made)
     assert.is_true(errors.is_error(err))
   end)
@@ -38,7 +73,7 @@ describe("the result of a tool", function()
   it("of another server goes on as it is", function()
     local function of_mcp(meta, data)
       meta.source = "mcp"
-      return json.encode((tool_result.of({ data = data, meta = meta }, false)), { sort_keys = true })
+      return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = false })), { sort_keys = true })
     end
     assert.equal('{"_meta":{"m":1},"content":[{"type":"x"}],"isError":true,"structuredContent":7}',
       of_mcp({ content = { { type = "x" } }, structuredContent = 7, isError = true, _meta = { m = 1 } }, 7))

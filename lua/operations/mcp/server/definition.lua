@@ -1,4 +1,5 @@
 --- Operations as MCP's tools: their entries in `tools/list`.
+local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -15,12 +16,13 @@ local function input_schema(schema)
   return members.merged(schema, { type = "object" })
 end
 
---- Can clients of this era be told the shape of the tool's result?
+--- Can clients of this era be told the shape of the tool's result? Bytes are blocks, no structured content.
 ---@param schema any
 ---@param modern boolean
 ---@return boolean
 function definition.tells_output(schema, modern)
   return type(schema) == "table" and next(schema) ~= nil and (modern or schema.type == "object")
+    and not bytes.media(schema)
 end
 
 local function boolean(value)

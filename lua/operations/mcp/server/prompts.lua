@@ -1,5 +1,6 @@
 --- Prompts: texts for a model that people select by name and fill in (`server:prompt`), and those of MCP servers behind
 --- this one. Also completions of arguments.
+local bytes = require("operations.mcp.server.bytes")
 local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local interaction = require("operations.mcp.server.interaction")
@@ -101,20 +102,20 @@ function Content:prompts(call)
   return found
 end
 
-local function block_of(value)
+local function block_of(value, name)
   if type(value) == "string" then
-    return { type = "text", text = value }
+    return bytes.text_block(value, "prompt:" .. name)
   elseif type(value) == "table" and type(value.type) == "string" then
     return value
   end
   return { type = "text", text = assert(json.encode(value)) }
 end
 
-local function message_of(value)
+local function message_of(value, name)
   if type(value) == "table" and value.content ~= nil then
-    return members.merged(value, { role = value.role or "user", content = block_of(value.content) })
+    return members.merged(value, { role = value.role or "user", content = block_of(value.content, name) })
   end
-  return { role = "user", content = block_of(value) }
+  return { role = "user", content = block_of(value, name) }
 end
 
 -- The result of `prompts/get` for the value of a prompt's function.
@@ -123,7 +124,7 @@ local function result_of(value, kept)
   local list = whole and value.messages or core.kind(value) == "array" and value or { value }
   local messages = marks.array()
   for i, each in ipairs(list) do
-    messages[i] = message_of(each)
+    messages[i] = message_of(each, kept.name)
   end
   return { description = whole and value.description or kept.description, messages = messages,
     _meta = whole and value._meta or nil }

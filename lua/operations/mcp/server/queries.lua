@@ -1,5 +1,7 @@
 --- Queries as resources, by the option `resources`: `operation:namespace.name`; parameters are a query string:
---- `operation:issues.list{?state,page}`. Reading one gives its result as JSON.
+--- `operation:issues.list{?state,page}`. Reading one gives its result as JSON, or its
+--- bytes.
+local bytes = require("operations.mcp.server.bytes")
 local interaction = require("operations.mcp.server.interaction")
 local content = require("operations.mcp.server.content")
 local caller = require("operations.server.caller")
@@ -99,6 +101,10 @@ function Queries:read(call, uri)
     local envelope, err = registry:execute(id, input_of(spec, variables), context)
     if not envelope then
       return nil, content.failure(call, err)
+    end
+    local media = bytes.of(envelope, spec.outputSchema)
+    if media then
+      return resources.result({ bytes = envelope.data, mimeType = media }, uri)
     end
     return resources.result({ contents = { { uri = uri, mimeType = "application/json",
       text = assert(json.encode(envelope.data)) } } }, uri)

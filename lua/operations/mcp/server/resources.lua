@@ -1,5 +1,7 @@
 --- Resources: readable things with a URI (`server:resource`), or with a URI template, queries, and those of MCP servers
 --- behind this one.
+local base64 = require("operations.base.base64")
+local bytes = require("operations.mcp.server.bytes")
 local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local interaction = require("operations.mcp.server.interaction")
@@ -81,26 +83,17 @@ function Content:templates(call)
   return visible(self, call, self._templates)
 end
 
--- Types whose bytes are text.
-local function is_text(mime_type, bytes)
-  if mime_type and not (mime_type:find("^text/") or mime_type:find("json") or mime_type:find("xml")
-    or mime_type:find("yaml") or mime_type:find("javascript")) then
-    return false
-  end
-  return json.encode(bytes) ~= nil -- valid UTF-8
-end
-
 -- One item of `contents`.
 local function item_of(value, uri, mime_type)
   if type(value) == "string" then
-    local text = is_text(mime_type, value)
+    local text = bytes.is_text(mime_type, value)
     return { uri = uri, mimeType = mime_type, text = text and value or nil,
-      blob = not text and require("operations.base.base64").encode(value) or nil }
+      blob = not text and base64.encode(value) or nil }
   elseif type(value) == "table" and (type(value.text) == "string" or type(value.blob) == "string") then
     return members.merged({ uri = uri, mimeType = mime_type }, value)
   elseif type(value) == "table" and type(value.bytes) == "string" then
     local item = members.merged({ uri = uri, mimeType = mime_type }, value)
-    item.bytes, item.blob = nil, require("operations.base.base64").encode(value.bytes)
+    item.bytes, item.blob = nil, base64.encode(value.bytes)
     return item
   end
   return { uri = uri, mimeType = mime_type or "application/json", text = assert(json.encode(value)) }

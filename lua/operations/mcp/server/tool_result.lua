@@ -1,5 +1,6 @@
---- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it;
---- failures as results on which a model can act.
+--- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it; bytes
+--- as an image, audio or resource; failures as results on which a model can act.
+local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
@@ -12,19 +13,26 @@ local function text_block(text)
   return { type = "text", text = text }
 end
 
--- The text of a handler may have any bytes; a message is JSON.
+-- The message of a handler may have any bytes; a result is JSON.
 local function readable(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
 end
 
+---@class operations.mcp.Answered
+---@field id string  of the operation
+---@field schema any  its outputSchema
+---@field modern boolean  revision 2026-07-28 or newer
+---@field version? string  the client's revision
+
 -- Data as a result.
-local function of_data(data, modern)
-  local text, err
+local function of_data(envelope, answered)
+  local data, modern = envelope.data, answered.modern
+  local media, text, err = bytes.of(envelope, answered.schema), data, nil
   if data == nil then
     return { content = marks.array() }
-  elseif type(data) == "string" then
-    text = readable(data)
-  else
+  elseif media then
+    return { content = marks.array({ bytes.block(data, media, "operation:" .. answered.id, answered.version) }) }
+  elseif type(data) ~= "string" then
     text, err = json.encode(data)
   end
   if not text then
@@ -50,15 +58,15 @@ end
 
 --- The result of a call that returned an envelope.
 ---@param envelope operations.Envelope
----@param modern boolean  revision 2026-07-28 or newer
+---@param answered operations.mcp.Answered
 ---@return table? result
 ---@return operations.Error? err  EXECUTION_ERROR: the data is not JSON
-function tool_result.of(envelope, modern)
+function tool_result.of(envelope, answered)
   local meta = envelope.meta
   if meta.source == "mcp" and (meta.content and meta.content[1] ~= nil or meta.structuredContent ~= nil) then
     return of_mcp(envelope)
   end
-  local result, err = of_data(envelope.data, modern)
+  local result, err = of_data(envelope, answered)
   if result and meta.source == "mcp" then
     result.isError, result._meta = meta.isError or nil, meta._meta
   end

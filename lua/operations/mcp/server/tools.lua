@@ -115,7 +115,9 @@ end
 local function result_of(call, id, envelope, err)
   local result
   if envelope then
-    result, err = require("operations.mcp.server.tool_result").of(envelope, call.modern)
+    local spec = type(envelope.data) == "string" and call.server.registry:get_spec(id)
+    result, err = require("operations.mcp.server.tool_result").of(envelope, { id = id, modern = call.modern,
+      version = call.version, schema = spec and spec.outputSchema or nil })
   end
   if result then
     return result
