@@ -1,4 +1,5 @@
 local approvals = require("operations.offer.approvals")
+local identities = require("spec.support.identities")
 local limits = require("operations.base.limits")
 local operations = require("operations")
 local raises = require("spec.support.raises")
@@ -78,9 +79,23 @@ describe("the memory of approvals", function()
     assert.is_true(again:allows(call("a.c", { 1 })))
     assert.same(memory:list(), again:list())
     assert.equal("a.b", memory:list()[1].operationId)
-    assert.equal("ann", memory:list()[1].identity)
+    assert.matches("^%x+$", memory:list()[1].identity)
     assert.equal(64, #memory:list()[1].arguments)
     assert.same({ operationId = "a.c" }, memory:list()[2])
+  end)
+
+  it("belongs to one identity, whatever makes it another one", function()
+    for _, identity in ipairs(identities.different) do
+      local memory = approvals.new()
+      memory:remember(call("a.b", {}, identity), "always")
+      for _, other in ipairs(identities.different) do
+        assert.equal(identity == other, memory:allows(call("a.b", {}, other)))
+      end
+      assert.is_false(memory:allows(call("a.b", {})))
+    end
+    local memory = approvals.new()
+    memory:remember(call("a.b", {}, identities.same[1]), "always")
+    assert.is_true(memory:allows(call("a.b", {}, identities.same[2])))
   end)
 
   it("reads stored data with care", function()

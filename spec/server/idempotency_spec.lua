@@ -1,4 +1,5 @@
 local http_request = require("spec.support.http_request")
+local identities = require("spec.support.identities")
 local limits = require("operations.base.limits")
 local operations = require("operations")
 
@@ -50,6 +51,24 @@ local function post(server, key, body, more, path)
 end
 
 describe("a request with an Idempotency-Key", function()
+  it("belongs to one identity, whatever makes it another one", function()
+    local identity
+    local server, state = serve({ authorize = function()
+      return identity
+    end })
+    for i, each in ipairs(identities.different) do
+      identity = each
+      post(server, "k-1")
+      post(server, "k-1")
+      assert.equal(i, state.ran)
+    end
+    for _, each in ipairs(identities.same) do
+      identity = each
+      post(server, "k-1")
+      assert.equal(#identities.different + 1, state.ran)
+    end
+  end)
+
   it("runs once, and is answered again with the same answer", function()
     local server, state = serve()
     local first, second = post(server, "k-1"), post(server, "k-1")

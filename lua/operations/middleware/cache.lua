@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local freshness = require("operations.middleware.freshness")
+local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -44,7 +45,7 @@ local sorted = { sort_keys = true }
 -- The cache key of a call; nil when the input or the identity is not JSON.
 local function key_of(self, id, input, context)
   local text = json.encode(input, sorted)
-  local identity = context.identity == nil and "null" or json.encode(context.identity, sorted)
+  local identity = context.identity == nil and "null" or identity_key.with_rights(context.identity)
   if not text or not identity then
     return nil
   end

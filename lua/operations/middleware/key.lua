@@ -1,4 +1,5 @@
 --- The key of a call: calls of one key share a bucket, a breaker, a bulkhead.
+local identity_key = require("operations.base.identity_key")
 local layer = require("operations.middleware.layer")
 
 local key = {}
@@ -19,7 +20,10 @@ local of_call = {
   address = address,
   identity = function(context)
     local identity = context.identity
-    return identity and "i" .. tostring(identity.id) or address(context)
+    if not identity then
+      return address(context)
+    end
+    return "i" .. identity_key.of(identity) .. (identity.id == nil and address(context) or "")
   end,
 }
 

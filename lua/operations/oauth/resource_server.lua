@@ -63,7 +63,8 @@ local function identity_of(self, claims)
   if not id then
     return nil, "the token names no subject (sub)"
   end
-  return { id = id, scopes = scopes_of(self, claims), claims = claims }
+  return { id = id, issuer = is_name(claims.iss) and claims.iss or self.issuer, scopes = scopes_of(self, claims),
+    claims = claims }
 end
 
 local function introspect(self, token)

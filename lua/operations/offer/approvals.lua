@@ -6,6 +6,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 
@@ -25,7 +26,7 @@ local approvals = {}
 ---@class operations.Approval
 ---@field operationId string
 ---@field arguments? string  64 hexadecimal digits; nil: any arguments
----@field identity? string  id of the identity
+---@field identity? string  a digest of the caller's whole identity; nil: callers without one
 
 ---@class operations.Approvals
 local Approvals = {}
@@ -39,7 +40,7 @@ local function key_of(id, fingerprint, identity)
 end
 
 local function identity_of(call)
-  return type(call.identity) == "table" and call.identity.id or nil
+  return type(call.identity) == "table" and identity_key.of(call.identity) or nil
 end
 
 -- Nil when the input is not JSON: such calls are asked about each time.

@@ -7,6 +7,7 @@ local context = {}
 
 ---@class operations.Identity
 ---@field id string
+---@field issuer? string  who gave the id
 ---@field scopes string[]
 ---@field resources? table<string, string[]>  "type:id" -> actions
 

@@ -6,6 +6,7 @@
 local answer_store = require("operations.server.answer_store")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
+local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -33,7 +34,7 @@ local function sender(call, request)
   if not identity then
     return "-" .. (credentials or "") -- handlers may check them themselves
   elseif identity.id ~= nil then
-    return "i" .. tostring(identity.id)
+    return "i" .. identity_key.of(identity)
   end
   return credentials and "c" .. credentials
 end

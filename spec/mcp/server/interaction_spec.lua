@@ -1,5 +1,7 @@
 -- What a handler says to its client, and asks it, by the context of a call.
 local errors = require("operations.base.error")
+local hmac = require("operations.base.hmac")
+local identities = require("spec.support.identities")
 local interaction = require("operations.mcp.server.interaction")
 local operations = require("operations")
 local state = require("operations.mcp.server.state")
@@ -147,6 +149,24 @@ describe("the context of a call of an MCP server", function()
     assert.same({ { done = true }, { a = a, b = b } }, { third, answers })
     local early, _, both = round({ answers = { a = a, b = b } })
     assert.same({ { done = true }, { a = a, b = b } }, { early, both })
+  end)
+
+  it("takes a state back from the identity that got it only, whatever makes it another one", function()
+    call.server.sign = hmac.signer("secret")
+    local answers = { a = { roots = operations.array() } }
+    for _, identity in ipairs(identities.different) do
+      call.identity = identity
+      local sealed = round().requestState
+      for _, other in ipairs(identities.different) do
+        call.identity = other
+        local _, failure = round({ state = sealed, answers = answers })
+        assert.equal(identity == other, failure == nil)
+      end
+    end
+    call.identity = identities.same[1]
+    local sealed = round().requestState
+    call.identity = identities.same[2]
+    assert.is_table((round({ state = sealed, answers = answers })))
   end)
 
   it("fails where the client's state or answers are not what they were", function()

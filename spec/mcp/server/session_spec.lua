@@ -1,3 +1,4 @@
+local identities = require("spec.support.identities")
 local operations = require("operations")
 local sessions = require("operations.mcp.server.session")
 
@@ -50,6 +51,21 @@ describe("the sessions of an MCP server", function()
     local fourth = all:open("a")
     assert.same({ fourth, third }, { all:find(fourth.id, "a"), all:find(third.id, "a") })
     assert.same({ nil, 2 }, { all:find(second.id, "a"), all.count })
+  end)
+
+  it("belong to one identity, whatever makes it another one", function()
+    local request, seen = { headers = { authorization = "Bearer x" } }, {}
+    for _, identity in ipairs(identities.different) do
+      local credential = sessions.credential(request, identity)
+      assert.is_nil(seen[credential])
+      seen[credential] = true
+    end
+    assert.equal(sessions.credential(request, identities.same[1]),
+      sessions.credential({ headers = { authorization = "Bearer y" } }, identities.same[2]))
+    for _, nobody in ipairs({ false, { scopes = {} } }) do -- identified by their credentials
+      assert.not_equal(sessions.credential(request, nobody or nil),
+        sessions.credential({ headers = { authorization = "Bearer y" } }, nobody or nil))
+    end
   end)
 
   it("that listen to no stream are told nothing", function()

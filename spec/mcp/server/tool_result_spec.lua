@@ -73,7 +73,8 @@ describe("the result of a tool", function()
   it("of another server goes on as it is", function()
     local function of_mcp(meta, data)
       meta.source = "mcp"
-      return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = false })), { sort_keys = true })
+      return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = false })),
+        { sort_keys = true })
     end
     assert.equal('{"_meta":{"m":1},"content":[{"type":"x"}],"isError":true,"structuredContent":7}',
       of_mcp({ content = { { type = "x" } }, structuredContent = 7, isError = true, _meta = { m = 1 } }, 7))

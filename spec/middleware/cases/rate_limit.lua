@@ -1,3 +1,4 @@
+local identities = require("spec.support.identities")
 local operations = require("operations")
 
 local rate_limit = operations.middleware.rate_limit
@@ -75,6 +76,18 @@ return function(kit)
     assert.is_table(registry:execute("spec.call"))
     assert.is_table(registry:execute("spec.other"))
     assert.is_nil((registry:execute("spec.call")))
+  end)
+
+  it("has a bucket for each identity, whatever makes it another one", function()
+    local calls = limited({ rate = 1 })
+    for _, identity in ipairs(identities.different) do
+      assert.equal(".!", calls(2, { identity = identity }))
+    end
+    assert.equal(".", calls(1, { identity = identities.same[1] }))
+    assert.equal("!", calls(1, { identity = identities.same[2] }))
+    for _, address in ipairs({ "1.2.3.4", "1.2.3.5" }) do -- an identity without an id
+      assert.equal(".!", calls(2, { identity = { scopes = {} }, metadata = { http = { address = address } } }))
+    end
   end)
 
   it("keeps so many buckets; the one used least recently is full again", function()

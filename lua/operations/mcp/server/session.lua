@@ -1,6 +1,7 @@
 --- Legacy sessions over HTTP: an initialized client, the streams that answer it, and its credential. Their number is
 --- limited, and idle ones end.
 local core = require("operations.core")
+local identity_key = require("operations.base.identity_key")
 local message = require("operations.mcp.protocol.message")
 local peers = require("operations.mcp.server.peer")
 
@@ -32,13 +33,14 @@ function session.none(server)
   return setmetatable({ server = server, count = 0, all = {}, new_id = core.random_id }, Sessions)
 end
 
---- A digest of a caller's credentials, which are not stored.
+--- The key of a caller: of its identity; without one, or one without an id, of its credentials, which are not stored.
 ---@param request operations.ServerRequest
 ---@param identity? operations.Identity
 ---@return string
 function session.credential(request, identity)
-  local given = request.headers.authorization or ""
-  return core.sha256((identity and "1" .. tostring(identity.id) or "0") .. "\0" .. (identity and "" or given))
+  local is_known = identity and identity.id ~= nil
+  return (identity and identity_key.of(identity) or "")
+    .. (is_known and "" or core.sha256(request.headers.authorization or ""))
 end
 
 --- Is a request running for it?

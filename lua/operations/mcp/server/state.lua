@@ -4,6 +4,7 @@
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local hmac = require("operations.base.hmac")
+local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -25,8 +26,12 @@ local function place_of(call)
       params[name] = value
     end
   end
-  local identity = call.identity and tostring(call.identity.id) or ""
-  return core.sha256(call.method .. "\0" .. identity .. "\0" .. assert(json.encode(params, sorted)))
+  local identity = call.identity
+  local caller = identity and identity_key.of(identity) or ""
+  if call.http and not (identity and identity.id ~= nil) then
+    caller = caller .. core.sha256(call.http.headers.authorization or "")
+  end
+  return core.sha256(call.method .. "\0" .. caller .. "\0" .. assert(json.encode(params, sorted)))
 end
 
 --- The state after a round.

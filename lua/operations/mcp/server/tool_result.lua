@@ -1,5 +1,5 @@
---- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it; bytes
---- as an image, audio or resource; failures as results on which a model can act.
+--- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it;
+--- bytes as an image, audio or resource; failures as results on which a model can act.
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local json = require("operations.base.json")

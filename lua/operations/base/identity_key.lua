@@ -1,0 +1,66 @@
+--- The key of a caller. What is kept for callers (rates, answers, approvals, sessions) is kept by the whole identity:
+--- `issuer`, `id` and every other member, with their types. Rights, and claims that are new in each token, are left
+--- out: a caller with a renewed token is the same one.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+
+local identity_key = {}
+
+local MAX_DEPTH = 16
+local HEXADECIMAL = ("%02x"):rep(32)
+
+local rights = members.set({ "scopes", "resources" })
+
+-- Claims of one token or one login (RFC 7519, 7662, 7800, 9068; OpenID Connect; Entra ID; Keycloak; Cognito).
+local passing = members.set({ "exp", "iat", "nbf", "jti", "auth_time", "nonce", "at_hash", "c_hash", "s_hash", "acr",
+  "amr", "sid", "session_state", "scope", "scp", "cnf", "active", "uti", "aio", "rh", "origin_jti", "event_id" })
+
+local write
+
+local function write_table(value, left_out, depth)
+  local items = {}
+  for name, item in next, value do
+    local text = not (left_out and left_out[name]) and depth < MAX_DEPTH and write(item, nil, depth + 1)
+    if text then
+      items[#items + 1] = write(name) .. text
+    end
+  end
+  table.sort(items)
+  return "{" .. table.concat(items) .. "}"
+end
+
+-- A text that differs for different values; nil for functions and such.
+function write(value, left_out, depth)
+  local kind = type(value)
+  if kind == "string" then
+    return #value .. ":" .. value
+  elseif kind == "number" then
+    return (json.encode(value) or tostring(value)) .. ";"
+  elseif kind == "boolean" or value == core.null then
+    return value == core.null and "null;" or tostring(value) .. ";"
+  elseif kind == "table" then
+    return write_table(value, left_out, depth or 0)
+  end
+end
+
+--- The key of a caller: 64 hexadecimal digits.
+---@param identity operations.Identity
+---@return string
+function identity_key.of(identity)
+  local claims = identity.claims
+  local text = write_table(identity, members.merged(rights, { claims = true }), 0)
+    .. (type(claims) == "table" and write_table(claims, passing, 0) or write(claims) or "")
+  return HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+end
+
+local sorted = { sort_keys = true }
+
+--- As `of`, with the caller's rights and all claims: for answers that may depend on them.
+---@param identity operations.Identity
+---@return string?  nil: the identity has members that are not JSON
+function identity_key.with_rights(identity)
+  return (json.encode(identity, sorted))
+end
+
+return identity_key
