@@ -1,4 +1,3 @@
-local curl = require("operations.cli.curl")
 local exchange = require("operations.cli.exchange")
 
 local function request(more)
@@ -14,6 +13,13 @@ end
 local plain = { ["x-plain"] = true }
 
 describe("a request that is shown", function()
+  it("has the texts of the input, where these are given, also in headers that may be credentials", function()
+    local message = request({ headers = { Cookie = "a=1; sid=s3cret; b=x%20y", ["X-Token"] = "mine" } })
+    assert.same({ { "Cookie", "a=1; sid=***; b=x%20y", true }, { "X-Token", "mine", false } },
+      exchange.shown(message, {}, { ["1"] = true, ["x y"] = true, mine = true }).headers)
+    assert.same({ { "Cookie", "***", true }, { "X-Token", "***", true } }, exchange.shown(message, {}).headers)
+  end)
+
   it("has no credentials, wherever they appear", function()
     assert.equal([[
 POST https://a.example/x?key=***&n=1
@@ -60,37 +66,13 @@ describe("a request that is not sent", function()
     local token = self.client.request({ url = "http://127.0.0.1:1/token", method = "POST" })
     assert.equal(200, token.status)
   end)
-end)
 
-describe("a command of curl", function()
-  local function command(more, body, variables)
-    local message = request(more)
-    return curl.command(exchange.shown(message, plain), message, body, variables)
-  end
-
-  it("quotes for the shell, and names variables for secrets", function()
-    assert.equal([[
-curl --request POST 'https://a.example/x?key=***&n=1' \
-  --header 'Authorization: ***' \
-  --header 'Content-Type: application/json' \
-  --header "X-Key: $KEY" \
-  --header 'X-Plain: seen' \
-  --data-binary '{"a":"it'\''s"}'
-]], command({ body = [[{"a":"it's"}]] }, { a = "it's" }, { KEY = "hidden1" }))
-  end)
-
-  it("sends files as the call does", function()
-    local file = { path = "a b.png", filename = "a b.png", contentType = "image/png" }
-    assert.matches("\n  %-%-data%-binary '@a b.png'\n$", command({ body = { read = print } }, file))
-    local headers = { ["Content-Type"] = "multipart/form-data; boundary=x" }
-    local form = command({ body = { read = print }, headers = headers },
-      { file = file, n = 3, meta = { a = 1 } })
-    assert.equal([[
-curl --request POST 'https://a.example/x?key=***&n=1' \
-  --form 'file=@a b.png;type=image/png;filename=a b.png' \
-  --form 'meta={"a":1};type=application/json' \
-  --form-string n=3
-]], form)
+  it("is refused where it would not be sent", function()
+    local self = exchange.new({ hold = true })
+    self.armed = true
+    local answer, err = self.client.request(request({ method = "A B" }))
+    assert.same({ nil, "request" }, { answer, err.details.kind })
+    assert.is_nil(self.held)
   end)
 end)
 

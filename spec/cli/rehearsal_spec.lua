@@ -54,9 +54,11 @@ describe("a request", function()
     local result = api:run("KEY=abcdefgh; export KEY; operations add shop " .. api.document
       .. " --bearer env:KEY --header 'X-Token: file:secret' 2>/dev/null; echo hidden >secret; "
       .. "operations call shop.thing --curl")
-    assert.equal(("curl %s/shell/thing \\\n  --header 'Accept: application/json' \\\n"
-      .. '  --header "Authorization: Bearer $KEY" \\\n  --header \'X-Token: ***\'\n'):format(api.url), result.out)
-    assert.equal("operations: credentials are shown as ***; one that is given as env:NAME is written as $NAME\n",
+    assert.equal(("curl %s/shell/thing \\\n  --location \\\n  --header 'Accept: application/json' \\\n"
+      .. '  --header "Authorization: Bearer $KEY" \\\n  --header \'X-Token: ***\' \\\n  --compressed\n')
+      :format(api.url), result.out)
+    assert.equal("operations: credentials are shown as ***; one that is given as env:NAME is written as $NAME\n"
+      .. "operations: if the server redirects to another host, curl sends it X-Token too; operations does not\n",
       result.err)
   end)
 end)

@@ -22,6 +22,13 @@ describe("a sample of a call", function()
       g = { type = "integer", minimum = 5 } })))
   end)
 
+  it("quotes names too, so that a document runs nothing in a shell", function()
+    assert.equal("'$(b)='x 'a;touch x=A;TOUCH X' 'c d:=''{}'", of(T.object({ ["a;touch x"] = T.string(),
+      ["$(b)"] = { example = "x" }, ["c d"] = { type = "object" } })))
+    local spec = { namespace = "a", name = "b;c", type = "query", inputSchema = true }
+    assert.equal("operations call 'a.b;c'", sample.command(spec))
+  end)
+
   it("has a placeholder of the right type for what is not known", function()
     assert.equal("a=1 b=1 c=true d=D e:='{}' f:='{}' g=G", of(T.object({ a = T.integer(), b = T.number(),
       c = T.boolean(), d = { type = "null" }, e = { type = "object" }, f = { properties = {} }, g = {} })))

@@ -1,100 +1,283 @@
---- Writes a request as a curl command for a shell.
-local core = require("operations.core")
-local json = require("operations.base.json")
-local members = require("operations.base.members")
+--- Writes a request as a command of curl for POSIX shells, which sends the same request: method, target, headers, body,
+--- and the options of its connection.
+local base64 = require("operations.base.base64")
+local shell = require("operations.cli.shell")
+local url = require("operations.base.url")
 
 local curl = {}
 
-local function quote(text)
-  if text:find("^[%w_./:=@%%+,-]+$") then
-    return text
-  end
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
+local LONGEST = 100000 -- bytes of a word: Linux allows 131,072
+local EXPECTED = 1024 -- bytes of a body before which some versions of curl wait for "100 Continue"
 
--- The environment variable that contains a secret, for the shell to expand.
-local function variable_in(value, variables)
+-- The variable whose value is the text.
+local function variable_of(text, variables)
   for name, content in pairs(variables) do
-    local from, to = value:find(content, 1, true)
-    if content ~= "" and from then
-      return value:sub(1, from - 1) .. "$" .. name .. value:sub(to + 1)
+    if content ~= "" and content == text then
+      return { variable = name }
     end
   end
 end
 
-local function double_quote(text)
-  return '"' .. text:gsub('[\\"`]', "\\%0") .. '"'
+-- The value of a secret header: the whole or what follows its scheme is a variable's.
+local function secret_parts(value, variables)
+  local scheme, rest = value:match("^(%a+ +)(.*)$")
+  local variable = variable_of(value, variables)
+  if variable then
+    return { variable }
+  end
+  variable = rest and variable_of(rest, variables)
+  return variable and { scheme, variable }
 end
 
-local function header_words(shown, request, variables, skip)
+-- Each cookie whose value is a variable's; the others as they are shown.
+local function cookie_parts(value, shown, variables)
+  local parts, others = {}, shown:gmatch("[^;]+")
+  for pair in value:gmatch("[^;]+") do
+    local name, content = pair:match("^([^=]*=)(.*)$")
+    local variable, other = content and variable_of(content, variables), others()
+    parts[#parts + 1] = (#parts > 0 and ";" or "") .. (variable and name or other or "***")
+    parts[#parts + 1] = variable
+  end
+  return parts
+end
+
+-- `--user` for the credentials of Basic that are a variable's, whole or the password.
+local function user_word(value, variables)
+  local text = base64.decode(value:match("^Basic (.*)$") or "") or ""
+  local user, password = text:match("^([^:]*:)(.*)$")
+  local whole, part = variable_of(text, variables), password and variable_of(password, variables)
+  return whole and "--user " .. shell.join({ whole }) or part and "--user " .. shell.join({ user, part })
+end
+
+local function header_word(shown, value, variables)
+  local name, text, is_secret = shown[1], shown[2], shown[3]
+  local user = is_secret and name:lower() == "authorization" and user_word(value, variables)
+  if user then
+    return user
+  elseif not text:find("%S") then
+    return "--header " .. shell.word(name .. ";") -- curl's notation for an empty value
+  end
+  local parts = is_secret and (name:lower() == "cookie" and cookie_parts(value, text, variables)
+    or secret_parts(value, variables)) or { text }
+  parts[1] = type(parts[1]) == "string" and name .. ": " .. parts[1] or parts[1]
+  if type(parts[1]) == "table" then
+    table.insert(parts, 1, name .. ": ")
+  end
+  return "--header " .. shell.join(parts)
+end
+
+-- The pairs of a URL's query.
+local function pairs_of(address)
+  local query, list = address:match("%?([^#]*)"), {}
+  for pair in (query and query .. "&" or ""):gmatch("([^&]*)&") do
+    list[#list + 1] = pair
+  end
+  return list
+end
+
+-- The URL, and the word for a secret of its query that must be encoded.
+local function url_words(shown, request, variables)
+  local parts, more, values = { (shown.url:match("^[^?#]*")) }, {}, pairs_of(request.url)
+  for i, pair in ipairs(pairs_of(shown.url)) do
+    local name, content = (values[i] or ""):match("^([^=]*)=(.*)$")
+    local plain = content and url.decode(content)
+    local variable = plain and pair:sub(-3) == "***" and variable_of(plain, variables)
+    if variable and plain ~= content then
+      more[#more + 1] = "--url-query " .. shell.join({ name .. "=", variable })
+    else
+      parts[#parts + 1] = (#parts > 1 and "&" or "?") .. (variable and name .. "=" or pair)
+      parts[#parts + 1] = variable or nil
+    end
+  end
+  return shell.join(parts), more
+end
+
+-- Bodies are a text, or texts and files in turn.
+
+local function path_of(segment)
+  local path = segment.path
+  return path and path:find("^%-") and "./" .. path or path
+end
+
+local function cat(segment)
+  local path = path_of(segment)
+  return path and "cat " .. shell.word(path) or "cat"
+end
+
+-- A command that prints the body, for curl to read.
+local function source_of(segments)
+  local commands = {}
+  for i, segment in ipairs(segments) do
+    commands[i] = type(segment) == "string" and shell.printf(segment) or cat(segment)
+  end
+  return (commands[2] and "{ " .. table.concat(commands, "; ") .. "; }" or commands[1]) .. " |\n"
+end
+
+-- The parts of a multipart body that this library wrote: heads and contents, a file as the content.
+local function parts_of(segments, boundary)
+  local texts, files, parts = {}, {}, {}
+  for i, segment in ipairs(segments) do
+    texts[i] = segment
+    if type(segment) ~= "string" then
+      texts[i] = boundary .. "/" .. i -- in no text: the boundary is random
+      files[texts[i]] = segment
+    end
+  end
+  local text = "\r\n" .. table.concat(texts)
+  local mark, at = "\r\n--" .. boundary, 1
+  while true do
+    local _, last = text:find(mark, at, true)
+    local stop = last and text:find(mark, last, true)
+    if not stop then
+      return parts
+    end
+    local head, content = text:sub(last + 1, stop - 1):match("^(.-\r\n)\r\n(.*)$")
+    parts[#parts + 1] = { head = head, content = files[content] or content }
+    at = stop
+  end
+end
+
+-- A text in the notation of --form.
+local function form_text(text)
+  return '"' .. text:gsub('[\\"]', "\\%0") .. '"'
+end
+
+local function form_value(part)
+  local content, head = part.content, part.head
+  local filename = head:match('; filename="([^"]*)"\r\n')
+  local media_type, more = head:match("\r\nContent%-Type: ([^\r]*)"), ""
+  for line in head:gmatch("[^\r\n]+") do
+    if not line:find("^Content%-Disposition:") and not line:find("^Content%-Type:") then
+      more = more .. ";headers=" .. form_text(line)
+    end
+  end
+  if type(content) == "string" and not (filename or media_type) and more == "" then
+    return "--form-string ", content
+  end
+  local value = type(content) == "string" and form_text(content) or "@" .. form_text(path_of(content) or "-")
+  return "--form ", value .. (media_type and ";type=" .. media_type or "")
+    .. (filename and ";filename=" .. form_text(filename) or "") .. more
+end
+
+-- The words of a form; nil: curl cannot write it, as with "=" in a name.
+local function form_words(segments, content_type)
+  local boundary = content_type:match("^multipart/form%-data;.*boundary=([%w-]+)$")
+  local parts = boundary and parts_of(segments, boundary) or {}
   local words = {}
+  for i, part in ipairs(parts) do
+    local name = part.head:match('form%-data; name="([^"=]+)"')
+    local option, value = form_value(part)
+    if not name or value:find("%z") or #value > LONGEST then
+      return nil
+    end
+    words[i] = option .. shell.word(name .. "=" .. value)
+  end
+  return words[1] and words
+end
+
+-- RFC 9110, 8.6: these have a length, even without a body.
+local has_length = { POST = true, PUT = true, PATCH = true }
+
+---@class operations.cli.CurlBody
+---@field words string[]
+---@field source? string  the command that prints it
+---@field is_form? boolean  curl writes its Content-Type
+
+-- The words for the body, of a request that may have none.
+local function body_of(shown, request, content_type)
+  local body = shown.body or request.body
+  if body == nil then
+    return { words = has_length[shown.method] and { "--data-raw ''" } or {} }
+  end
+  local segments = type(body) == "string" and { body } or body.segments
+  local form = form_words(segments, content_type or "")
+  local first = segments[1]
+  if form then
+    return { words = form, is_form = true }
+  elseif segments[2] or type(first) == "string" and (first:find("%z") or #first > LONGEST) then
+    return { words = { "--data-binary @-" }, source = source_of(segments) }
+  elseif type(first) == "string" then
+    return { words = { "--data-raw " .. shell.word(first) } }
+  end
+  return { words = { "--data-binary " .. shell.word("@" .. (path_of(first) or "-")) } }
+end
+
+-- Options of the connection.
+
+local function certificate(path)
+  return (path:gsub("[\\:]", "\\%0")) -- else what follows ":" is its password
+end
+
+local function connection_words(request, timeout)
+  local words = {}
+  local function add(option, value)
+    words[#words + 1] = value and "--" .. option .. " " .. shell.word(value) or nil
+  end
+  if (request.method == nil or request.method == "GET" or request.method == "HEAD") and request.redirects ~= 0 then
+    words[1] = "--location"
+  end
+  words[#words + 1] = request.insecure and "--insecure" or nil
+  add("cacert", request.ca_file)
+  add("cert", request.cert_file and certificate(request.cert_file))
+  add("key", request.key_file)
+  add("pass", request.key_password and "***")
+  add("proxy", request.proxy and request.proxy:gsub("^(%a[%w+.-]*://)[^/]*@", "%1***@") or nil)
+  add("noproxy", request.proxy == false and "*" or nil)
+  add("max-time", timeout and ("%.14g"):format(timeout))
+  return words
+end
+
+-- How curl begins: the method, and the URL as it is.
+local function first_word(shown, address, has_body)
+  local method = shown.method == "HEAD" and " --head"
+    or (shown.method ~= "GET" or has_body) and " --request " .. shell.word(shown.method) or ""
+  return "curl" .. method .. (shown.url:find("[%[%]{}]") and " --globoff" or "")
+    .. (shown.url:find("/%.") and " --path-as-is" or "") .. " " .. address
+end
+
+local function content_type_of(shown)
   for _, header in ipairs(shown.headers) do
-    local name, value, is_secret = header[1], header[2], header[3]
-    local from = is_secret and variable_in(request.headers[name], variables)
-    if not skip[name:lower()] then
-      words[#words + 1] = "--header " .. (from and double_quote(name .. ": " .. from) or quote(name .. ": " .. value))
+    if header[1]:lower() == "content-type" then
+      return header[2]
     end
   end
-  return words
 end
 
-local function file_word(value)
-  local path = value.path or "-"
-  return path .. (value.contentType and ";type=" .. value.contentType or "")
-    .. (value.filename and ";filename=" .. value.filename or "")
-end
-
-local function form_word(name, value)
-  if core.kind(value) == "object" and (value.path or value.reader) then
-    return "--form " .. quote(name .. "=@" .. file_word(value))
-  elseif type(value) == "table" then
-    local text = assert(json.encode(value, { sort_keys = true }))
-    return "--form " .. quote(name .. "=" .. text .. ";type=application/json")
-  end
-  return "--form-string " .. quote(name .. "=" .. (type(value) == "string" and value or json.encode(value)))
-end
-
-local function form_words(body)
-  local words = {}
-  for _, name in ipairs(members.names(body)) do
-    local value = body[name]
-    for _, item in ipairs(core.kind(value) == "array" and value or { value }) do
-      words[#words + 1] = form_word(name, item)
+local function header_words(shown, request, body, variables)
+  local words, seen = {}, {}
+  for _, header in ipairs(shown.headers) do
+    seen[header[1]:lower()] = true
+    if not (body.is_form and header[1]:lower() == "content-type") then
+      words[#words + 1] = header_word(header, tostring(request.headers[header[1]]), variables)
     end
   end
+  local has_body = body.words[1] ~= nil
+  words[#words + 1] = has_body and not seen["content-type"] and "--header Content-Type:" or nil
+  words[#words + 1] = has_body and (shown.size or shown.streamed and EXPECTED + 1 or 0) > EXPECTED and not seen.expect
+    and "--header Expect:" or nil
+  words[#words + 1] = not seen["accept-encoding"] and "--compressed" or nil
   return words
-end
-
-local function body_words(shown, body, is_form)
-  if is_form then
-    return form_words(body)
-  elseif core.kind(body) == "object" and (body.path or body.reader) then
-    return { "--data-binary " .. quote("@" .. (body.path or "-")) }
-  end
-  return shown.body and { "--data-binary " .. quote(shown.body) } or {}
 end
 
 --- The command that sends a request.
 ---@param shown operations.cli.ShownRequest
----@param request table  the request to show
----@param body any  of the operation's input
----@param variables? table<string, string>  secrets that the user gave by environment variables
+---@param request operations.HttpRequest  the request to show; a body that is no text has `segments`
+---@param given? { variables: table<string, string>?, timeout: number? }  secrets that the user gave by environment
+---  variables, and the seconds of the call
 ---@return string
-function curl.command(shown, request, body, variables)
-  local content_type = ""
-  for _, header in ipairs(shown.headers) do
-    content_type = header[1]:lower() == "content-type" and header[2] or content_type
-  end
-  local is_form = content_type:find("^multipart/form%-data") ~= nil and core.kind(body) == "object"
-  local words = { "curl" .. (shown.method ~= "GET" and " --request " .. shown.method or "") .. " " .. quote(shown.url) }
-  local more = { header_words(shown, request, variables or {}, { ["content-type"] = is_form or nil }),
-    body_words(shown, body, is_form) }
-  for _, list in ipairs(more) do
+function curl.command(shown, request, given)
+  local variables = given and given.variables or {}
+  local address, words = url_words(shown, request, variables)
+  local body = body_of(shown, request, content_type_of(shown))
+  local lists = { connection_words(request, given and given.timeout), header_words(shown, request, body, variables),
+    body.words }
+  table.insert(words, 1, first_word(shown, address, body.words[1] ~= nil))
+  for _, list in ipairs(lists) do
     for _, word in ipairs(list) do
       words[#words + 1] = word
     end
   end
-  return table.concat(words, " \\\n  ") .. "\n"
+  return (body.source or "") .. table.concat(words, " \\\n  ") .. "\n"
 end
 
 -- Adds the variables named in texts, at any depth.

@@ -2,9 +2,11 @@
 --- Credentials are never shown.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local failure = require("operations.net.http.failure")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local messages = require("operations.net.http.message")
 local output = require("operations.cli.output")
 local secrets = require("operations.base.secrets")
 local sizes = require("operations.cli.sizes")
@@ -63,11 +65,19 @@ local function query_values(address, names)
   return values
 end
 
+-- Cookies with the values that are given to be shown.
+local function shown_cookies(value, given)
+  return (value:gsub("[^;]+", function(pair)
+    local name, content = pair:match("^([^=]*=?)(.*)$")
+    return (given[content] or given[url.decode(content)]) and pair or name .. "***"
+  end))
+end
+
 -- All texts of a request that must not be shown anywhere.
-local function secrets_of(request, plain)
+local function secrets_of(request, plain, given)
   local list, credentials = {}, lower_set(request.credentials)
   for name, value in pairs(request.headers or {}) do
-    if is_secret(name, credentials, plain) then
+    if is_secret(name, credentials, plain) and not (given and given[value]) then
       secrets.add(list, value)
       secrets.add(list, tostring(value):match("^%a+ +(.+)$"))
     end
@@ -98,13 +108,16 @@ end
 --- The visible form of a request.
 ---@param request table
 ---@param plain table<string, string>  headers given by the user
+---@param given? table<string, true>  texts of the input, which are shown although their header may be a credential
 ---@return operations.cli.ShownRequest
-function exchange.shown(request, plain)
+function exchange.shown(request, plain, given)
   plain = lower_set(plain)
-  local list, credentials, shown = secrets_of(request, plain), lower_set(request.credentials), {}
+  local list, credentials, shown = secrets_of(request, plain, given), lower_set(request.credentials), {}
   for _, name in ipairs(members.names(request.headers or {})) do
-    local is_hidden = is_secret(name, credentials, plain)
-    shown[#shown + 1] = { name, is_hidden and "***" or secrets.hide(tostring(request.headers[name]), list), is_hidden }
+    local value = tostring(request.headers[name])
+    local is_hidden = is_secret(name, credentials, plain) and not (given and given[value])
+    local cover = is_hidden and given and name:lower() == "cookie" and shown_cookies(value, given) or "***"
+    shown[#shown + 1] = { name, is_hidden and cover or secrets.hide(value, list), is_hidden }
   end
   local body = request.body
   return {
@@ -186,6 +199,10 @@ local function send(self, method, request)
   elseif self._hold and not is_call then
     return { status = 200, headers = { ["content-type"] = "application/json" }, body = placeholder, url = request.url }
   elseif self._hold then
+    local prepared, problem = messages.prepare(request, method == "open")
+    if problem then -- it would not be sent either
+      return nil, failure.new(prepared, "request", problem)
+    end
     self.held = request
     return nil, errors.new("ABORTED", "nothing was sent")
   elseif not is_call then

@@ -1,23 +1,50 @@
 --- `operations call --dry-run` and `--curl`: show the request without sending it.
+local core = require("operations.core")
 local curl = require("operations.cli.curl")
 local errors = require("operations.base.error")
 local exchange = require("operations.cli.exchange")
+local json = require("operations.base.json")
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
 
 local rehearsal = {}
 
-local function print_held(asked, options)
-  local held = asked.exchange.held
-  local shown = exchange.shown(held, asked.exchange.plain)
-  if options.curl then
-    local text = curl.command(shown, held, asked.input.body, curl.variables(options, asked.references))
-    output.text(text, true)
-    if text:find("***", 1, true) then
-      output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
+-- The texts of the input outside its body: parameters.
+local function texts_of(input)
+  local texts = {}
+  for name, value in pairs(type(input) == "table" and input or {}) do
+    for _, item in ipairs(name ~= "body" and (core.kind(value) == "array" and value or { value }) or {}) do
+      texts[type(item) == "string" and item or json.encode(item) or ""] = true
     end
+  end
+  return texts
+end
+
+-- curl removes only these two when a server redirects to another host.
+local function tell_of_redirects(held, text)
+  for _, name in ipairs(text:find("--location", 1, true) and held.credentials or {}) do
+    if held.headers[name] and name:lower() ~= "authorization" and name:lower() ~= "cookie" then
+      output.complain("if the server redirects to another host, curl sends it %s too; operations does not", name)
+    end
+  end
+end
+
+local function print_curl(asked, options)
+  local held = asked.exchange.held
+  local text = curl.command(exchange.shown(held, asked.exchange.plain, texts_of(asked.input)), held,
+    { variables = curl.variables(options, asked.references), timeout = tonumber(options.timeout) })
+  output.text(text, true)
+  if text:find("***", 1, true) then
+    output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
+  end
+  tell_of_redirects(held, text)
+end
+
+local function print_held(asked, options)
+  if options.curl then
+    print_curl(asked, options)
   else
-    output.text(exchange.text(shown, ""), true)
+    output.text(exchange.text(exchange.shown(asked.exchange.held, asked.exchange.plain), ""), true)
   end
   return output.codes.OK
 end

@@ -4,6 +4,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
+local shell = require("operations.cli.shell")
 
 local sample = {}
 
@@ -28,11 +29,6 @@ local function example_of(node)
     end
   end
   return examples[1]
-end
-
--- Quotes words for the shell.
-local function quoted(text)
-  return text:find("^[%w_./:@%%+,=-]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 -- The placeholder for an unknown value.
@@ -70,17 +66,17 @@ function add(words, root, node, name, depth)
   end
   local kind = core.kind(value)
   if kind == "object" or kind == "array" then
-    words[#words + 1] = name .. ":=" .. quoted(json.encode(value, { sort_keys = true }) or "null")
+    words[#words + 1] = shell.word(name .. ":=") .. shell.word(json.encode(value, { sort_keys = true }) or "null")
   elseif value ~= nil and value ~= json.null then
-    words[#words + 1] = name .. "=" .. quoted(tostring(value))
+    words[#words + 1] = shell.word(name .. "=") .. shell.word(tostring(value))
   elseif target.properties and depth < DEEPEST then
     local before = #words
     add_required(words, root, target, name .. ".", depth + 1)
-    words[#words + 1] = #words == before and name .. ":='{}'" or nil
+    words[#words + 1] = #words == before and shell.word(name .. ":=") .. "'{}'" or nil
   elseif target.type == "object" then
-    words[#words + 1] = name .. ":='{}'"
+    words[#words + 1] = shell.word(name .. ":=") .. "'{}'"
   else
-    words[#words + 1] = name .. "=" .. placeholder(name, target)
+    words[#words + 1] = shell.word(name .. "=" .. placeholder(name, target))
   end
 end
 
@@ -109,8 +105,8 @@ end
 ---@return string
 function sample.command(spec)
   local words = sample.words(spec.inputSchema)
-  table.insert(words, 1, ("operations %s %s.%s"):format(spec.type == "subscription" and "watch" or "call",
-    spec.namespace, spec.name))
+  table.insert(words, 1, ("operations %s %s"):format(spec.type == "subscription" and "watch" or "call",
+    shell.word(spec.namespace .. "." .. spec.name)))
   return table.concat(words, " ")
 end
 

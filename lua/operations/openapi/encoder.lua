@@ -77,7 +77,7 @@ function kinds.bytes(value, plan)
   end
   local data = content.text
   if not data then
-    data = { read = content.read, close = content.close, again = not content.once }
+    data = { read = content.read, close = content.close, again = not content.once, segments = { content } }
   end
   return { data = data, size = content.size, content_type = content.content_type or plan.content_type }
 end

@@ -24,6 +24,7 @@ local file = {}
 ---@field text? string      the bytes, or
 ---@field read? fun(): string?, string?  the next piece; nil at the end, or nil and the error
 ---@field close? fun()      present with `read`
+---@field path? string      where `read` reads, if that is a file
 ---@field once? boolean     it can be read only once
 ---@field size? integer     nil if unknown
 ---@field filename? string
@@ -177,7 +178,7 @@ function file.content(value, allow_path)
     content_type = value.contentType, headers = value.headers,
   }
   if value.path then
-    content.filename = value.filename or value.path:match("[^/]*$")
+    content.path, content.filename = value.path, value.filename or value.path:match("[^/]*$")
     message = read_path(content, value.path)
   elseif value.reader then
     read_source(content, value.reader)

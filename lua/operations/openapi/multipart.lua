@@ -278,7 +278,7 @@ end
 
 -- A reader over segments for the HTTP client.
 local function reader_of(segments, parts)
-  local position, reader = 1, { again = true }
+  local position, reader = 1, { again = true, segments = segments }
   for _, one in ipairs(parts) do
     reader.again = reader.again and not one.content.once
   end
@@ -305,7 +305,8 @@ end
 
 --- The bytes of parts.
 ---@param parts operations.openapi.Part[]
----@return string|{ read: function, close: function, again: boolean } body  `again`: it can be made again
+---@return string|{ read: function, close: function, again: boolean, segments: table } body  `again`: it can be made
+---  again; `segments`: its texts, and contents of files
 ---@return integer? size  nil if unknown
 ---@return string boundary
 function multipart.body(parts)

@@ -1,0 +1,134 @@
+--- Foreign text for a terminal, a log line or a window of an editor. What steers these, or shows a text in another
+--- order than the one it is read in, never reaches them as it is: control characters (C0, DEL, C1), marks and overrides
+--- of the writing direction, separators of lines, byte order marks, tags, and bytes that are not UTF-8.
+local core = require("operations.core")
+
+local printable = {}
+
+-- Code points beyond ASCII, first and last.
+local ranges = {
+  { 0x80, 0x9F }, { 0x61C, 0x61C }, { 0x200E, 0x200F }, { 0x2028, 0x202E }, { 0x2066, 0x206F }, { 0xFEFF, 0xFEFF },
+  { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
+}
+
+local CONTROL = "[%z\1-\8\11-\31\127]"
+
+local function is_unsafe(code)
+  for _, range in ipairs(ranges) do
+    if code >= range[1] and code <= range[2] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The least code point of each length: shorter ones are overlong, which is not UTF-8 (RFC 3629, 3).
+local least = { [2] = 0x80, [3] = 0x800, [4] = 0x10000 }
+
+-- The length and code point of the character at the beginning of bytes; nil: they are not UTF-8.
+local function decode(bytes)
+  local first = bytes:byte()
+  local length = first >= 0xF0 and 4 or first >= 0xE0 and 3 or 2
+  if first < 0xC2 or first > 0xF4 or #bytes < length then
+    return nil
+  end
+  local code = first % 2 ^ (7 - length)
+  for i = 2, length do
+    code = code * 64 + bytes:byte(i) % 64
+  end
+  local is_valid = code >= least[length] and code <= 0x10FFFF and (code < 0xD800 or code > 0xDFFF)
+  return is_valid and length or nil, code
+end
+
+--- Replaces everything that is not shown as it is; newlines and tabs stay.
+---@param text string
+---@param write fun(bytes: string, code: integer?): string  `code` is nil for a byte that is not UTF-8
+---@return string
+function printable.replace(text, write)
+  if not text:find("[%z\1-\8\11-\31\127-\255]") then
+    return text
+  end
+  text = text:gsub(CONTROL, function(byte)
+    return write(byte, byte:byte())
+  end)
+  return (text:gsub("[\128-\255][\128-\191]*", function(bytes)
+    local parts = {}
+    while bytes ~= "" do
+      local length, code = decode(bytes)
+      local char = bytes:sub(1, length or 1)
+      parts[#parts + 1] = (not length or is_unsafe(code)) and write(char, length and code) or char
+      bytes = bytes:sub(#char + 1)
+    end
+    return table.concat(parts)
+  end))
+end
+
+local function question_mark()
+  return "?"
+end
+
+--- A text to read: sequences that steer a terminal are removed, other unprintable characters become "?".
+---@param text string
+---@return string
+function printable.text(text)
+  return printable.replace(text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""), question_mark)
+end
+
+local function escape(bytes, code)
+  return code and ("\\u{%x}"):format(code) or ("\\x%02x"):format(bytes:byte())
+end
+
+--- A text to judge: nothing is lost, unprintable characters become `\u{202e}`, other bytes `\xff`.
+---@param text string
+---@return string
+function printable.escaped(text)
+  return printable.replace(text, escape)
+end
+
+--- The same in one line, for logs.
+---@param text string
+---@return string
+function printable.line(text)
+  return (printable.escaped(text):gsub("[\n\t]", { ["\n"] = "\\n", ["\t"] = " " }))
+end
+
+local function json_escape(_, code)
+  if code and code > 0xFFFF then
+    return ("\\u%04x\\u%04x"):format(0xD800 + math.floor((code - 0x10000) / 1024), 0xDC00 + code % 1024)
+  end
+  return code and ("\\u%04x"):format(code) or "?"
+end
+
+--- JSON text with the same meaning: these characters are only in strings, where they can be escaped.
+---@param text string  as json.encode writes it
+---@return string
+function printable.json(text)
+  return printable.replace(text, json_escape)
+end
+
+-- A copy of data in which all strings and names are changed.
+local function map(value, seen)
+  if type(value) == "string" then
+    return printable.text(value)
+  elseif type(value) ~= "table" then
+    return value
+  elseif seen[value] then
+    return seen[value]
+  end
+  local copy, order = {}, core.property_order[value]
+  seen[value] = copy
+  for key, item in pairs(value) do
+    copy[map(key, seen)] = map(item, seen)
+  end
+  core.property_order[copy] = order and map(order, seen) or nil
+  return setmetatable(copy, getmetatable(value))
+end
+
+--- Data whose texts are to be read, names of members included.
+---@param value any
+---@return any copy
+function printable.data(value)
+  return map(value, {})
+end
+
+return printable

@@ -1,0 +1,69 @@
+local json = require("operations.base.json")
+local printable = require("operations.base.printable")
+local property_order = require("operations.base.property_order")
+
+-- One of each kind: name, bytes, code point.
+local unsafe = {
+  { "ESC", "\27", 0x1B }, { "NUL", "\0", 0 }, { "CR", "\r", 0x0D }, { "backspace", "\8", 8 }, { "DEL", "\127", 0x7F },
+  { "CSI in C1", "\194\155", 0x9B }, { "Arabic letter mark", "\216\156", 0x61C },
+  { "left-to-right mark", "\226\128\142", 0x200E }, { "right-to-left mark", "\226\128\143", 0x200F },
+  { "line separator", "\226\128\168", 0x2028 }, { "paragraph separator", "\226\128\169", 0x2029 },
+  { "embedding", "\226\128\170", 0x202A }, { "override", "\226\128\174", 0x202E },
+  { "isolate", "\226\129\166", 0x2066 }, { "end of an isolate", "\226\129\169", 0x2069 },
+  { "byte order mark", "\239\187\191", 0xFEFF }, { "annotation", "\239\191\185", 0xFFF9 },
+  { "tag", "\243\160\129\129", 0xE0041 },
+}
+
+describe("foreign text", function()
+  for _, one in ipairs(unsafe) do
+    it("has no " .. one[1] .. " where it is shown", function()
+      local text = "a" .. one[2] .. "b"
+      assert.equal("a?b", printable.text(text))
+      assert.equal(("a\\u{%x}b"):format(one[3]), printable.escaped(text))
+      assert.equal(("a\\u{%x}b"):format(one[3]), printable.line(text))
+      local shown = printable.json(json.encode({ text }))
+      assert.same({ text }, json.decode(shown))
+      assert.is_nil(shown:find("[%z\1-\31\127-\255]"))
+    end)
+  end
+
+  it("loses the colours and other sequences of a terminal", function()
+    assert.equal("hidden red", printable.text("\27[8mhidden\27[0m \27[31;1mred\27[2K"))
+    assert.equal("?]0;title?", printable.text("\27]0;title\7"))
+    assert.equal("\\u{1b}[8mhidden", printable.escaped("\27[8mhidden"))
+  end)
+
+  it("has no bytes that are not UTF-8", function()
+    for _, bytes in ipairs({ "\128", "\192\128", "\224\128\128", "\237\160\128", "\240\128\128\128", "\244\144\128\128",
+      "\248\136\128\128", "\255" }) do
+      assert.equal("a" .. ("?"):rep(#bytes) .. "b", printable.text("a" .. bytes .. "b"))
+    end
+    assert.equal("\\xc3", printable.escaped("\195"))
+    assert.equal("\\xe2\\x82(", printable.escaped("\226\130("))
+    assert.equal("é\\x80", printable.escaped("é\128"))
+  end)
+
+  it("keeps letters, signs, newlines and tabs", function()
+    local text = "Zürich, 東京\t\240\159\145\169\226\128\141\240\159\148\167 €\n"
+    assert.equal(text, printable.text(text))
+    assert.equal(text, printable.escaped(text))
+    assert.equal(text, printable.json(text))
+  end)
+
+  it("is one line in a log", function()
+    assert.equal('a\\n{"level":"info"} b', printable.line('a\n{"level":"info"}\tb'))
+  end)
+
+  it("is replaced in all strings and names of data, which stays as it was", function()
+    local data = { ["a\27[8m"] = { "b\27", 7 }, c = true }
+    assert.same({ a = { "b?", 7 }, c = true }, printable.data(data))
+    assert.equal("b\27", data["a\27[8m"][1])
+    local properties = { b = 1, ["a\27"] = 2 }
+    property_order.set(properties, { "b", "a\27" })
+    assert.same({ "b", "a?" }, property_order.names(printable.data(properties)))
+    local loop = {}
+    loop.loop = loop
+    local copy = printable.data(loop)
+    assert.equal(copy, copy.loop)
+  end)
+end)
