@@ -109,6 +109,15 @@ describe("completion", function()
     assert.same({ "home\nwork\n", "work\n", "home\n" }, found)
   end)
 
+  it("offers no words that a line or a terminal cannot have", function()
+    local file = assert(io.open(home .. "/bad.json", "w"))
+    file:write((document:gsub('"cat", "dog"', [["a\nb", "a\tb", "a\u001b[8mb", "a\u202eb", "a\u2028b", "ab"]])))
+    file:close()
+    assert.equal(0, run("operations add bad ~/bad.json").code)
+    assert.same({ "kind=ab\n" }, complete({ "call bad.pets_list kind=" }))
+    run("operations remove bad")
+  end)
+
   it("has a script for each of three shells, and no other", function()
     for _, shell in ipairs({ "bash", "zsh", "fish" }) do
       assert.truthy(run("operations completion " .. shell).out:find("operations complete -- ", 1, true), shell)

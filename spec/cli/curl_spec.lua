@@ -134,8 +134,8 @@ local methods = { "get", "post", "put", "patch", "delete" }
 local additional = { "A&touch$IFS.pwned&B", "QUERY", "`touch`", "a'b", "$HOME", "x|y", "#", "*" }
 
 local pieces = { "a", "b c", "'", '"', "$HOME", "$(touch pwned)", "`touch pwned`", ";", ",", "&", "|", "@",
-  "@/etc/hostname", "<", "[1-3]", "{a,b}", "\\", "\\n", "!", "~", "%41", "%", "+", "=", "?", "#", "é", "\226\128\174", "*",
-  "--", "-rf", "(", "/", ":", "***" }
+  "@/etc/hostname", "<", "[1-3]", "{a,b}", "\\", "\\n", "!", "~", "%41", "%", "+", "=", "?", "#", "é", "\226\128\174",
+  "*", "--", "-rf", "(", "/", ":", "***" }
 
 local function text()
   local parts = {}

@@ -7,45 +7,46 @@ local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local named_sources = require("operations.cli.named_sources")
 local output = require("operations.cli.output")
+local printable = require("operations.base.printable")
 
 local completion = {}
 
 -- Each script runs `operations complete -- WORDS...`, the word at the cursor last, and reads lines of
--- WORD<tab>DESCRIPTION. A word that ends with "=" is followed by a value, without a blank.
+-- WORD<tab>DESCRIPTION. A word that ends with "=" is followed by a value, without a blank. Words come from documents:
+-- bash gets them quoted, zsh and fish quote them; an open quote in bash, which would end within a word, gets none.
 local scripts = {}
 
-scripts.bash = [[
+scripts.bash = [==[
 _operations() {
-  local IFS=$'\n' line words=("${COMP_WORDS[@]:1:COMP_CWORD}")
-  local prefix=""
-  # bash splits words at = and :, which keys and ids have
-  if declare -F _get_comp_words_by_ref >/dev/null; then
-    local cur cword all
-    _get_comp_words_by_ref -n =: -w all -i cword cur
-    words=("${all[@]:1:cword}")
-  else
-    local typed="${COMP_LINE:0:COMP_POINT}"
-    IFS=' ' read -r -a words <<<"$typed"
-    words=("${words[@]:1}")
-    [ "${typed: -1}" = " " ] && words+=("")
-  fi
-  local last=""
+  local IFS=$'\n' line last prefix="" words=()
+  COMPREPLY=()
+  compopt -o default
+  last="${COMP_WORDS[COMP_CWORD]//\\?/}"
+  case $last in
+  *[\"\']*) return ;;
+  esac
+  # bash splits words at = and :, which keys and ids have; without -r, read removes the quotes of completed words
+  IFS=' ' read -a words <<<"${COMP_LINE:0:COMP_POINT}"
+  words=("${words[@]:1}")
+  [[ ${COMP_LINE:0:COMP_POINT} =~ (^|[^\\])\ $ ]] && words+=("")
+  last=""
   [ ${#words[@]} -gt 0 ] && last="${words[${#words[@]}-1]}"
   case $last in
   *[=:]*) prefix="${last%"${last##*[=:]}"}" ;;
   esac
-  COMPREPLY=()
   while IFS= read -r line; do
     line="${line%%$'\t'*}"
-    COMPREPLY+=("${line#"$prefix"}")
+    line="${line#"$prefix"}"
+    [ -n "$line" ] && printf -v line %q "$line"
+    COMPREPLY+=("$line")
   done < <(operations complete -- "${words[@]}" 2>/dev/null)
   case ${COMPREPLY[0]} in
   *=) compopt -o nospace ;;
   esac
-  [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
+  [ ${#COMPREPLY[@]} -eq 0 ] || compopt +o default
 }
 complete -F _operations operations
-]]
+]==]
 
 scripts.zsh = [==[
 #compdef operations
@@ -60,13 +61,13 @@ _operations() {
     else
       plain+=("$word") plain_texts+=("$word${text:+  -- $text}")
     fi
-  done < <(operations complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+  done < <(operations complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
   if (( ${#plain} + ${#keys} == 0 )); then
     _files
     return
   fi
-  (( ${#keys} )) && compadd -S '' -l -d key_texts -a keys
-  (( ${#plain} )) && compadd -l -d plain_texts -a plain
+  (( ${#keys} )) && compadd -S '' -l -d key_texts -a -- keys
+  (( ${#plain} )) && compadd -l -d plain_texts -a -- plain
 }
 if [ "$funcstack[1]" = "_operations" ]; then
   _operations "$@"
@@ -77,7 +78,7 @@ fi
 
 scripts.fish = [[
 function __operations_complete
-  set -l words (commandline -opc) (commandline -ct)
+  set -l words (commandline -opc) (commandline -ct | string unescape)
   operations complete -- $words[2..-1] 2>/dev/null
 end
 complete -c operations -f -n 'test (count (__operations_complete)) -gt 0' -a '(__operations_complete)'
@@ -242,7 +243,8 @@ function completion.complete.run(parsed)
   local words, lines, seen = parsed.rest, {}, {}
   local last = words[#words] or ""
   offer_all(words, function(word, description)
-    if word:sub(1, #last) == last and not seen[word] and #lines < MOST then
+    local is_wanted = word:sub(1, #last) == last and printable.line(word) == word -- a line has one word
+    if is_wanted and not seen[word] and #lines < MOST then
       seen[word] = true
       lines[#lines + 1] = word .. (description and "\t" .. description:gsub("%s+", " ") or "")
     end
