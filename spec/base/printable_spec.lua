@@ -1,6 +1,5 @@
 local json = require("operations.base.json")
 local printable = require("operations.base.printable")
-local property_order = require("operations.base.property_order")
 
 -- One of each kind: name, bytes, code point.
 local unsafe = {
@@ -50,20 +49,12 @@ describe("foreign text", function()
     assert.equal(text, printable.json(text))
   end)
 
-  it("is one line in a log", function()
-    assert.equal('a\\n{"level":"info"} b', printable.line('a\n{"level":"info"}\tb'))
+  it("begins no line of its own among messages", function()
+    assert.equal('a\n  | {"level":"info"}\n  | \t{"b":1}', printable.message('a\n{"level":"info"}\n\t{"b":1}\n'))
+    assert.equal("a\nstack traceback:\n\t[C]: in ?", printable.message("a\nstack traceback:\n\t[C]: in ?"))
   end)
 
-  it("is replaced in all strings and names of data, which stays as it was", function()
-    local data = { ["a\27[8m"] = { "b\27", 7 }, c = true }
-    assert.same({ a = { "b?", 7 }, c = true }, printable.data(data))
-    assert.equal("b\27", data["a\27[8m"][1])
-    local properties = { b = 1, ["a\27"] = 2 }
-    property_order.set(properties, { "b", "a\27" })
-    assert.same({ "b", "a?" }, property_order.names(printable.data(properties)))
-    local loop = {}
-    loop.loop = loop
-    local copy = printable.data(loop)
-    assert.equal(copy, copy.loop)
+  it("is one line in a log", function()
+    assert.equal('a\\n{"level":"info"} b', printable.line('a\n{"level":"info"}\tb'))
   end)
 end)

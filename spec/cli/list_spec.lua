@@ -60,6 +60,51 @@ describe("the list of operations as JSON", function()
   end)
 end)
 
+describe("foreign text", function()
+  local bad = os.tmpname() .. ".lua"
+
+  setup(function()
+    local file = assert(io.open(bad, "w"))
+    file:write([[
+local text = "hid\27[8mden\27[0m \226\128\174desrever \194\155x \27]0;title\7 \239\187\191end"
+return { namespace = "bad", name = "one", title = text, description = text, tags = { text }, type = "query",
+  errorSchemas = { { code = "BAD", description = text, schema = true } }, handler = function()
+    return { [text] = text }
+  end, inputSchema = { type = "object", properties = { [text] = { enum = { text }, description = text } } } }
+]])
+    file:close()
+  end)
+
+  teardown(function()
+    os.remove(bad)
+  end)
+
+  local function check(text)
+    for _, sequence in ipairs({ "\27[8m", "\27]", "\7", "\226\128\174", "\194\155", "\239\187\191" }) do
+      assert.is_nil(text:find(sequence, 1, true), text)
+    end
+    assert.matches("hid", text)
+  end
+
+  it("steers no terminal or reader from a list or a description, with our colours and without", function()
+    for _, line in ipairs({ "list", "list --color always", "describe bad.one", "describe bad.one --color always" }) do
+      local result = command.run(("operations %s --lua %s"):format(line, bad))
+      assert.equal("", result.err)
+      check(result.out)
+    end
+    assert.matches("\27[1mbad.one\27[0m", command.run(("operations describe bad.one --color always --lua %s"):format(
+      bad)).out, 1, true)
+  end)
+
+  it("is JSON with the same meaning at a terminal, and as it is in a file", function()
+    local shown = terminal.run(("operations call bad.one --lua %s >f; cat -v f; rm f; operations call bad.one --lua %s "
+      .. "--compact"):format(bad, bad), 500)
+    assert.matches('{"hid\\u001b[8mden', shown, 1, true)
+    assert.matches("M-^@M-.desrever", shown, 1, true)
+    assert.matches("\\u202edesrever \\u009bx \\u001b]0;title\\u0007 \\ufeffend", shown, 1, true)
+  end)
+end)
+
 describe("the list of operations for people", function()
   local function shown(width, arguments)
     return terminal.run(("operations list %s --color never --lua %s"):format(arguments or "", path), width)

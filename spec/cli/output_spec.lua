@@ -145,6 +145,28 @@ output.record({ a = "\127\194\133" })
 ]]))
   end)
 
+  it("is replaced in all texts and names of readable data, in their order", function()
+    assert.equal("a? b\nb?\ttrue\n", run([[
+local order = require("operations.base.property_order")
+local data = { ["a\27"] = { "b\27", 7 }, b = { true } }
+order.set(data, { "a\27", "b" })
+data.b[2] = data
+local copy = output.readable(data)
+output.tell(table.concat(order.names(copy), " ") .. "\n")
+output.tell(copy["a?"][1] .. "\t" .. tostring(copy.b[2] == copy and data["a\27"][1] == "b\27") .. "\n")
+]]))
+  end)
+
+  it("begins no line with a foreign text", function()
+    assert.equal('operations: a\n  | {"time":1}\n  /p: b\n  | operations: c\noperations: d\n  body\n  | {"time":2}\n',
+      run([[
+output.complain("%s", 'a\n{"time":1}\n')
+output.issues({ { path = "/p", message = "b\noperations: c" } })
+output.failure(setmetatable({ details = { statusCode = 500, body = 'body\n{"time":2}' } },
+  { __tostring = function() return "d" end }))
+]]))
+  end)
+
   it("names the file of a problem once", function()
     assert.equal("operations: /a.lua: broken\noperations: /a.lua:1: broken\n", run([[
 output.problem({ path = "/a.lua", message = "broken" })

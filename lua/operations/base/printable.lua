@@ -1,8 +1,6 @@
 --- Foreign text for a terminal, a log line or a window of an editor. What steers these, or shows a text in another
 --- order than the one it is read in, never reaches them as it is: control characters (C0, DEL, C1), marks and overrides
 --- of the writing direction, separators of lines, byte order marks, tags, and bytes that are not UTF-8.
-local core = require("operations.core")
-
 local printable = {}
 
 -- Code points beyond ASCII, first and last.
@@ -85,7 +83,17 @@ function printable.escaped(text)
   return printable.replace(text, escape)
 end
 
---- The same in one line, for logs.
+--- A text to read among other messages: no line after its first looks like a message of its own, which JSON in a line
+--- may be too. The lines of a traceback stay as they are.
+---@param text string
+---@return string
+function printable.message(text)
+  return (printable.text(text):gsub("\n+$", ""):gsub("\n([^\n]*)", function(line)
+    return line ~= "stack traceback:" and not line:find("^\t[^%s{]") and "\n  | " .. line or nil
+  end))
+end
+
+--- A text to judge in one line.
 ---@param text string
 ---@return string
 function printable.line(text)
@@ -104,31 +112,6 @@ end
 ---@return string
 function printable.json(text)
   return printable.replace(text, json_escape)
-end
-
--- A copy of data in which all strings and names are changed.
-local function map(value, seen)
-  if type(value) == "string" then
-    return printable.text(value)
-  elseif type(value) ~= "table" then
-    return value
-  elseif seen[value] then
-    return seen[value]
-  end
-  local copy, order = {}, core.property_order[value]
-  seen[value] = copy
-  for key, item in pairs(value) do
-    copy[map(key, seen)] = map(item, seen)
-  end
-  core.property_order[copy] = order and map(order, seen) or nil
-  return setmetatable(copy, getmetatable(value))
-end
-
---- Data whose texts are to be read, names of members included.
----@param value any
----@return any copy
-function printable.data(value)
-  return map(value, {})
 end
 
 return printable

@@ -167,7 +167,9 @@ function writers.yaml(self, value)
 end
 
 function writers.table(self, value)
-  local text, left_out = grid.text(value, known_names(self), not self.place and output.width() or nil)
+  local is_shown = not self.place and output.is_terminal()
+  local text, left_out = grid.text(is_shown and output.readable(value) or value, known_names(self),
+    is_shown and output.width() or nil)
   print_text(self, text)
   if left_out[1] then
     output.complain("no place for the column%s %s: --select or another --format shows %s", left_out[2] and "s" or "",

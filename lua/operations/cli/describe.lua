@@ -38,7 +38,7 @@ function describe.run(parsed)
   elseif parsed.options.json then
     output.data(spec)
   else
-    output.styled(description.of(spec, { width = style.width, example = sample.command(spec),
+    output.styled(description.of(output.readable(spec), { width = style.width, example = sample.command(spec),
       paint = function(colour, text) return style:paint(colour, text) end }))
   end
   return output.codes.OK

@@ -137,7 +137,7 @@ local function read(parsed, identity)
   local all = {}
   for i, spec in ipairs((registry:specs())) do
     all[i] = entry.of(spec)
-    all[i].spec = spec
+    all[i].spec = parsed.options.json and spec or nil
   end
   return all, output.codes.OK
 end
@@ -172,7 +172,7 @@ function list.run(parsed)
   elseif #items == 0 and #parsed.rest > 0 then
     output.complain("no operation has %s", table.concat(parsed.rest, ", "))
   elseif #items > 0 then
-    output.styled((style.is_terminal and groups_text or columns)(items, style))
+    output.styled((style.is_terminal and groups_text or columns)(output.readable(items), style))
   end
   return code
 end

@@ -4,6 +4,7 @@ local directories = require("operations.base.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
+local printable = require("operations.base.printable")
 local system = require("operations.system")
 local task = require("operations.task")
 
@@ -20,7 +21,8 @@ end
 
 local function show(address, text)
   output.settle()
-  io.stderr:write("The server wants you to log in. Open this address in a browser", text, "\n\n  ", address, "\n\n")
+  io.stderr:write("The server wants you to log in. Open this address in a browser", text, "\n\n  ",
+    printable.line(address), "\n\n")
 end
 
 local function paste(address)

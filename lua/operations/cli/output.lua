@@ -1,5 +1,7 @@
 --- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell.
+local core = require("operations.core")
 local json = require("operations.base.json")
+local printable = require("operations.base.printable")
 local system = require("operations.system")
 
 local output = {}
@@ -38,26 +40,13 @@ local function write(text)
   end
 end
 
--- Removes terminal control sequences from foreign text; other control characters become "?".
-local function plain(text)
-  text = text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""):gsub("[%z\1-\8\11-\31\127]", "?")
-  return (text:gsub("\194[\128-\159]", "?"))
-end
-
--- The same for JSON, where these characters only occur in strings and can be escaped.
-local function plain_json(text)
-  return (text:gsub("\127", "\\u007f"):gsub("\194([\128-\159])", function(byte)
-    return ("\\u%04x"):format(byte:byte())
-  end))
-end
-
 local progress_shown = false
 
 --- Shows progress when a person watches; the next output on stderr erases it.
 ---@param text string
 function output.progress(text)
   if system.is_terminal(STDERR) then
-    io.stderr:write("\r\27[K", (plain(text):gsub("%s+", " ")), " ")
+    io.stderr:write("\r\27[K", (printable.text(text):gsub("%s+", " ")), " ")
     progress_shown = true
   end
 end
@@ -75,7 +64,7 @@ end
 ---@param as_is? boolean
 function output.text(text, as_is)
   output.settle()
-  write(as_is and not system.is_terminal(STDOUT) and text or plain(text))
+  write(as_is and not system.is_terminal(STDOUT) and text or printable.text(text))
 end
 
 --- Prints bytes unchanged.
@@ -101,7 +90,7 @@ end
 ---@param text string
 function output.json(text)
   output.settle()
-  write(system.is_terminal(STDOUT) and plain_json(text) or text)
+  write(system.is_terminal(STDOUT) and printable.json(text) or text)
 end
 
 --- A value as JSON; raises the error object when it is not JSON.
@@ -113,13 +102,38 @@ function output.encode(value, pretty)
   return text or error(err, 0)
 end
 
+-- A copy of data in which all strings and names are changed.
+local function map(value, seen)
+  if type(value) == "string" then
+    return printable.text(value)
+  elseif type(value) ~= "table" then
+    return value
+  elseif seen[value] then
+    return seen[value]
+  end
+  local copy, order = {}, core.property_order[value]
+  seen[value] = copy
+  for key, item in pairs(value) do
+    copy[map(key, seen)] = map(item, seen)
+  end
+  core.property_order[copy] = order and map(order, seen) or nil
+  return setmetatable(copy, getmetatable(value))
+end
+
+--- Data whose texts are to be read, names of members included.
+---@param value any
+---@return any copy
+function output.readable(value)
+  return map(value, {})
+end
+
 --- Prints a text with our colours, `ESC [ N m`; removes other control sequences.
----@param text string
+---@param text string  whose foreign parts are from `output.readable`: colours of theirs would pass
 function output.styled(text)
   output.settle()
   local parts = {}
   for before, colour in (text .. "\27[0m"):gmatch("(.-)(\27%[%d+m)") do
-    parts[#parts + 1] = plain(before) .. colour
+    parts[#parts + 1] = printable.text(before) .. colour
   end
   write((table.concat(parts):gsub("\27%[0m$", "")))
 end
@@ -151,19 +165,19 @@ end
 ---@param text string
 function output.tell(text)
   output.settle()
-  io.stderr:write(plain(text))
+  io.stderr:write(printable.text(text))
 end
 
 --- Asks a question; the answer is typed after it.
 ---@param text string
 function output.prompt(text)
-  io.stderr:write("operations: ", plain(text))
+  io.stderr:write("operations: ", printable.message(text))
 end
 
 ---@param format string
 function output.complain(format, ...)
   output.settle()
-  io.stderr:write("operations: ", plain(format:format(...)), "\n")
+  io.stderr:write("operations: ", printable.message(format:format(...)), "\n")
 end
 
 --- Reports why a file gives no definition.
@@ -177,7 +191,7 @@ end
 ---@param entry table
 function output.record(entry)
   output.settle()
-  io.stderr:write(plain_json(assert(json.encode(entry, { sort_keys = true }))), "\n")
+  io.stderr:write(printable.json(assert(json.encode(entry, { sort_keys = true }))), "\n")
 end
 
 --- Reports an error in the command line.
@@ -192,7 +206,8 @@ end
 ---@param issues table[]
 function output.issues(issues)
   for _, issue in ipairs(issues) do
-    io.stderr:write("  ", plain(issue.path == "" and "/" or issue.path), ": ", plain(issue.message), "\n")
+    local path = issue.path == "" and "/" or issue.path
+    io.stderr:write("  ", printable.message(path .. ": " .. issue.message), "\n")
   end
 end
 
@@ -231,10 +246,10 @@ function output.failure(err)
   elseif type(details.statusCode) == "number" then
     local body = http_body(details)
     if body then
-      io.stderr:write("  ", plain(body), "\n")
+      io.stderr:write("  ", printable.message(body), "\n")
     end
   elseif next(details) ~= nil then
-    io.stderr:write("  ", plain_json(json.encode(details, { sort_keys = true }) or "(details are no JSON)"), "\n")
+    io.stderr:write("  ", printable.json(json.encode(details, { sort_keys = true }) or "(details are no JSON)"), "\n")
   end
 end
 

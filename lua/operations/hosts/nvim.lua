@@ -2,6 +2,7 @@
 --- a few at a time, so that the editor draws and reads keys in between.
 local core = require("operations.core")
 local limits = require("operations.base.limits")
+local printable = require("operations.base.printable")
 local reactor_loop = require("operations.hosts.reactor")
 
 local uv = vim.uv or vim.loop
@@ -245,7 +246,7 @@ function nvim.log(level, message)
       nvim.log(level, message)
     end)
   end
-  vim.notify("operations: " .. message, shown[level])
+  vim.notify("operations: " .. printable.escaped(message), shown[level])
 end
 
 return nvim

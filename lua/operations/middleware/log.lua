@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
+local printable = require("operations.base.printable")
 local scheduler = require("operations.task.scheduler")
 
 local log = {}
@@ -56,7 +57,8 @@ function log.new(write)
   return layer.new(function(inner, spec)
     local id = layer.id(spec)
     local function over(err, context, start)
-      layer.tell(context, id, write, (json.encode(entry_of(id, spec, context, start, err), sorted)))
+      layer.tell(context, id, write,
+        printable.json(assert(json.encode(entry_of(id, spec, context, start, err), sorted))))
     end
     return function(input, context)
       return layer.follow(inner, input, context, false, over, context, scheduler.host().now())

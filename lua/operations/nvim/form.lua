@@ -3,6 +3,7 @@
 local json = require("operations.base.json")
 local log = require("operations.nvim.log")
 local marked = require("operations.base.marked")
+local printable = require("operations.base.printable")
 local schemas = require("operations.schema")
 local task = require("operations.task")
 
@@ -52,11 +53,13 @@ end
 local function input(prompt, default)
   return ask(function(options, _, wake)
     vim.ui.input(options, wake)
-  end, { prompt = prompt, default = default })
+  end, { prompt = printable.line(prompt), default = default })
 end
 
 local function select(items, prompt, format)
-  return ask(vim.ui.select, items, { prompt = prompt, format_item = format })
+  return ask(vim.ui.select, items, { prompt = printable.line(prompt), format_item = function(item)
+    return printable.line(format and format(item) or item)
+  end })
 end
 
 local function literal(value)

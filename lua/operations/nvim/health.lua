@@ -1,6 +1,7 @@
 --- The report of `:checkhealth operations`: modules, versions, what libcurl can do, programs that servers need,
 --- permissions.
 local nvim = require("operations.nvim")
+local printable = require("operations.base.printable")
 local version = require("operations.base.version")
 
 local vim = rawget(_G, "vim")
@@ -9,8 +10,17 @@ local health = {}
 
 -- A module before Neovim 0.8.
 local report = vim and (vim.health or select(2, pcall(require, "health"))) or {}
-local start, ok = report.start or report.report_start, report.ok or report.report_ok
-local warn, fail = report.warn or report.report_warn, report.error or report.report_error
+local start = report.start or report.report_start
+
+-- A function of the report for texts of servers and files too.
+local function reporter(show)
+  return function(text, ...)
+    show(printable.escaped(text), ...)
+  end
+end
+
+local ok, warn = reporter(report.ok or report.report_ok), reporter(report.warn or report.report_warn)
+local fail = reporter(report.error or report.report_error)
 
 local function check_editor()
   start("operations: Neovim")

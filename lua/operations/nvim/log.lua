@@ -2,6 +2,7 @@
 --- `vim.notify`, cut to the width of the screen, so that no key press is required. Of many at once, only a few are
 --- shown.
 local limits = require("operations.base.limits")
+local printable = require("operations.base.printable")
 
 local vim = rawget(_G, "vim")
 
@@ -57,6 +58,7 @@ end
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function log.write(level, message)
+  message = printable.escaped(message)
   add(("%s %-5s %s"):format(os.date("%H:%M:%S"), level, message))
   for _, listener in ipairs(listeners) do
     listener()

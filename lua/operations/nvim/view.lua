@@ -1,6 +1,7 @@
 --- Floating windows: a buffer of lines with a title. Frequent additions are drawn at most 20 times a second; a view
 --- that follows a stream keeps the last lines.
 local limits = require("operations.base.limits")
+local printable = require("operations.base.printable")
 
 local vim = rawget(_G, "vim")
 
@@ -45,7 +46,7 @@ view.split = split
 
 local function edit(self, first, last, lines)
   vim.bo[self._buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(self._buffer, first, last, false, lines)
+  vim.api.nvim_buf_set_lines(self._buffer, first, last, false, vim.tbl_map(printable.escaped, lines))
   vim.bo[self._buffer].modifiable = false
 end
 
@@ -63,7 +64,7 @@ end
 --- Sets the title, such as the progress.
 ---@param text string
 function View:title(text)
-  text = split(text)[1]
+  text = printable.escaped(split(text)[1])
   if not self:is_open() or text == self._title then
     return
   end

@@ -1,5 +1,6 @@
 --- The default log: messages of the host, else warnings and errors on stderr.
 local hosts = require("operations.hosts")
+local printable = require("operations.base.printable")
 
 local log = {}
 
@@ -10,7 +11,7 @@ function log.write(level, message)
   if write then
     write(level, message)
   elseif level == "warn" or level == "error" then
-    io.stderr:write("operations: ", level, ": ", message, "\n")
+    io.stderr:write("operations: ", level, ": ", printable.message(message), "\n")
   end
 end
 

@@ -31,6 +31,13 @@ return function(kit)
       { entry.code, entry.message, entry.retryable, entry.mayHaveRun })
   end)
 
+  it("writes nothing that steers who reads it", function()
+    local call, lines = logged(function() error("\226\128\174\226\128\168\127", 0) end)
+    call({}, {})
+    assert.is_nil(lines[1]:find("[\127-\255]"))
+    assert.equal("\226\128\174\226\128\168\127", operations.json.decode(lines[1]).message)
+  end)
+
   it("writes one line, whatever bytes there are", function()
     local call, lines = logged(function() error("a\nb\255", 0) end)
     call({}, { requestId = "\254" })

@@ -24,6 +24,13 @@ describe("a view", function()
     assert.is_false(vim.bo.modifiable)
   end)
 
+  it("shows what steers or hides as escapes", function()
+    local window = view.open("a\27[8m\226\128\174")
+    assert.equal("a\\u{1b}[8m\\u{202e}", editor.title())
+    window:set({ "b\226\128\174c\255", "d\194\155" })
+    assert.equal("b\\u{202e}c\\xff\nd\\u{9b}", editor.text())
+  end)
+
   it("is closed by q, and tells so once", function()
     local closed = 0
     local window = view.open("title", function() closed = closed + 1 end)

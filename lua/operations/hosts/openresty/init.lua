@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local http = require("operations.hosts.openresty.http")
+local printable = require("operations.base.printable")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty.request")
 local semaphores = require("ngx.semaphore")
@@ -336,7 +337,7 @@ local levels = { debug = ngx.DEBUG, info = ngx.INFO, warn = ngx.WARN, error = ng
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
 function openresty.log(level, message)
-  ngx.log(levels[level], "operations: ", message)
+  ngx.log(levels[level], "operations: ", printable.message(message))
 end
 
 return openresty

@@ -3,6 +3,7 @@ local buffers = require("operations.nvim.serve.buffers")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local pace = require("operations.nvim.serve.pace")
+local printable = require("operations.base.printable")
 local text = require("operations.nvim.serve.text")
 
 local api, fn = vim.api, vim.fn
@@ -63,10 +64,11 @@ end
 local function set_quickfix(input)
   local items = {}
   for i, item in ipairs(input.items) do
-    items[i] = { filename = item.name, lnum = item.line, col = item.column or 0, text = item.text or "",
+    items[i] = { filename = item.name, lnum = item.line, col = item.column or 0,
+      text = printable.line(item.text or ""),
       type = item.type or "" }
   end
-  fn.setqflist({}, " ", { title = input.title or "", items = items })
+  fn.setqflist({}, " ", { title = printable.line(input.title or ""), items = items })
   return { total = #items }
 end
 
