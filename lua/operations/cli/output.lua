@@ -242,7 +242,7 @@ function output.failure(err)
   output.complain("%s", headline(err, issues))
   if issues then
     output.issues(issues)
-    io.stderr:write(err.hint and "  (" .. plain(err.hint) .. ")\n" or "")
+    io.stderr:write(err.hint and "  (" .. printable.message(err.hint) .. ")\n" or "")
   elseif type(details.statusCode) == "number" then
     local body = http_body(details)
     if body then
