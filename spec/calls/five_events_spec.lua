@@ -1,4 +1,5 @@
 local eventually = require("spec.support.eventually")
+local forward_clock = require("spec.support.forward_clock")
 local five_events = require("spec.support.five_events")
 local json = require("operations.base.json")
 local operations = require("operations")
@@ -185,7 +186,7 @@ for _, name in ipairs({ "to a hub", "of a spoke" }) do
     local LIMIT = 65536
 
     local function run(fn, options)
-      operations.run(function()
+      operations.run(forward_clock.with, function(clock)
         local peer, map, close = sides[name](options)
         peer.serve = function(payload)
           if payload.operationId == "a.stream" then
@@ -194,7 +195,7 @@ for _, name in ipairs({ "to a hub", "of a spoke" }) do
             peer:send("call.responded", { requestId = payload.requestId, output = operations.local_envelope(1, "a.b") })
           end
         end
-        fn(peer, map)
+        fn(peer, map, clock)
         close()
       end)
     end
@@ -227,10 +228,10 @@ for _, name in ipairs({ "to a hub", "of a spoke" }) do
     end)
 
     it("is not taken for silent meanwhile", function()
-      run(function(peer, map)
+      run(function(peer, map, clock)
         local subscription = assert(map:subscribe("a.stream", nil, { unconsumed_bytes = LIMIT }))
         await_stop(peer)
-        operations.sleep(1)
+        clock:pass(operations.sleep, 1)
         assert.equal(N, consume(subscription))
       end, { ping_interval = 200 })
     end)

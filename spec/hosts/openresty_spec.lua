@@ -87,7 +87,7 @@ describe("OpenResty", function()
     local functions, pongs, waiting = {}, 0, 64
     for i = 1, 64 do
       functions[i] = function()
-        local body = get("/proxy?url=" .. upstream.url .. "/slow%3Fhead=2")
+        local body = get("/proxy?url=" .. upstream.url .. "/slow%3Fhead=1")
         waiting = waiting - 1
         return body
       end
@@ -274,7 +274,8 @@ describe("OpenResty", function()
     ["reload that does not wait"] = { "-HUP", "worker_shutdown_timeout 1;" },
   }) do
     it("logs nothing above info when nginx does this while tasks wait in the background: " .. what, function()
-      local other = test_server.start({ app = true, main = case[2] })
+      local other = test_server.start({ app = true, main = case[2],
+        init = 'require("operations.base.limits").exit_grace = 500' })
       get("/background?url=" .. upstream.url .. "/sse%3Fcount=1000%26delay=0.05", other)
       eventually(function()
         return get("/background", other) == "waiting\n"

@@ -142,15 +142,20 @@ describe("a registry served over WebSocket by OpenResty", function()
 
   it("ends connections that break the rules, with a close frame that says why", function()
     operations.run(function()
+      local talks = {} -- at once: each connection lingers after its close frame
       for name, case in pairs(hostile.frames) do
-        local opening = hostile.opening:gsub("/", "/calls/strict", 1)
-        local got = hostile.talk(app.port, opening .. "\r\n" .. case[1]) -- frames that come with the head count too
-        local frames = got:match("\r\n\r\n(.*)$")
-        assert.equal(0x88, frames:byte(1), name)
-        if case[2] then
-          assert.equal(case[2], frames:byte(3) * 256 + frames:byte(4), name)
+        talks[#talks + 1] = function()
+          local opening = hostile.opening:gsub("/", "/calls/strict", 1)
+          local got = hostile.talk(app.port, opening .. "\r\n" .. case[1]) -- frames that come with the head count too
+          local frames = got:match("\r\n\r\n(.*)$")
+          assert.equal(0x88, frames:byte(1), name)
+          if case[2] then
+            assert.equal(case[2], frames:byte(3) * 256 + frames:byte(4), name)
+          end
+          return true
         end
       end
+      assert(operations.all(talks))
       eventually(function()
         return http.request({ url = app.url .. "/calls/strict/connections" }).body == "0\n"
       end)
@@ -265,7 +270,7 @@ describe("a worker of OpenResty that calls over WebSocket", function()
 
   setup(function()
     server = calls.serve()
-    app = test_server.start({ app = true })
+    app = test_server.start({ app = true, init = 'require("operations.base.limits").exit_grace = 500' })
   end)
 
   teardown(function()
