@@ -17,6 +17,11 @@ end
 local itself = {}
 itself.a = itself
 
+-- The options with which each URI names this document.
+local function resolving(document)
+  return { resolve = function() return document end }
+end
+
 describe("a keyword", function()
   it("is its whole name, what is beyond a NUL included", function()
     for _, name in ipairs({ "type\0", "type\0x", "$ref\0", "\0type", "\0", "" }) do
@@ -72,9 +77,53 @@ describe("compiling a schema", function()
       { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" does not point to a schema",
     },
     ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is an unknown" },
+    ["a count that is infinite"] = { { minItems = math.huge },
+      "/minItems: expected a non-negative integer, got infinity" },
+    ["an exclusive bound of draft 4 that is a text"] = { { exclusiveMaximum = "x" },
+      "/exclusiveMaximum: expected a boolean, got string", { draft = "4" } },
+    ["a nullable of OpenAPI 3.0 that is a number"] = { { nullable = 1 }, "/nullable: expected a boolean, got integer",
+      { draft = "openapi-3.0" } },
+    ["a type that is a boolean"] = { { type = true },
+      "/type: expected the name of a type, or an array of them, got boolean" },
+    ["a function for a schema"] = { { ["if"] = print }, "/if: expected a schema (a table or a boolean), got function" },
+    ["items of draft 7 that are no schema"] = { { items = { true, "x" } },
+      "/items/1: expected a schema (a table or a boolean), got string", { draft = "7" } },
+    ["dependencies of draft 7 that are no schema"] = { { dependencies = { d = 5 } },
+      "/dependencies/d: expected a schema (a table or a boolean), got integer", { draft = "7" } },
+    ["branches that are a text"] = { { oneOf = "x" }, "/oneOf: expected an array of schemas, got string" },
+    ["dependent schemas that are a text"] = { { dependentSchemas = "x" },
+      "/dependentSchemas: expected an object, got string" },
+    ["names that are booleans"] = { { properties = { [true] = true } },
+      "/properties: names are strings, got a boolean" },
+    ["dependents that are not names"] = { { dependentRequired = { c = { 1 } } },
+      "/dependentRequired: expected arrays of property names, got array" },
+    ["required names that are numbers"] = { { required = { "a", 1 } },
+      "/required: expected an array of property names, got array" },
+    ["required names in an object"] = { { required = { a = "b" } },
+      "/required: expected an array of property names, got object" },
+    ["a format that is a table"] = { { format = {} }, "/format: expected a string, got object" },
+    ["a default with infinity"] = { { default = { a = { math.huge } } }, "/default: infinity is not a JSON value" },
+    ["an enum that contains itself"] = { { enum = { itself } },
+      "/enum: a table that contains itself is not a JSON value" },
+    ["an enum that is an object"] = { { enum = { a = 1 } }, "/enum: expected an array, got object" },
+    ["a path with characters that JSON Pointer escapes"] = { { properties = { ["b/c~"] = { type = "x" } } },
+      "/properties/b~1c~0/type: unknown type \"x\"" },
+    ["a quantifier after another"] = { { patternProperties = { ["a**"] = true } },
+      "/patternProperties: \"a**\" is not a regular expression: nothing to repeat at offset 2" },
+    ["a reference from a base to no document"] = { { ["$id"] = "https://example.test/a/b",
+      items = { ["$id"] = "d/", ["$ref"] = "e" } },
+      "/items/$ref: \"https://example.test/a/d/e\" is not in any of the given documents" },
+    ["a dynamic reference to no document"] = { { ["$id"] = "https://example.test/a/b",
+      ["not"] = { ["$dynamicRef"] = "f#g" } },
+      "/not/$dynamicRef: \"https://example.test/a/f#g\" is not in any of the given documents" },
+    ["a reference to what a document lacks"] = { { ["$ref"] = "a:b#/x" },
+      "/$ref: \"a:b#/x\" does not point to a schema", resolving({}) },
+    ["a reference to a flaw in a document"] = { { ["$ref"] = "a:b#/d/1" }, "a:b#/d/1/type: unknown type \"x\"",
+      resolving({ d = { true, { type = "x" } } }) },
+    ["an array as the whole schema"] = { { true }, ": expected a schema (a table or a boolean), got array" },
   }) do
     it("refuses " .. name, function()
-      local list = problems(case[1])
+      local list = problems(case[1], case[3])
       assert.equal(1, #list)
       assert.is_truthy(list[1]:find(case[2], 1, true), list[1])
     end)
@@ -83,6 +132,22 @@ describe("compiling a schema", function()
   it("counts the issues beyond the first in the message", function()
     local _, err = schema.compile({ minimum = "1", maximum = "2", title = 3 })
     assert.equal("VALIDATION_ERROR: /maximum: expected a number, got string (and 1 more)", tostring(err))
+  end)
+
+  it("accepts schemas nested 256 levels deep, and says where the next one is", function()
+    local definition = true
+    for _ = 1, 256 do
+      definition = { items = definition }
+    end
+    local value = 1
+    for _ = 1, 256 do
+      value = { value }
+    end
+    assert.is_true((assert(schema.compile(definition)):check(value)))
+    local _, err = schema.compile({ items = { items = definition } })
+    assert.equal(("/items"):rep(256), err.details[1].path)
+    assert.equal("schemas within schemas deeper than 256 levels", err.details[1].message)
+    assert.equal(1, #err.details)
   end)
 
   it("refuses schemas nested too deeply, without touching the C stack's end", function()

@@ -65,6 +65,8 @@ describe("force replaces a misfit by", function()
     ["an empty array, where there are too many items"] = { { type = "array", maxItems = 1 }, array({ 1, 2 }),
       array({}) },
     ["an empty object"] = { { type = "object" }, array({}), object({}) },
+    ["an empty array, for a table with names"] = { { type = "array", items = { type = "integer" } }, { x = "1" },
+      array({}) },
     ["an object with its required members and defaults"] = {
       { type = "object", required = { "a", "b" },
         properties = { a = leaf, b = { type = "string" }, c = { default = true }, d = { type = "string" } } },

@@ -17,6 +17,10 @@ local function closed(properties, required)
   return { type = "object", properties = properties, required = required, additionalProperties = false }
 end
 
+local function tagged(tag)
+  return { type = "object", required = { "tag" }, properties = { tag = { const = tag } } }
+end
+
 describe("the issues of a value", function()
   for name, case in pairs({
     ["a wrong type"] = { { type = { "string", "null" } }, 1, ": expected string or null, got integer" },
@@ -94,6 +98,25 @@ describe("the issues of a value", function()
       "/a: expected an array, got a table with holes or other keys" },
     ["a hole in an item that may be anything"] = { { items = {} }, { 1, { [1] = 1, [5] = 2 } },
       "/1: expected an array, got a table with holes or other keys" },
+    ["a key that is a boolean"] = { { properties = { a = true }, additionalProperties = false }, { a = 1, [true] = 2 },
+      ": the keys of an object are strings, got a boolean" },
+    ["several types"] = { { type = { "number", "boolean", "array", "object" } }, "x",
+      ": expected number, boolean, array or object, got string" },
+    ["the types of a missing property"] = { { properties = { a = { type = { "integer", "string", "null" } } },
+      required = { "a" } }, { b = 1 }, "/a: required, but missing; expected string, integer or null" },
+    ["a const array"] = { { const = { 1 } }, { 2 }, ": expected an array, got another one" },
+    ["a const object of another kind"] = { { const = json.decode("{}") }, { 2 },
+      ": expected an empty object, got an array" },
+    ["an enum of scalars of every type"] = { { enum = { json.null, false, 1.5, "x" } }, true,
+      ": expected one of null, false, 1.5 or \"x\", got true" },
+    ["a tag that is a table"] = { { anyOf = { tagged("t1"), tagged("t2") } }, { tag = { a = 1 } },
+      "/tag: expected \"t1\" or \"t2\", got an object" },
+    ["a text without the beginning of a character"] = { { const = "a" }, ("\128"):rep(61),
+      ": expected \"a\", got \"...\"" },
+    ["an enum of nothing"] = { { enum = json.decode("[]") }, 1, ": expected nothing, got 1" },
+    ["a union of nothing"] = { { anyOf = json.decode("[]") }, 1, ": expected nothing, got integer" },
+    ["an unknown property where none is described"] = { { required = { "a" }, additionalProperties = false },
+      { a = 1 }, "/a: unknown property; expected nothing" },
     ["a table with holes"] = { { type = "array" }, { 1, nil, 3 },
       ": expected an array, got a table with holes or other keys" },
     ["an array with names"] = { { properties = { a = { type = "array" } } }, { a = { 1, x = 2 } },
@@ -354,6 +377,8 @@ describe("the issues of a value", function()
     it("name the branches of a oneOf that fit both", function()
       assert.same({ ": expected to fit one alternative only, fits 0 and 2 of oneOf" },
         (issues({ oneOf = { { type = "integer" }, { type = "string" }, { minimum = 0 } } }, 5)))
+      assert.same({ ": expected to fit one alternative only, fits 1 and 2 of oneOf" },
+        (issues({ oneOf = { { type = "string" }, { type = "integer" }, { minimum = 1 }, { maximum = 9 } } }, 5)))
     end)
   end)
 

@@ -55,6 +55,7 @@ local function refers(i) return { ["$ref"] = "#/$defs/p" .. i } end
 
 -- What is large; a definition, a value and options.
 local cases = {
+  ["tables that are not arrays"] = { { items = { ["not"] = { type = "array" } } }, list(COUNT, table_of) },
   ["properties"] = { { type = "object", properties = members(COUNT, integers) }, members(COUNT, digits) },
   ["properties with long names"] = { { properties = members(COUNT, function(i)
     return { properties = { [("n"):rep(50) .. i] = integer, a = string }, additionalProperties = false }
