@@ -162,6 +162,8 @@ describe("an enum of a million strings", function()
 end)
 
 describe("defaults that double with each level", function()
+  local LEVELS = 16 -- the fewest that make more than 100,000 values; each level takes as long to compile
+
   local function bomb(levels)
     return levels_of(levels, { type = "object", default = {}, properties = { x = { default = 1 } } }, function(below)
       return { type = "object", default = {}, properties = { l = below, r = below } }
@@ -177,23 +179,23 @@ describe("defaults that double with each level", function()
   end)
 
   it("are an error of fill", function()
-    local filled, err = assert(schema.compile(bomb(18))):fill({})
+    local filled, err = assert(schema.compile(bomb(LEVELS))):fill({})
     assert.is_nil(filled)
     assert.equal("VALIDATION_ERROR", err.code)
-    assert.equal("/l/l", err.details[1].path:sub(1, 4))
+    assert.matches("^/[lr]/[lr]", err.details[1].path)
     assert.equal("defaults make more than 100000 values", err.details[1].message)
     assert.same({ limit = 100000 }, err.details[1].params)
   end)
 
   it("are an error of cast, which does the rest", function()
-    local definition = bomb(18)
+    local definition = bomb(LEVELS)
     definition.properties = { n = { type = "integer" } }
     local compiled = assert(schema.compile(definition))
     for _, changes in ipairs({ true, false }) do
       local value, _, err = compiled:cast({ n = "1" }, "cast", changes)
       assert.same({ n = 1 }, value)
       assert.equal("VALIDATION_ERROR", err.code)
-      assert.equal("/l/l", err.details[1].path:sub(1, 4))
+      assert.matches("^/[lr]/[lr]", err.details[1].path)
       assert.equal("defaults make more than 100064 values", err.details[1].message)
     end
   end)
@@ -201,8 +203,8 @@ describe("defaults that double with each level", function()
   it("fail the call, and warn of what it answers", function()
     local warnings = {}
     local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
-    assert(registry:register({ namespace = "a", name = "b", inputSchema = bomb(18), handler = print }))
-    assert(registry:register({ namespace = "a", name = "c", outputSchema = bomb(18), handler = function()
+    assert(registry:register({ namespace = "a", name = "b", inputSchema = bomb(LEVELS), handler = print }))
+    assert(registry:register({ namespace = "a", name = "c", outputSchema = bomb(LEVELS), handler = function()
       return {}
     end }))
     local _, err = registry:execute("a.b", {})
@@ -411,11 +413,11 @@ describe("a schema that asks the same again and again takes steps:", function()
 
   it("of a large object", function()
     local object = {}
-    for i = 1, 100000 do
+    for i = 1, 20000 do
       object["k" .. i] = i
     end
     refused(levels_of(18, { type = "object", additionalProperties = { type = "integer", maximum = 1 },
-      minProperties = 100001 }, twice), object)
+      minProperties = 20001 }, twice), object)
     refused(levels_of(18, { propertyNames = { maxLength = 5 } }, twice), object)
   end)
 
