@@ -256,6 +256,75 @@ describe("an editor that is an MCP server", function()
     assert.equal("42", answer_of(client, "d").structuredContent.output)
   end)
 
+  it("keeps what was approved for each client, or in a stored memory for each name", function()
+    local nvim = editor.start(SERVE:format("allow = {'editor.command'}"))
+    local client, other = nvim:client(), nvim:client()
+    ask(client, "a", "editor_command", { command = "let g:ran = 1" })
+    nvim:wait_for(QUESTIONS, "1")
+    nvim:eval("execute('OperationsAnswer always')")
+    assert.is_nil(answer_of(client, "a").isError)
+    ask(other, "b", "editor_command", { command = "let g:ran = 2" })
+    nvim:wait_for(QUESTIONS, "1")
+    nvim:eval("execute('OperationsAnswer no')")
+    assert.is_true(answer_of(other, "b").isError)
+    ask(client, "c", "editor_command", { command = "let g:ran = 3" })
+    assert.is_nil(answer_of(client, "c").isError)
+    nvim:lua("assert(require('operations.nvim').serve({ allow = {'editor.command'}, "
+      .. "approvals = require('operations').approvals({ { operationId = 'editor.command' } }) }))")
+    local third = nvim:client()
+    ask(third, "d", "editor_command", { command = "let g:ran = 4" }) -- stored for nobody in particular
+    nvim:wait_for(QUESTIONS, "1")
+    nvim:eval("execute('OperationsAnswer always')")
+    assert.is_nil(answer_of(third, "d").isError)
+    third = nvim:client()
+    ask(third, "e", "editor_command", { command = "let g:ran = 5" })
+    assert.is_nil(answer_of(third, "e").isError)
+  end)
+
+  it("takes a yes only after the whole was shown, with everything that hides as escapes", function()
+    local nvim = editor.start(SERVE:format("allow = {'editor.command'}")
+      .. [[ vim.notify = function(text) told = text end ]])
+    local client = nvim:client()
+    local page = [[(function() for _, w in ipairs(vim.api.nvim_list_wins()) do local b = vim.api.nvim_win_get_buf(w)
+      if vim.api.nvim_win_get_config(w).relative ~= "" then local lines = vim.api.nvim_buf_get_lines(b, 0, -1, true)
+        return table.concat(lines, "\n") .. "\n" .. tostring(#lines <= vim.api.nvim_win_get_height(w)
+          and vim.api.nvim_win_get_height(w) <= vim.o.lines - 3) end end end)()]]
+    page = page:gsub("%s*\n%s*", " ")
+    for _, last in ipairs({ "more", "last" }) do
+      ask(client, last, "editor_command", { command = ("echo 1 "):rep(300) .. "\226\128\174\194\155 | let g:harm = 1" })
+      nvim:wait_for(QUESTIONS, "1")
+      local seen = {}
+      for i = 1, 20 do
+        local text = nvim:lua(page)
+        assert.matches("OperationsAnswer always%)%c+true", text)
+        seen[i] = text
+        if not text:find(":OperationsAnswer more", 1, true) then
+          break
+        end
+        nvim:eval("execute('OperationsAnswer always')")
+        nvim:wait_for("told", "operations: the question goes on: :OperationsAnswer more, or last, shows the rest")
+        nvim:eval("execute('OperationsAnswer " .. last .. "')")
+      end
+      assert.is_true(#seen > 1)
+      local all = table.concat(seen):gsub("%-%- page.-true", ""):gsub("%c", "")
+      assert.matches(last == "more" and "1 \\u202e\\u009b | let" or "let g:harm = 1", all, 1, true)
+      nvim:wait_for(QUESTIONS, "1")
+      nvim:eval("execute('OperationsAnswer no')")
+      assert.is_true(answer_of(client, last).isError)
+    end
+  end)
+
+  it("shows a long question in its window where a menu would cut it", function()
+    local nvim = editor.start(SERVE:format("allow = {'editor.command'}") .. [[ vim.ui.select = function(items, o, done)
+      prompt = o.prompt end ]])
+    local client = nvim:client()
+    ask(client, "a", "editor_command", { command = "echo 1" .. (" "):rep(100) .. "| let g:harm = 1" })
+    nvim:wait_for(QUESTIONS, "1")
+    assert.equal("nil", nvim:lua("tostring(prompt)"))
+    nvim:eval("execute('OperationsAnswer no')")
+    assert.is_true(answer_of(client, "a").isError)
+  end)
+
   it("never takes the keys for a question; closing it, or another answer than yes, is a no", function()
     local nvim = editor.start(SERVE:format("allow = {'editor.command'}"))
     local client = nvim:client()

@@ -90,7 +90,8 @@ function made.hang_up(call)
 end
 
 function made.metadata(call)
-  return { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta } }
+  return { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta,
+    connection = call.peer and call.peer.connection } }
 end
 
 local asks = { ask = true, elicit = true, sample = true, roots = true }

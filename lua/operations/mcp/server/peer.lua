@@ -13,6 +13,7 @@ local peer = {}
 ---@field version? string  agreed on by `initialize`; nil until then
 ---@field capabilities table  the client's, in the legacy era
 ---@field client? table  its `clientInfo`
+---@field connection table  empty; handlers know the client by it
 ---@field log_level? string  the lowest level of messages that it wants
 ---@field running table<operations.mcp.Id, operations.mcp.ServerCall>  its requests
 ---@field send fun(value: operations.mcp.Message)  sends messages that belong to no request
@@ -27,7 +28,7 @@ Peer.__index = Peer
 ---@return operations.mcp.Peer
 function peer.new(server, send, identity)
   return setmetatable({ server = server, send = send, identity = identity, capabilities = {}, running = {},
-    _asked = {}, _last = 0, _waiting = 0 }, Peer)
+    connection = {}, _asked = {}, _last = 0, _waiting = 0 }, Peer)
 end
 
 --- Sends a request to the client and waits for its answer (legacy era).

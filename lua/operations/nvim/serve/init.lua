@@ -33,7 +33,8 @@ local serve = {}
 ---@field allow? string[]  ids of mutations that clients may request: "buffers.edit", "git.*"; others are not offered
 ---@field confirm? "float"|"select"|operations.Confirm  how the user is asked about each of these calls; default: by
 ---  `vim.ui.select` if a plugin has replaced it, else in a window in the corner
----@field approvals? operations.Approvals  approved calls; default: a memory that lasts until the editor ends
+---@field approvals? operations.Approvals  approved calls, by the name of the client; default: a memory for each
+---  connection
 ---@field filter? operations.Filter|fun(spec: operations.Spec): boolean  operations that are offered
 ---@field path? string  of the socket; default: where the bridge searches it
 ---@field name? string  of the server, default "nvim"
@@ -89,17 +90,28 @@ local function is_allowed(self, id)
   return false
 end
 
-local function client_of(context)
-  local mcp = type(context.metadata) == "table" and context.metadata.mcp
-  return mcp and mcp.client
+-- What a client was approved is for that client: for its connection, or in a memory that is stored for the name that it
+-- gives itself.
+local function memory_of(self, mcp)
+  if self._memory then
+    local name = type(mcp.client) == "table" and mcp.client.name
+    return self._memory, { id = "client " .. (type(name) == "string" and name or "") }
+  end
+  local key = mcp.connection or self
+  self._memories[key] = self._memories[key] or approvals.new()
+  return self._memories[key]
 end
 
 -- The definition with a handler that asks the user first.
 local function confirmed(self, definition, id)
   local handler = definition.handler
   return members.merged(definition, { handler = function(input, context)
-    local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = definition,
-      client = client_of(context) }, self._confirm, self._memory)
+    local mcp = type(context.metadata) == "table" and context.metadata.mcp or {}
+    local memory, identity = memory_of(self, mcp)
+    local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity or identity,
+      spec = definition, client = mcp.client }, function(call)
+      return self._confirm(call, memory)
+    end, memory)
     if not ok then
       return nil, err
     end
@@ -116,13 +128,13 @@ local function add(self, definition)
   end
 end
 
-local function confirm_of(given, memory)
+local function confirm_of(given)
   if type(given) == "function" then
-    return given
+    return function(call) return given(call) end
   elseif given ~= nil and given ~= "float" and given ~= "select" then
     error(("bad option 'confirm' to 'serve' (\"float\", \"select\" or a function expected, got %q)"):format(given), 4)
   end
-  return function(call)
+  return function(call, memory)
     return question.ask(call, memory, given)
   end
 end
@@ -144,9 +156,8 @@ local function watch(self)
 end
 
 local function make(options)
-  local memory = options.approvals or approvals.new()
-  local self = setmetatable({ _allow = patterns_of(options.allow), _memory = memory,
-    _confirm = confirm_of(options.confirm, memory) }, Served)
+  local self = setmetatable({ _allow = patterns_of(options.allow), _memory = options.approvals,
+    _memories = setmetatable({}, { __mode = "k" }), _confirm = confirm_of(options.confirm) }, Served)
   self.registry = registries.new({ log = options.log })
   for _, definition in ipairs(own) do
     add(self, definition)
