@@ -79,12 +79,31 @@ describe("a cookie jar", function()
     assert.is_nil(jar:header("http://a.test/"))
   end)
 
-  it("does not grow without end", function()
-    for i = 1, 500 do
-      stores("http://a.test/", ("c%d=1"):format(i))
+  it("stores as much as RFC 6265 asks of clients, and no more", function()
+    for i = 1, 60 do
+      stores("http://h" .. i .. ".a.test/", ("c%d=%d; Domain=a.test"):format(i, i), ("own%d=1"):format(i))
+      stores("http://b.test/", ("b%d=1"):format(i))
     end
-    local _, count = jar:header("http://a.test/"):gsub("=", "")
-    assert.equal(300, count)
+    local header = jar:header("http://h60.a.test/")
+    assert.matches("c60=60", header, 1, true)
+    assert.is_nil(header:find("c1=1;", 1, true))
+    assert.is_true(select(2, header:gsub("=", "")) <= 50)
+    assert.equal(50, select(2, jar:header("http://b.test/"):gsub("=", "")))
+    assert.is_nil(jar:header("http://b.test/"):find("b10=", 1, true)) -- the oldest
+    for i = 1, 200 do
+      for k = 1, 20 do
+        stores(("http://s%d.test/"):format(i), ("k%d=1"):format(k))
+      end
+    end
+    local count = 0
+    for i = 1, 200 do
+      local sent = jar:header(("http://s%d.test/"):format(i)) or ""
+      count = count + select(2, sent:gsub("=", ""))
+    end
+    assert.equal(3000, count)
+    assert.is_nil(jar:header("http://b.test/"))
+    stores("http://c.test/", "a=" .. ("x"):rep(4094), "b=" .. ("x"):rep(4095), "c=1; Path=/" .. ("x"):rep(5000))
+    assert.equal(4096, #jar:header("http://c.test/"))
   end)
 
   describe("given with requests", function()

@@ -8,8 +8,10 @@ local jar = {}
 
 local trim = header_field.trim
 
-local MAX_COOKIES = 300 -- of a jar; the oldest is dropped
-local MAX_COOKIE = 4096 -- bytes of a name and its value
+-- RFC 6265, 6.1: what a client stores at least is what this one stores at most; the oldest cookie is dropped.
+local MAX_COOKIES = 3000 -- of a jar
+local MAX_OF_SITE = 50
+local MAX_COOKIE = 4096 -- bytes of a name and its value; also of the attributes
 
 ---@class operations.CookieJar
 local Jar = {}
@@ -60,7 +62,7 @@ end
 local function read_cookie(line, parsed, now)
   local pair, rest = line:match("^([^;]*)(.*)$")
   local name, value = pair:match("^([^=]+)=(.*)$")
-  if not name or trim(name) == "" or #pair > MAX_COOKIE or line:find(header_field.control) then
+  if not name or trim(name) == "" or #pair > MAX_COOKIE or #rest > MAX_COOKIE or line:find(header_field.control) then
     return nil
   end
   local attributes = read_attributes(rest)
@@ -112,6 +114,26 @@ function Jar:store(from, lines)
   end
 end
 
+-- A domain and all below it, whose cookies may go to one host: the last two labels, or an address.
+local function site_of(domain)
+  return domain:find("^[%d.]+$") and domain or domain:match("([^.]+%.[^.]+)$") or domain
+end
+
+-- Drops the oldest cookie of a site that has too many, or of all.
+local function drop_oldest(cookies, site)
+  local oldest, count = nil, 0
+  for i, other in ipairs(cookies) do
+    if site_of(other.domain) == site then
+      oldest, count = oldest or i, count + 1
+    end
+  end
+  if count > MAX_OF_SITE then
+    table.remove(cookies, oldest)
+  elseif #cookies > MAX_COOKIES then
+    table.remove(cookies, 1)
+  end
+end
+
 function Jar:_put(cookie)
   local cookies = self._cookies
   local place = #cookies + 1
@@ -127,9 +149,7 @@ function Jar:_put(cookie)
     return
   end
   cookies[place] = cookie
-  if #cookies > MAX_COOKIES then
-    table.remove(cookies, 1)
-  end
+  drop_oldest(cookies, site_of(cookie.domain))
 end
 
 local function applies(cookie, parsed, now)
