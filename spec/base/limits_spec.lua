@@ -13,7 +13,7 @@ local promised = {
   mcp_max_timeout = 3600000, mcp_connect_timeout = 60000, mcp_probe_timeout = 5000, mcp_pages = 1000,
   mcp_list = 16777216,
   mcp_rounds = 16, mcp_server_requests = 64, concurrency = 16, unconsumed_events = 64, unconsumed_bytes = 4194304,
-  consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000,
+  consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000, oauth_lock = 60000,
   oauth_margin = 30000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
   heartbeat = 15000, server_max_timeout = 600000, upstream_body = 16384,
   ping_interval = 15000, handshake_timeout = 10000,

@@ -34,12 +34,13 @@ describe("operations login", function()
       { good, '"http://a.test/token"', "tokenUrl", "neither https nor on this machine" },
       { good, '"token"', "tokenUrl", "not an absolute URL" },
     }) do
-      script[i] = ([[printf '%%s' '%s' >d%d.json; operations add s%d ./d%d.json --client-id me 2>/dev/null
+      script[i] = ([[printf '%%s' '%s' >$XDG_CONFIG_HOME/d%d.json
+        operations add s%d $XDG_CONFIG_HOME/d%d.json --client-id me 2>/dev/null
         operations login s%d; echo $?]]):format(document:format(case[1], case[2]), i, i, i, i)
       expected[i] = ("operations: EXECUTION_ERROR: s%d: the %s of its document is refused: it is %s\n"):format(i,
         case[3], case[4])
     end
-    local result = command.run(table.concat(script, "\n"))
+    local result = command.run("mkdir -p $XDG_CONFIG_HOME\n" .. table.concat(script, "\n"))
     assert.equal(table.concat(expected), result.err)
     assert.equal(("8\n"):rep(#script), result.out)
   end)
@@ -52,5 +53,52 @@ describe("operations login", function()
       .. "operations: logout: expected the NAME of a source, got 0 words\n"
       .. 'operations: logout: no source "nobody"; operations sources lists them\n', result.err)
     assert.equal("2\n2\n2\n", result.out)
+  end)
+end)
+
+describe("operations logout", function()
+  -- Runs a script in which `keep` stores a login to http://127.0.0.1:1/mcp, and `left` lists what is stored of it.
+  local function run(script)
+    return command.run([[mkdir -p $XDG_CONFIG_HOME/operations
+      cat >$XDG_CONFIG_HOME/store.lua <<'END'
+local operations = require("operations")
+local store = operations.oauth.directory_store(require("operations.base.directories").state() .. "/oauth")
+local server, client = "server http://127.0.0.1:1/mcp", "client https://as.test"
+if arg[1] == "keep" then
+  store.save(server, { issuer = "https://as.test", client_id = "c", token = { access_token = "t" } })
+  store.save(client, { client_id = "c", redirect_uri = "http://127.0.0.1:8976/callback" })
+end
+print(store.load(server) and "token" or "no token", store.load(client) and "registration" or "no registration")
+END
+      echo '{ "mcpServers": { "a": { "url": "http://127.0.0.1:1/mcp" }, "b": { "command": "none" } } }' \
+        >$XDG_CONFIG_HOME/mcp.json
+      echo '{ "sources": { "far": { "mcp": "http://127.0.0.1:1/mcp" }, "near": { "mcp": "sh -c true" },
+        "all": { "mcp-config": "'$XDG_CONFIG_HOME'/mcp.json" } } }' >$XDG_CONFIG_HOME/operations/config.json
+      ]] .. script:gsub("store.lua", "$XDG_CONFIG_HOME/store.lua"))
+  end
+
+  it("removes token and registration of a remote MCP source, and says so", function()
+    local result = run("lua store.lua keep; operations logout far; lua store.lua; operations logout far; echo $?")
+    assert.equal("operations: logged out of far: removed the token and the registration\n"
+      .. "operations: logged out of far: there was no login\n", result.err)
+    assert.equal("token\tregistration\nno token\tno registration\n0\n", result.out)
+  end)
+
+  it("removes those of the servers in a file", function()
+    local result = run("lua store.lua keep; operations logout all; lua store.lua")
+    assert.equal("operations: logged out of all: removed the token and the registration\n", result.err)
+    assert.equal("token\tregistration\nno token\tno registration\n", result.out)
+  end)
+
+  it("is not for a program of this machine, which has no login", function()
+    local result = run("operations logout near; echo $?")
+    assert.equal("operations: logout: near is a source of kind mcp, which has no login\n", result.err)
+    assert.equal("2\n", result.out)
+  end)
+
+  it("is a part of the removal of a source", function()
+    local result = run("lua store.lua keep; operations remove far; lua store.lua")
+    assert.equal("operations: removed the token and the registration of far\n", result.err)
+    assert.equal("token\tregistration\nno token\tno registration\n", result.out)
   end)
 end)

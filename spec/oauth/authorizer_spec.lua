@@ -5,6 +5,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local oauth = require("spec.support.oauth")
+local operations = require("operations")
 local oauth_options = require("operations.oauth.options")
 local task = require("operations.task")
 local url = require("operations.base.url")
@@ -706,9 +707,9 @@ describe("an authorizer", function()
       local config = setup_server()
       local auth = new()
       assert.equal("", server:call(auth))
-      auth:log_out()
       config.clients = { ["client-1"] = "locked" }
       server:configure(config)
+      auth._record.token = nil
       assert.equal("invalid_client", failure(auth).details.error)
       assert.equal("", server:call(auth))
       assert.equal("client-2", asked().client_id)
@@ -974,14 +975,71 @@ describe("an authorizer", function()
       assert.equal(before + 1, #server:requests("/token"))
     end)
 
-    it("forgets it when told to", function()
+    it("forgets it and the registration when told to, and says what it forgot", function()
       setup_server()
       local auth = new()
-      auth:log_out()
+      assert.same({ false, false }, { auth:log_out() })
       server:call(auth)
-      auth:log_out()
+      assert.same({ true, true }, { auth:log_out() })
+      assert.same({ false, false }, { auth:log_out() })
       assert.same({}, auth:headers(server.mcp))
       assert.same({}, later(auth):headers(server.mcp))
+      server:call(auth)
+      assert.equal(2, #server:requests("/register"))
+      assert.same({ false, false }, { new({ store = auth._options.store }):log_out(server.base .. "/other") })
+      assert.same({ true, true }, { new({ store = auth._options.store }):log_out(server.mcp) })
+    end)
+
+    it("is renewed once by programs that share a store", function()
+      setup_server()
+      local root = os.tmpname()
+      os.remove(root)
+      finally(function()
+        os.execute(("rm -rf '%s'"):format(root))
+      end)
+      local store = operations.oauth.directory_store(root)
+      local first = new({ store = store })
+      server:call(first)
+      local sent = #server:requests("/token")
+      operations.run(function()
+        local tasks = {}
+        for i = 1, 4 do
+          local auth = new({ store = operations.oauth.directory_store(root) })
+          auth:headers(server.mcp)
+          tasks[i] = operations.spawn(auth.challenged, auth, { status = 401, headers = {} })
+        end
+        for i = 1, 4 do
+          assert.is_true(tasks[i]:wait())
+        end
+      end)
+      assert.equal(sent + 1, #server:requests("/token"))
+      assert.equal(1, #browser.opened)
+    end)
+
+    it("is read again where its refresh token was used by a program without the lock", function()
+      setup_server()
+      local first = new()
+      server:call(first)
+      local store = first._options.store
+      local record, key = store.load("server " .. server.mcp), "server " .. server.mcp
+      local auth = new({ store = { load = function(name)
+        return name == key and json.decode(json.encode(record)) or store.load(name)
+      end, save = store.save } })
+      auth:headers(server.mcp)
+      local other = json.decode(json.encode(record))
+      other.token.access_token, other.token.refresh_token = "access-9", "refresh-9"
+      record.token.refresh_token = "used" -- which the server refuses
+      auth._options.http = { request = function(message)
+        if message.body and message.body:find("refresh_token", 1, true) then
+          local reply = operations.http.request(message)
+          record = other
+          return reply
+        end
+        return operations.http.request(message)
+      end }
+      assert.is_true(auth:challenged({ status = 401, headers = {} }))
+      assert.equal("Bearer access-9", auth:headers(server.mcp).Authorization)
+      assert.equal(1, #browser.opened)
     end)
   end)
 

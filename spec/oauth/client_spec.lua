@@ -213,4 +213,19 @@ describe("a registration", function()
       expires_at = core.now() + 100000 }
     assert.equal("old", client.of(options, server_with()).client_id)
   end)
+
+  it("is made again where the metadata of its server has changed", function()
+    local options = options_with({ client_id = "made" })
+    local function count(more)
+      assert(client.of(options, server_with(more)))
+      return #options.requests
+    end
+    assert.equal(1, count())
+    assert.equal(1, count())
+    assert.equal(2, count({ token_endpoint = ISSUER .. "/other" }))
+    assert.equal(3, count({ authorization_endpoint = ISSUER .. "/other" }))
+    assert.equal(4, count({ registration_endpoint = ISSUER .. "/other" }))
+    assert.equal(5, count({ auth_methods = { "client_secret_post", "none" } }))
+    assert.equal(5, count({ auth_methods = { "client_secret_post", "none" } }))
+  end)
 end)

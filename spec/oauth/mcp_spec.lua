@@ -98,7 +98,9 @@ describe("an MCP server that wants a token", function()
 
   it("counts everything but the user's time to the time of the handshake", function()
     local client, err = operations.run(function()
+      local held = {} -- a stream that nobody holds is closed
       local silent = assert(streams.listen("127.0.0.1", 0, function(stream)
+        held[#held + 1] = stream
         stream:each_chunk(function() end) -- the metadata never comes
       end))
       local opened
@@ -114,6 +116,7 @@ describe("an MCP server that wants a token", function()
       })
       listening:close()
       silent:close()
+      held[1]:close()
       assert.is_nil(opened)
       return client, err
     end)

@@ -1,8 +1,8 @@
 /*
 ** system_lua.c - operations.system: functions of the operating system that
 ** Lua's library lacks, for the scanner, the command line and stores of secrets.
-** Reads directories, file kinds and regular files, writes private files, makes
-** signals end a program in order; keeps nothing open.
+** Reads directories, file kinds and regular files, makes signals end a program
+** in order; keeps nothing open.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -21,32 +21,32 @@
 
 #include "lua/compat.h"
 #include "platform/platform.h"
+#include "system/system.h"
 
 #define DIRECTORY_NAME "operations.system.directory"
-#define FILE_NAME "operations.system.file"
 
 /* __gc closes it when an error interrupts the listing. */
 typedef struct system_Directory {
   DIR *dir;
 } system_Directory;
 
-/* __gc closes it when an error interrupts the reading. */
-typedef struct system_File {
-  int fd;
-} system_File;
-
-static const char *check_path(lua_State *L, int i) {
+const char *system_path(lua_State *L, int i) {
   size_t length;
   const char *path = luaL_checklstring(L, i, &length);
   luaL_argcheck(L, strlen(path) == length, i, "path with a zero byte");
   return path;
 }
 
-/* Returns nil, "PATH: message of the system". */
-static int push_failure(lua_State *L, const char *path, int error) {
+/* Returns nil, "PATH: problem". */
+int system_problem(lua_State *L, const char *path, const char *problem) {
   lua_pushnil(L);
-  lua_pushfstring(L, "%s: %s", path, strerror(error));
+  lua_pushfstring(L, "%s: %s", path, problem);
   return 2;
+}
+
+/* Returns nil, "PATH: message of the system". */
+int system_failure(lua_State *L, const char *path, int error) {
+  return system_problem(L, path, strerror(error));
 }
 
 /* directory:__gc() */
@@ -76,19 +76,19 @@ static bool is_dots(const char *name) {
 /* system.list(path) -> array of the names in a directory, unsorted |
 ** nil, message */
 static int system_list(lua_State *L) {
-  const char *path = check_path(L, 1);
+  const char *path = system_path(L, 1);
   system_Directory *directory = new_directory(L);
   const struct dirent *entry;
   size_t n = 0;
   lua_newtable(L);
   directory->dir = opendir(path);
-  if (directory->dir == NULL) return push_failure(L, path, errno);
+  if (directory->dir == NULL) return system_failure(L, path, errno);
   while ((errno = 0, entry = readdir(directory->dir)) != NULL) {
     if (is_dots(entry->d_name)) continue;
     lua_pushstring(L, entry->d_name);
     ops_rawseti(L, -2, ++n);
   }
-  if (errno != 0) return push_failure(L, path, errno);
+  if (errno != 0) return system_failure(L, path, errno);
   closedir(directory->dir);
   directory->dir = NULL;
   return 1;
@@ -99,11 +99,11 @@ static int system_list(lua_State *L) {
 ** Follows links.  Two paths with the same identity are the same file; its
 ** version changes when it is written to. */
 static int system_kind(lua_State *L) {
-  const char *path = check_path(L, 1);
+  const char *path = system_path(L, 1);
   struct stat st;
   struct timespec modified;
   char identity[64], version[96];
-  if (stat(path, &st) != 0) return push_failure(L, path, errno);
+  if (stat(path, &st) != 0) return system_failure(L, path, errno);
   modified = platform_modified(&st);
   lua_pushstring(L, S_ISDIR(st.st_mode)   ? "directory"
                     : S_ISREG(st.st_mode) ? "file"
@@ -118,7 +118,7 @@ static int system_kind(lua_State *L) {
   return 3;
 }
 
-static int close_file(system_File *file) {
+int system_close_file(system_File *file) {
   if (file->fd >= 0) close(file->fd);
   file->fd = -1;
   return 0;
@@ -126,13 +126,14 @@ static int close_file(system_File *file) {
 
 /* file:__gc() */
 static int file_gc(lua_State *L) {
-  return close_file((system_File *)luaL_checkudata(L, 1, FILE_NAME));
+  return system_close_file(
+      (system_File *)luaL_checkudata(L, 1, SYSTEM_FILE_NAME));
 }
 
-static system_File *new_file(lua_State *L) {
+system_File *system_new_file(lua_State *L) {
   system_File *file = (system_File *)lua_newuserdata(L, sizeof(*file));
   file->fd = -1;
-  if (luaL_newmetatable(L, FILE_NAME)) {
+  if (luaL_newmetatable(L, SYSTEM_FILE_NAME)) {
     lua_pushcfunction(L, file_gc);
     lua_setfield(L, -2, "__gc");
   }
@@ -150,7 +151,7 @@ static const char *open_regular(system_File *file, const char *path) {
 }
 
 /* Pushes the text; returns a message, or NULL. */
-static const char *push_text(lua_State *L, int fd, size_t most) {
+const char *system_push_text(lua_State *L, int fd, size_t most) {
   luaL_Buffer buffer;
   size_t total = 0;
   ssize_t n;
@@ -169,24 +170,21 @@ static const char *push_text(lua_State *L, int fd, size_t most) {
 ** Reads a regular file of at most `most` bytes; refuses devices, FIFOs and
 ** directories without waiting for them. */
 static int system_read_regular(lua_State *L) {
-  const char *path = check_path(L, 1);
+  const char *path = system_path(L, 1);
   lua_Number most = luaL_checknumber(L, 2);
-  system_File *file = new_file(L);
+  system_File *file = system_new_file(L);
   const char *problem = open_regular(file, path);
-  if (problem == NULL) problem = push_text(L, file->fd, (size_t)most);
-  close_file(file);
-  if (problem == NULL) return 1;
-  lua_pushnil(L);
-  lua_pushfstring(L, "%s: %s", path, problem);
-  return 2;
+  if (problem == NULL) problem = system_push_text(L, file->fd, (size_t)most);
+  system_close_file(file);
+  return problem == NULL ? 1 : system_problem(L, path, problem);
 }
 
 /* system.real_path(path) -> absolute path without links, "." and ".." | nil,
 ** message */
 static int system_real_path(lua_State *L) {
-  const char *path = check_path(L, 1);
+  const char *path = system_path(L, 1);
   char found[PATH_MAX];
-  if (realpath(path, found) == NULL) return push_failure(L, path, errno);
+  if (realpath(path, found) == NULL) return system_failure(L, path, errno);
   lua_pushstring(L, found);
   return 1;
 }
@@ -204,76 +202,6 @@ static int system_terminal_width(lua_State *L) {
   int fd = (int)luaL_checkinteger(L, 1);
   if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) lua_pushnil(L);
   else lua_pushinteger(L, size.ws_col);
-  return 1;
-}
-
-static bool write_all(int fd, const char *text, size_t n) {
-  while (n > 0) {
-    ssize_t written = write(fd, text, n);
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) {
-      text += written;
-      n -= (size_t)written;
-    }
-  }
-  return true;
-}
-
-/* Replaces the file atomically: writes under another name, then renames.
-** Returns 0 or errno. */
-static int replace_file(const char *path, char *draft, const char *text,
-                        size_t n) {
-  int error = 0, fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
-  if (fd == -1) return errno;
-  if (!write_all(fd, text, n) || fsync(fd) != 0) error = errno;
-  if (close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(draft, path) != 0) error = errno;
-  if (error != 0) unlink(draft);
-  return error;
-}
-
-/* system.write_private(path, text) -> true | nil, message
-** Makes or replaces a file that only its owner can read (mode 0600). */
-static int system_write_private(lua_State *L) {
-  size_t n;
-  const char *path = check_path(L, 1);
-  const char *text = luaL_checklstring(L, 2, &n);
-  char draft[PATH_MAX];
-  int error;
-  if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft))
-    return push_failure(L, path, ENAMETOOLONG);
-  error = replace_file(path, draft, text, n);
-  if (error != 0) return push_failure(L, path, error);
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
-/* Makes a directory and its parents, each mode 0700.  Returns 0 or errno. */
-static int make_directories(char *path) {
-  char *slash = path;
-  struct stat st;
-  do {
-    slash = strchr(slash + 1, '/');
-    if (slash != NULL) *slash = '\0';
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return errno;
-    if (slash != NULL) *slash = '/';
-  } while (slash != NULL);
-  if (stat(path, &st) != 0) return errno;
-  return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
-}
-
-/* system.make_private_directory(path) -> true | nil, message
-** Existing directories are unchanged. */
-static int system_make_private_directory(lua_State *L) {
-  const char *path = check_path(L, 1);
-  char copy[PATH_MAX];
-  int error;
-  luaL_argcheck(L, *path != '\0', 1, "path expected");
-  if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-    return push_failure(L, path, ENAMETOOLONG);
-  error = make_directories(copy);
-  if (error != 0) return push_failure(L, path, error);
-  lua_pushboolean(L, 1);
   return 1;
 }
 
@@ -569,8 +497,6 @@ static const luaL_Reg system_functions[] = {
     {"real_path", system_real_path},
     {"is_terminal", system_is_terminal},
     {"terminal_width", system_terminal_width},
-    {"write_private", system_write_private},
-    {"make_private_directory", system_make_private_directory},
     {"survive_broken_pipes", system_survive_broken_pipes},
     {"catch_signals", system_catch_signals},
     {"release_signals", system_release_signals},
@@ -586,5 +512,6 @@ LUALIB_API int luaopen_operations_system(lua_State *L);
 int luaopen_operations_system(lua_State *L) {
   lua_newtable(L);
   ops_setfuncs(L, system_functions, 0);
+  system_private_open(L);
   return 1;
 }

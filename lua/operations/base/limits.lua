@@ -64,6 +64,7 @@ local limits = {
   oauth_document = 1024 * 1024, -- an answer of an authorization server, or its metadata
   oauth_timeout = 30000, -- of a request to an authorization server
   oauth_login = 600000, -- waiting for a browser on this machine
+  oauth_lock = 60000, -- waiting for another program that renews the same token
   oauth_margin = 30000, -- a token is renewed this long before it expires, or a tenth of its life if that is less
   oauth_step_ups = 2, -- logins for the same additional scopes
   oauth_young = 10000, -- a refused token younger than this is not renewed by another login

@@ -1,16 +1,18 @@
 --- OAuth for APIs of OpenAPI documents: tokens of users who logged in (`operations login`), which are kept between
 --- calls and renewed, and tokens of programs (client credentials), which the adapter requests.
+local authorizer = require("operations.oauth.authorizer")
 local directories = require("operations.base.directories")
+local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
 local http_client = require("operations.cli.http_client")
-local options = require("operations.oauth.options")
+local stores = require("operations.oauth.store")
 local tokens = require("operations.oauth.token")
 
 local sign_in = {}
 
 local function store()
   local state = directories.state()
-  return state and options.directory_store(state .. "/oauth")
+  return state and stores.directory(state .. "/oauth")
 end
 
 local function key_of(source)
@@ -46,23 +48,92 @@ local function expired(source, reason)
     reason and " and was not renewed (" .. reason .. ")" or "", source.name), { kind = "oauth" })
 end
 
--- A valid token; or nil and an error.
-local function current(source, held, secret)
+-- The stored login, which another call may have renewed.
+local function reload(source, held)
+  local now = sign_in.held(source)
+  held.token = now and now.token or held.token
+end
+
+-- Renews the token, alone among all calls.
+local function renew(source, held, secret)
+  reload(source, held)
   if tokens.is_fresh(held.token) then
     return held.token.access_token
-  elseif not held.token.refresh_token then
+  end
+  local used, client = held.token.refresh_token, { client_id = held.client_id, client_secret = secret }
+  if not used then
     return nil, expired(source)
   end
-  local client = { client_id = held.client_id, client_secret = secret }
   local fresh, err = tokens.request(held.token_endpoint, client, {
-    grant_type = "refresh_token", refresh_token = held.token.refresh_token,
+    grant_type = "refresh_token", refresh_token = used,
   }, { http = http_client.of(source.config.connection) })
   if not fresh then
+    reload(source, held) -- a program without the lock may have used the refresh token
+    if held.token.refresh_token ~= used and tokens.is_fresh(held.token) then
+      return held.token.access_token
+    end
     return nil, expired(source, err.message)
   end
   held.token = fresh
   sign_in.keep(source, held)
   return fresh.access_token
+end
+
+-- A valid token; or nil and an error.
+local function current(source, held, secret)
+  if tokens.is_fresh(held.token) then
+    return held.token.access_token
+  end
+  local place = store()
+  if not place then
+    return renew(source, held, secret)
+  end
+  return stores.alone(place, key_of(source), renew, source, held, secret)
+end
+
+-- The addresses of the servers of an MCP source, as far as they are known without running anything.
+local function addresses_of(source)
+  if source.kind == "mcp" then
+    return { source.place:find("^https?://") and source.place or nil }
+  end
+  local list, content = {}, source.kind == "mcp-config" and entries.read(source.place)
+  for _, entry in ipairs(content and entries.list(content, function() end) or {}) do
+    local value = type(entry.value) == "table" and entry.value or {}
+    local address = value.url or value.httpUrl or value.serverUrl
+    if type(address) == "string" and address:find("^https?://[^$]*$") then
+      list[#list + 1] = address
+    end
+  end
+  return list
+end
+
+--- Can a user log in to the source?
+---@param source operations.cli.Source
+---@return boolean
+function sign_in.has_users(source)
+  return source.kind == "openapi" or addresses_of(source)[1] ~= nil
+end
+
+--- Removes the tokens of a source, and the registrations of this program with their issuers.
+---@param source operations.cli.Source
+---@return string removed  what was removed, for the user; "" if there was nothing
+function sign_in.forget(source)
+  local counts = { token = sign_in.held(source) and 1 or 0, registration = 0 }
+  if counts.token > 0 then
+    sign_in.keep(source, nil)
+  end
+  local place = store()
+  for _, address in ipairs(place and addresses_of(source) or {}) do
+    local token, registration = authorizer.new({ store = place }):log_out(address)
+    counts.token = counts.token + (token and 1 or 0)
+    counts.registration = counts.registration + (registration and 1 or 0)
+  end
+  local parts = {}
+  for _, what in ipairs({ "token", "registration" }) do
+    local count = counts[what]
+    parts[#parts + 1] = count > 0 and (count == 1 and "the " .. what or ("%d %ss"):format(count, what)) or nil
+  end
+  return table.concat(parts, " and ")
 end
 
 --- Gives a source the credentials of its login, or of its OAuth client.

@@ -131,7 +131,8 @@ end
 
 sign_in_commands.logout = {
   usage = "operations logout NAME",
-  summary = "Forgets the token of a remembered source.",
+  summary = "Removes the token of a remembered source, and the registration of this program\n"
+    .. "with the server that gave it out.",
   options = {},
 }
 
@@ -142,8 +143,12 @@ function sign_in_commands.logout.run(parsed)
   if not source then
     return code
   end
-  sign_in.keep(source, nil)
-  output.complain("logged out of %s", source.name)
+  if not sign_in.has_users(source) then
+    return output.usage("logout: %s is a source of kind %s, which has no login", source.name, source.kind)
+  end
+  local removed = sign_in.forget(source)
+  output.complain("logged out of %s%s", source.name, removed ~= "" and ": removed " .. removed
+    or source.kind ~= "openapi" and ": there was no login" or "")
   return output.codes.OK
 end
 

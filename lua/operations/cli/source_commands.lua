@@ -8,6 +8,7 @@ local operations = require("operations")
 local output = require("operations.cli.output")
 local project = require("operations.cli.project")
 local remembered = require("operations.cli.remembered")
+local sign_in = require("operations.cli.sign_in")
 local source_options = require("operations.cli.source_options")
 local sources = require("operations.cli.sources")
 local suggestion = require("operations.base.suggestion")
@@ -159,7 +160,7 @@ end
 
 source_commands.remove = {
   usage = "operations remove NAME...",
-  summary = "Forgets remembered sources, and their part of the cache.",
+  summary = "Forgets remembered sources, their part of the cache and their logins.",
   options = {}, without_sources = true,
 }
 
@@ -186,6 +187,10 @@ function source_commands.remove.run(parsed)
     for _, source in ipairs(found) do
       cache.remove(kept.key(source))
       list[source.name] = nil
+      local removed = sign_in.forget(source)
+      if removed ~= "" then
+        output.complain("removed %s of %s", removed, source.name)
+      end
     end
   end)
 end

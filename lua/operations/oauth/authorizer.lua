@@ -1,12 +1,14 @@
 --- The client's side of MCP authorization (revision 2026-07-28; earlier ones as far as they agree): adds tokens to
 --- requests to one server, and gets them when the server requires them.
 local challenge = require("operations.oauth.challenge")
+local clients = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local limits = require("operations.base.limits")
 local login = require("operations.oauth.login")
 local oauth_options = require("operations.oauth.options")
 local single_flight = require("operations.task.single_flight")
+local stores = require("operations.oauth.store")
 local token = require("operations.oauth.token")
 local url = require("operations.base.url")
 
@@ -21,19 +23,23 @@ local Authorizer = {}
 Authorizer.__index = Authorizer
 Authorizer.__name = "operations.oauth.authorizer"
 
+local function key_of(self)
+  return "server " .. self._server
+end
+
 local function keep(self, record, how)
   self._record, self._born = record, { how = how, at = core.now() }
-  self._options.store.save("server " .. self._server, record)
+  self._options.store.save(key_of(self), record)
 end
 
 local function drop_token(self)
   self._record.token = nil
-  self._options.store.save("server " .. self._server, self._record)
+  self._options.store.save(key_of(self), self._record)
 end
 
 -- The record of the server in the store; nil if it is not one that `keep` stored.
 local function load(self)
-  local record = self._options.store.load("server " .. self._server)
+  local record = self._options.store.load(key_of(self))
   if type(record) ~= "table" or type(record.issuer) ~= "string" then
     return nil
   end
@@ -70,14 +76,11 @@ local function is_refusal(err)
   return details.error ~= nil and status < 500 and status ~= 429
 end
 
--- Renews the token without the user. No token and no error: the user must log in.
-local function refresh(self)
-  local before = held(self).access_token
-  reload(self)
-  local now = held(self)
-  if now.access_token ~= before and token.is_fresh(now) then
-    return now
-  elseif not now.refresh_token then
+-- The token, renewed by its refresh token; no token and no error: the user must log in. Another program that has no
+-- lock may have used the refresh token meanwhile: then the store has another one.
+local function renewed(self, again)
+  local used = held(self).refresh_token
+  if not used then
     return drop_token(self)
   end
   local fresh, err = login.refresh(self._options, self._record)
@@ -85,10 +88,29 @@ local function refresh(self)
     self._record.token = fresh
     keep(self, self._record, "refresh")
     return fresh
-  elseif is_refusal(err) then
+  elseif not is_refusal(err) then
+    return nil, err
+  end
+  reload(self)
+  if again or held(self).refresh_token == used then
     return drop_token(self)
   end
-  return nil, err
+  return token.is_fresh(held(self)) and held(self) or renewed(self, true)
+end
+
+-- Renews the token without the user, unless another program has done so.
+local function refresh_alone(self)
+  local before = held(self).access_token
+  reload(self)
+  local now = held(self)
+  if now.access_token ~= before and token.is_fresh(now) then
+    return now
+  end
+  return renewed(self)
+end
+
+local function refresh(self)
+  return stores.alone(self._options.store, key_of(self), refresh_alone, self)
 end
 
 -- Prepares a login; returns the function that completes it.
@@ -226,11 +248,19 @@ function Authorizer:challenged(response, sent)
   end)
 end
 
---- Deletes the token.
-function Authorizer:log_out()
-  if self._record then
-    drop_token(self)
+--- Deletes the token, and the registration of this program with the issuer of the token.
+---@param address? string  URL of the server; default: that of the requests so far
+---@return boolean token  was there one?
+---@return boolean registration  was there one?
+function Authorizer:log_out(address)
+  local record = (not address or bind(self, address)) and self._record
+  if not record then
+    return false, false
   end
+  local had_token = record.token ~= nil
+  record.token = nil
+  self._options.store.save(key_of(self), nil)
+  return had_token, clients.forget(self._options, record.issuer)
 end
 
 --- Makes an authorizer for one server. Wrong options raise; nothing is sent before a server requires a token.

@@ -6,6 +6,7 @@ local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local stores = require("operations.oauth.store")
 local url = require("operations.base.url")
 
 local client = {}
@@ -164,19 +165,57 @@ local function key_of(issuer)
   return "client " .. issuer
 end
 
+local function basis_key(issuer)
+  return "registered with " .. issuer
+end
+
+-- The parts of a server's metadata that a registration depends on.
+local function basis_of(server)
+  return { registration = server.registration_endpoint, authorization = server.authorization_endpoint,
+    token = server.token_endpoint, methods = table.concat(server.auth_methods or {}, " ") }
+end
+
+-- Is the metadata what it was at the registration? Unknown of a registration without it.
+local function is_based(options, server)
+  local before, now = options.store.load(basis_key(server.issuer)), basis_of(server)
+  for _, name in ipairs(type(before) == "table" and { "registration", "authorization", "token", "methods" } or {}) do
+    if before[name] ~= now[name] then
+      return false
+    end
+  end
+  return true
+end
+
 -- A client that was registered before, if it is still valid.
 local function remembered(options, server)
   local held = options.store.load(key_of(server.issuer))
   local good = type(held) == "table" and not client.problem(held) and held.redirect_uri == options.redirect_uri
-    and (not held.expires_at or core.now() < held.expires_at)
+    and (not held.expires_at or core.now() < held.expires_at) and is_based(options, server)
   return good and held or nil
 end
 
---- Deletes a registration that its issuer no longer accepts.
+--- Deletes a registration.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param issuer string
+---@return boolean existed
 function client.forget(options, issuer)
+  local existed = options.store.load(key_of(issuer)) ~= nil
   options.store.save(key_of(issuer), nil)
+  options.store.save(basis_key(issuer), nil)
+  return existed
+end
+
+-- The registered client; registers one if there is none.
+local function registered(options, server)
+  local found, err = remembered(options, server), nil
+  if not found then
+    found, err = register(options, server)
+    if found then
+      options.store.save(key_of(server.issuer), found)
+      options.store.save(basis_key(server.issuer), basis_of(server))
+    end
+  end
+  return found, err
 end
 
 --- The client for an authorization server.
@@ -198,11 +237,7 @@ function client.of(options, server)
     return nil, endpoint.failure(("no client is known for %s: pass a registered one (option 'client')"):format(
       url.redact(server.issuer)))
   end
-  found, err = register(options, server)
-  if found then
-    options.store.save(key_of(server.issuer), found)
-  end
-  return found, err
+  return stores.alone(options.store, key_of(server.issuer), registered, options, server)
 end
 
 return client

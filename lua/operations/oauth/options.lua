@@ -1,83 +1,12 @@
---- Copies and checks the options of this adapter's constructors; a wrong option raises. One option is the store of
---- tokens and registrations: two functions over keys and plain tables.
+--- Copies and checks the options of this adapter's constructors; a wrong option raises.
 local argument = require("operations.base.argument")
 local client = require("operations.oauth.client")
-local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
-local errors = require("operations.base.error")
-local json = require("operations.base.json")
 local members = require("operations.base.members")
-local system = require("operations.system")
+local store = require("operations.oauth.store")
 local url = require("operations.base.url")
 
-local options = {}
-
--- Stores.
-
----@class operations.oauth.Store
----@field load fun(key: string): table?
----@field save fun(key: string, value: table?)  nil: removes it; raises when it cannot
-
---- A store that lives as long as the program.
----@return operations.oauth.Store
-function options.memory_store()
-  local values = {}
-  return {
-    load = function(key)
-      return values[key]
-    end,
-    save = function(key, value)
-      values[key] = value
-    end,
-  }
-end
-
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
-
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
-  return text and json.decode(text)
-end
-
-local function check(ok, message)
-  if not ok then
-    error(errors.new("EXECUTION_ERROR", "cannot keep a token: " .. message, { kind = "oauth" }))
-  end
-end
-
---- A store that outlives the program: a file for each key, in a directory that only the user can enter. Programs may
---- share it.
----@param directory string  created if missing
----@return operations.oauth.Store
-function options.directory_store(directory)
-  local function path_of(key)
-    return ("%s/%s.json"):format(directory, hexadecimal(core.sha256(key)))
-  end
-  return {
-    load = function(key)
-      local entry = read(path_of(key))
-      return type(entry) == "table" and entry.key == key and entry.value or nil
-    end,
-    save = function(key, value)
-      if value == nil then
-        os.remove(path_of(key))
-        return
-      end
-      check(system.make_private_directory(directory))
-      check(system.write_private(path_of(key), assert(json.encode({ key = key, value = value }))))
-    end,
-  }
-end
-
--- Options.
+local options = { directory_store = store.directory, memory_store = store.memory }
 
 local transport = {
   http = "table", timeout = "number", ca_file = "string", proxy = "string or false", public_only = "boolean",
