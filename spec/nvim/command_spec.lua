@@ -14,4 +14,8 @@ describe(":Operations", function()
   it("keeps working with servers and files that are broken", function()
     inside.passes("spec/nvim/inside/broken.lua", 7)
   end)
+
+  it("asks before it uses files of the current directory", function()
+    inside.passes("spec/nvim/inside/trust.lua", 5)
+  end)
 end)

@@ -198,7 +198,7 @@ local function matching(list, beginning)
 end
 
 local function ids(sources, name)
-  sources:begin()
+  sources:begin(true)
   local list = {}
   for _, spec in ipairs((sources.registry:specs({ schemas = false }))) do
     if name == "describe" or (name == "watch") == (spec.type == "subscription") then

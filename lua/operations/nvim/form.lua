@@ -6,6 +6,7 @@ local marked = require("operations.base.marked")
 local printable = require("operations.base.printable")
 local schemas = require("operations.schema")
 local task = require("operations.task")
+local view = require("operations.nvim.view")
 
 local vim = rawget(_G, "vim")
 
@@ -152,6 +153,55 @@ end
 function form.ask(title, schema, all)
   return alone(title, function()
     return fill(schema, all)
+  end)
+end
+
+local TRUST, READ, LEAVE = "trust it and start", "read what it runs first", "leave it out"
+
+-- The lines of a text in a window, as it wraps them.
+local function height_of(lines, width)
+  local height = 0
+  for _, line in ipairs(lines) do
+    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  end
+  return height
+end
+
+-- Shows lines; returns the view, and whether the user sees all of them.
+local function show(title, lines)
+  local window = view.open(title)
+  window:set(lines)
+  local width, height = vim.api.nvim_win_get_width(0), vim.api.nvim_win_get_height(0)
+  return window, height_of(lines, width) < height
+end
+
+--- Shows what a file that the current directory brought would run, and asks whether the user trusts it. A text that is
+--- longer than its window can be scrolled before the answer. Waits for the user.
+---@param subject operations.people.Subject
+---@param changed string[]  the files that are new or changed since it was trusted
+---@return boolean
+function form.trust(subject, changed)
+  local lines = subject:text()
+  for _, path in ipairs(changed) do
+    lines[#lines + 1] = "new or changed: " .. path
+  end
+  local prompt = ("Trust %s? %s"):format(subject.path, table.concat(lines, "; ", 2, 1 + #subject.lines))
+  return alone(subject.path, function()
+    local was_read = false
+    while true do
+      local window, is_whole = show("came with the directory", lines)
+      local items = (is_whole or was_read) and { TRUST, LEAVE } or { READ, LEAVE }
+      vim.cmd("redraw")
+      local chosen = select(items, prompt)
+      while chosen == READ and window:is_open() do
+        task.sleep(CHECK)
+      end
+      window:close()
+      if chosen ~= READ then
+        return chosen == TRUST
+      end
+      was_read = true
+    end
   end)
 end
 

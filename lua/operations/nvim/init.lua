@@ -8,10 +8,10 @@ local vim = rawget(_G, "vim")
 local nvim = {}
 
 ---@class operations.nvim.Options
----@field servers? string|table  a file in the form of mcp.json, searched in the current directory, then beside
----  init.lua; or a table of that form
----@field apis? table<string, table>  OpenAPI documents, by the namespace of their operations: `file`, `url` or
----  `document`, and the options of `from_openapi`
+---@field servers? string|table  a file in the form of mcp.json: a relative name is beside init.lua, one that begins
+---  with "./" in the current directory, and used once the user trusts it; or a table of that form
+---@field apis? table<string, table>  OpenAPI documents, by the namespace of their operations: `file` (as `servers`),
+---  `url` or `document`, and the options of `from_openapi`
 ---@field mcp? operations.mcp.Config  configuration for all servers
 ---@field registry? operations.Registry  for the operations; default: a new one
 

@@ -1,6 +1,7 @@
 --- The sources named in setup(): MCP servers and OpenAPI documents, started on first use in the background, in one
 --- registry. A failing source is reported and does not affect the others.
 local argument = require("operations.base.argument")
+local effects = require("operations.mcp.client.effects")
 local errors = require("operations.base.error")
 local form = require("operations.nvim.form")
 local log = require("operations.nvim.log")
@@ -8,6 +9,7 @@ local members = require("operations.base.members")
 local operations = require("operations")
 local task = require("operations.task")
 local task_wait = require("operations.task.wait")
+local trust = require("operations.people.trust")
 
 local vim = rawget(_G, "vim")
 
@@ -31,14 +33,35 @@ local function tell(self)
   end
 end
 
--- Resolves a path as users write it: in the current directory, else beside their init.lua.
+-- Resolves a path as users write it: beside their init.lua, or in the current directory if it begins with "./" or
+-- "../". Returns also whether the directory brought the file, so that the user is asked.
 local function find(path)
-  path = vim.fn.expand(path)
-  local beside = vim.fn.stdpath("config") .. "/" .. path
-  if path:sub(1, 1) ~= "/" and vim.fn.filereadable(path) == 0 and vim.fn.filereadable(beside) == 1 then
-    return beside
+  local is_brought = path:find("^%.%.?/") ~= nil
+  if is_brought then
+    return vim.fn.getcwd() .. "/" .. path:gsub("^%./", ""), true
   end
-  return path
+  path = vim.fn.expand(path)
+  return path:sub(1, 1) == "/" and path or vim.fn.stdpath("config") .. "/" .. path, false
+end
+
+-- Is a file that the directory brought trusted, with everything that it would run? Asks the user if not.
+local function is_trusted(path, add)
+  local subject = trust.subject(path)
+  local ok, message = add(subject)
+  if ok == nil then
+    log.write("error", message)
+    return false
+  end
+  local trusts, changed = subject:is_trusted()
+  if not trusts and not subject.problem and form.trust(subject, changed) then
+    trusts, message = subject:trust()
+  end
+  if not trusts then
+    local why = message or subject.problem
+    log.write("warn", ("not trusted, left out: operations trust %s%s"):format(trust.command_line({ path }),
+      why and " (" .. why .. ")" or ""))
+  end
+  return trusts
 end
 
 local function server_options(self)
@@ -52,12 +75,9 @@ local function server_options(self)
   }, self._options.mcp or {})
 end
 
-local function load_servers(self)
-  local given = self._options.servers
-  if given == nil then
-    return
-  end
-  local servers, err = operations.from_mcp.load(type(given) == "string" and find(given) or given, server_options(self))
+-- Loads the servers of a path or table.
+local function take_servers(self, given)
+  local servers, err = operations.from_mcp.load(given, server_options(self))
   self.servers, self.problem = servers, err
   if not servers then
     log.write("error", tostring(err))
@@ -75,6 +95,48 @@ local function load_servers(self)
   servers:register(self.registry)
 end
 
+-- Loads the servers; those of a file that the directory brought once the user trusts them.
+local function load_servers(self)
+  local given, is_brought = self._options.servers, false
+  if type(given) == "string" then
+    given, is_brought = find(given)
+  end
+  if given == nil then
+    return
+  elseif not is_brought then
+    return take_servers(self, given)
+  end
+  self._loading[given] = true
+  task.detach(function()
+    local ok, trusts = pcall(is_trusted, given, function(subject)
+      return effects.add(subject, given, vim.fn.getcwd())
+    end)
+    self._loading[given] = nil
+    if ok and trusts and not self._closed then
+      take_servers(self, given)
+    elseif not ok then
+      log.write("error", errors.text(trusts))
+    end
+    tell(self)
+  end)
+end
+
+-- Is the document of an API a file that the directory brought?
+local function is_brought_api(entry)
+  return type(entry.file) == "string" and select(2, find(entry.file)) == true
+end
+
+local function trusts_api(namespace, entry)
+  local path = find(entry.file)
+  return is_trusted(path, function(subject)
+    subject:line("%s: operations of an OpenAPI document", namespace)
+    subject:file(path, function()
+      return operations.from_openapi.files(path, entry.ref_root) or {}
+    end)
+    return true
+  end)
+end
+
 local function read_api(namespace, entry)
   local options = members.merged({ namespace = namespace }, entry)
   local document, file, url = options.document, options.file, options.url
@@ -82,13 +144,23 @@ local function read_api(namespace, entry)
   if document then
     return operations.from_openapi.document(document, options)
   elseif file then
-    return operations.from_openapi.file(find(file), options)
+    return operations.from_openapi.file((find(file)), options)
   end
   return operations.from_openapi.url(url, options)
 end
 
 local function load_api(self, namespace, entry)
-  local ok, list, report = pcall(read_api, namespace, entry)
+  local ok, list, report
+  if is_brought_api(entry) then
+    ok, list = pcall(trusts_api, namespace, entry)
+    if ok and not list then
+      self._loading[namespace] = nil
+      return tell(self)
+    end
+  end
+  if ok ~= false then
+    ok, list, report = pcall(read_api, namespace, entry)
+  end
   local ids, err
   if not ok then
     err = errors.from(list)
@@ -107,17 +179,33 @@ local function load_api(self, namespace, entry)
   tell(self)
 end
 
---- Starts the sources that are not started yet; does not wait.
-function Sources:begin()
-  if self._begun then
-    return
-  end
-  self._begun = true
+local function begin_apis(self, are_brought)
   for namespace, entry in pairs(self._options.apis or {}) do
-    self._loading[namespace] = true
-    task.detach(load_api, self, namespace, entry)
+    if is_brought_api(entry) == are_brought then
+      self._loading[namespace] = true
+      task.detach(load_api, self, namespace, entry)
+    end
   end
-  load_servers(self)
+end
+
+--- Starts the sources that are not started yet; does not wait.
+---@param completes? boolean  for a completion: nothing that the current directory brought is started or asked for
+function Sources:begin(completes)
+  local is_brought = type(self._options.servers) == "string" and select(2, find(self._options.servers))
+  if not self._begun then
+    self._begun = true
+    begin_apis(self, false)
+    if not is_brought then
+      load_servers(self)
+    end
+  end
+  if not completes and not self._begun_all then
+    self._begun_all = true
+    begin_apis(self, true)
+    if is_brought then
+      load_servers(self)
+    end
+  end
 end
 
 --- The sources that are starting, as text.
@@ -190,7 +278,7 @@ function Sources:configured()
   local given = self._options.servers
   local path, value, err = nil, given, nil
   if type(given) == "string" then
-    path = find(given)
+    path = (find(given))
     value, err = operations.from_mcp.read(path)
   end
   value = type(value) == "table" and value or {}

@@ -1,5 +1,5 @@
---- Lists the commands, addresses and files of the servers in an `mcp.json` file, without starting anything: for a person
---- who is asked to trust the file.
+--- Lists the commands, addresses and files of the servers in an `mcp.json` file, without starting anything: for a
+--- person who is asked to trust the file.
 local directories = require("operations.base.directories")
 local entries = require("operations.mcp.client.entries")
 local members = require("operations.base.members")
