@@ -244,11 +244,14 @@ return function(it, connect, traits)
 
   it("refuses a second request of an id that is pending", function()
     with(function(map)
-      operations.spawn(function()
-        return map:call("contract.sleep", { seconds = 0.05 }, { requestId = "twice" })
+      local first = operations.spawn(function()
+        return map:call("contract.sleep", { seconds = 30 }, { requestId = "twice" })
       end)
-      operations.sleep(0.01)
+      eventually(function()
+        return map:pending_count() == 1
+      end)
       assert.equal("VALIDATION_ERROR", select(2, map:call("contract.echo", nil, { requestId = "twice" })).code)
+      first:cancel()
     end)
   end)
 
@@ -373,11 +376,13 @@ return function(it, connect, traits)
 
   if not traits.queued then
     it("refuses what it has no room for, and says that it was not started", function()
-      with(function(map)
+      with(function(map, seen)
         local busy = operations.spawn(function()
           return map:call("contract.sleep", { seconds = 30 })
         end)
-        operations.sleep(0.1)
+        eventually(function()
+          return seen.started == 1
+        end)
         local _, err = map:call("contract.echo")
         assert.equal("BUSY", err.code)
         assert.is_true(err.retryable)

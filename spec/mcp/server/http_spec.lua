@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
 local operations = require("operations")
 local registry = require("spec.support.mcp_server.registry")
@@ -384,8 +385,9 @@ describe("an MCP server over HTTP", function()
     local batch = operations.spawn(post, { { jsonrpc = "2.0", id = "a", method = "tools/call", params = {
       name = "demo_wait", arguments = operations.object() } },
       { jsonrpc = "2.0", id = "b", method = "ping" } }, given)
-    operations.sleep(0.02)
-    assert.equal(1, server.running) -- ping is over
+    eventually(function() -- ping is over
+      return server.running == 1
+    end)
     assert.equal(202, post({ method = "notifications/cancelled", params = { requestId = "a" } }, given).status)
     local answer = batch:wait()
     assert.same({ "b", 1 }, { answer.json[1].id, #answer.json })
