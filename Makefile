@@ -167,12 +167,12 @@ demo: dependencies ## a real HTTP API and Lua functions, called the same way
 examples: dependencies-test all ## run the examples, compare what they print
 	@$(BUSTED) spec/examples_spec.lua
 
-# Makes calls of the system fail, and runs threads, in the specs that ask for it; only on Linux.
-NATIVE = $(if $(filter Linux,$(SYSTEM)),$(BUILD)/fail.so $(BUILD)/threads.so)
+# Libraries of the specs: calls of the system that fail, threads, a build for another Lua; only on Linux.
+NATIVE = $(if $(filter Linux,$(SYSTEM)),$(addprefix $(BUILD)/,fail.so threads.so other_lua.so))
 
-$(BUILD)/fail.so $(BUILD)/threads.so: $(BUILD)/%.so: spec/native/%.c
+$(NATIVE): $(BUILD)/%.so: spec/native/%.c src/lua/build.h
 	@mkdir -p $(@D)
-	@cc $(CSTD) $(WARN) -O1 -shared -fPIC $(LUA_CFLAGS) -o $@ $< -ldl -lpthread
+	@cc $(CSTD) $(WARN) -O1 -shared -fPIC -Isrc $(LUA_CFLAGS) -o $@ $< -ldl -lpthread
 
 SPECS = $(sort $(shell find spec -name '*_spec.lua'))
 # Specs that build and install the library, which takes as long as all others; `make test-release` runs them.

@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local lfs = require("lfs")
 local runtime = require("operations.base.runtime")
 
 describe("base.runtime", function()
@@ -39,4 +40,30 @@ describe("base.runtime", function()
       assert.equal(0, result.code)
     end)
   end
+
+  local built = command.directory() .. "/build/luajit"
+  local it_if_built = lfs.attributes(built .. "/operations") and it or pending
+
+  it_if_built("is refused by each C module where Lua 5.1 loads a build for LuaJIT", function()
+    local count = 0
+    for file in lfs.dir(built .. "/operations") do
+      local name = file:match("^(.*)%.so$")
+      if name then
+        count = count + 1
+        local result = command.run(("unset LUA_INIT; LUA_CPATH='%s/?.so' " ..
+          "lua5.1 -e 'print(select(2, pcall(require, \"operations.%s\")))'"):format(built, name))
+        assert.equal(("operations.%s is built for LuaJIT 2.1 and this is Lua 5.1\n"):format(name), result.out)
+      end
+    end
+    assert.is_true(count >= 5)
+  end)
+
+  local library = package.cpath:match("([^;]*/build/[^;/]*)/%?%.so") .. "/other_lua.so"
+  local it_on_lua = lfs.attributes(library) and not rawget(_G, "jit") and it or pending
+
+  it_on_lua("is refused where another Lua loads a build for Lua 5.4", function()
+    local ok, err = pcall(assert(package.loadlib(library, "luaopen_other_lua")))
+    assert.is_false(ok)
+    assert.matches("operations.core is built for Lua 5.4 and this is Lua 5.5", err, 1, true)
+  end)
 end)

@@ -4,6 +4,7 @@
 #include "core/open.h"
 
 #include "base/sha256.h"
+#include "lua/build.h"
 #include "platform/platform.h"
 #include "registry/envelope.h"
 #include "registry/registry.h"
@@ -227,6 +228,7 @@ LUALIB_API int luaopen_operations_core(lua_State *L);
 ** the same table. */
 int luaopen_operations_core(lua_State *L) {
   static const char opened;
+  build_check(L, "operations.core");
   ops_rawgetp(L, LUA_REGISTRYINDEX, &opened);
   if (lua_istable(L, -1)) return 1;
   (void)new_state(L);

@@ -2,7 +2,7 @@
 ** crypto_lua.c - operations.crypto: makes public keys and verifies signatures
 ** with them.
 */
-#include "lua/compat.h"
+#include "lua/build.h"
 
 #include "crypto/key.h"
 #include "crypto/signature.h"
@@ -104,6 +104,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_crypto(lua_State *L);
 
 int luaopen_operations_crypto(lua_State *L) {
+  build_check(L, "operations.crypto");
   ops_new_type(L, KEY_NAME, key_methods, key_gc);
   lua_newtable(L);
   ops_setfuncs(L, functions, 0);

@@ -12,6 +12,10 @@
 #include <lua.h>
 #include <lauxlib.h>
 
+#if LUA_VERSION_NUM != 504 && LUA_VERSION_NUM != 501
+#error "operations supports Lua 5.4 and LuaJIT 2.1"
+#endif
+
 #if LUA_VERSION_NUM >= 503
 #define OPS_INTEGERS 1 /* numbers have an integer subtype */
 #else

@@ -3,6 +3,7 @@
 ** handles and pulls events; nothing here calls Lua.
 */
 #include "reactor/reactor_lua.h"
+#include "lua/build.h"
 
 #include <errno.h>
 
@@ -248,6 +249,7 @@ static const luaL_Reg handle_methods[] = {
 LUALIB_API int luaopen_operations_reactor(lua_State *L);
 
 int luaopen_operations_reactor(lua_State *L) {
+  build_check(L, "operations.reactor");
   ops_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
   ops_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
   reactor_relay_open(L);

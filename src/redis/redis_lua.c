@@ -2,7 +2,7 @@
 ** redis_lua.c - luaopen_operations_redis: the protocol of Redis (RESP2) for
 ** Lua; hiredis' reader parses the replies.  Bytes in, values out; no I/O.
 */
-#include "lua/compat.h"
+#include "lua/build.h"
 #include "base/sha1.h"
 
 #include <hiredis/hiredis.h>
@@ -175,6 +175,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_redis(lua_State *L);
 
 int luaopen_operations_redis(lua_State *L) {
+  build_check(L, "operations.redis");
   ops_new_type(L, READER_NAME, reader_methods, reader_gc);
   lua_newtable(L);
   ops_setfuncs(L, functions, 0);

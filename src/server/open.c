@@ -3,10 +3,12 @@
 ** answers for Lua.
 */
 #include "server/server.h"
+#include "lua/build.h"
 
 LUALIB_API int luaopen_operations_http_server(lua_State *L);
 
 int luaopen_operations_http_server(lua_State *L) {
+  build_check(L, "operations.http_server");
   lua_newtable(L);
   server_open_request(L);
   server_open_answer(L);

@@ -19,7 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "lua/compat.h"
+#include "lua/build.h"
 #include "platform/platform.h"
 #include "system/system.h"
 
@@ -510,6 +510,7 @@ static const luaL_Reg system_functions[] = {
 LUALIB_API int luaopen_operations_system(lua_State *L);
 
 int luaopen_operations_system(lua_State *L) {
+  build_check(L, "operations.system");
   lua_newtable(L);
   ops_setfuncs(L, system_functions, 0);
   system_private_open(L);

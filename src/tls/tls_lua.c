@@ -2,7 +2,7 @@
 ** tls_lua.c - luaopen_operations_tls: the server's side of TLS for Lua, by
 ** OpenSSL.  Bytes in, bytes out; no I/O.
 */
-#include "lua/compat.h"
+#include "lua/build.h"
 
 #include <openssl/err.h>
 
@@ -284,6 +284,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_tls(lua_State *L);
 
 int luaopen_operations_tls(lua_State *L) {
+  build_check(L, "operations.tls");
   ops_new_type(L, CONTEXT_NAME, context_methods, context_gc);
   ops_new_type(L, SESSION_NAME, session_methods, session_gc);
   lua_newtable(L);

@@ -5,6 +5,7 @@
 ** arguments.
 */
 #include "transfer/transfer_lua.h"
+#include "lua/build.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -46,6 +47,7 @@ static int transfer_libcurl(lua_State *L) {
 LUALIB_API int luaopen_operations_transfer(lua_State *L);
 
 int luaopen_operations_transfer(lua_State *L) {
+  build_check(L, "operations.transfer");
   pin();
   /* Here, so that a program which forks loads its part of OpenSSL only once. */
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

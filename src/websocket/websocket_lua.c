@@ -1,7 +1,7 @@
 /*
 ** websocket_lua.c - luaopen_operations_websocket: framing for Lua.
 */
-#include "lua/compat.h"
+#include "lua/build.h"
 #include "base/sha1.h"
 #include "websocket/websocket.h"
 
@@ -142,6 +142,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_websocket(lua_State *L);
 
 int luaopen_operations_websocket(lua_State *L) {
+  build_check(L, "operations.websocket");
   ops_new_type(L, CODEC_NAME, codec_methods, codec_gc);
   lua_newtable(L);
   ops_setfuncs(L, functions, 0);
