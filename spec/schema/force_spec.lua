@@ -381,3 +381,38 @@ describe("force", function()
     assert.is_false(fits)
   end)
 end)
+
+describe("what force adds", function()
+  local text_b = { required = { "b" }, properties = { b = { type = "string" } } }
+  for name, case in pairs({
+    ["has what dependentSchemas then require"] = { { required = { "a" }, dependentSchemas = { a = text_b } }, {},
+      { a = json.null, b = "" }, { "replaced /a:  -> null", 'replaced /b:  -> ""' } },
+    ["has what dependentRequired then requires, whatever the order of names"] = {
+      { required = { "m" }, dependentRequired = { a = { "z" }, m = { "a" }, z = { "b" } } }, {},
+      { a = json.null, b = json.null, m = json.null, z = json.null }, { "replaced /m:  -> null",
+        "replaced /a:  -> null", "replaced /z:  -> null", "replaced /b:  -> null" } },
+    ["has what `then` requires once `if` fits"] = {
+      { properties = { a = { const = 1 } }, ["if"] = { properties = { a = { const = 1 } }, required = { "a" } },
+        ["then"] = text_b }, { a = 2 }, { a = 1, b = "" }, { "replaced /a: 2 -> 1", 'replaced /b:  -> ""' } },
+    ["may make a schema apply that makes another one apply"] = {
+      { required = { "a" }, dependentSchemas = { a = { required = { "c" } }, b = { required = { "d" } }, c = text_b } },
+      {}, { a = json.null, b = "", c = json.null, d = json.null },
+      { "replaced /a:  -> null", "replaced /c:  -> null", 'replaced /b:  -> ""', "replaced /d:  -> null" } },
+    ["has them in a new object, too"] = {
+      { required = { "x" }, properties = {
+        x = { type = "object", required = { "a" }, dependentSchemas = { a = text_b } } } },
+      {}, { x = { a = json.null, b = "" } }, { 'replaced /x:  -> {"a":null,"b":""}' } },
+    ["has no member of a default that its schema does not know"] = {
+      { type = "object", properties = { a = { properties = { b = true }, default = { b = 1, c = 2 } } } },
+      "x", { a = { b = 1 } }, { 'replaced : "x" -> {"a":{"b":1}}' } },
+    ["is an array where an empty constant may be nothing else"] = { { type = "array", const = {} }, 1, array({}),
+      { "replaced : 1 -> []" } },
+  }) do
+    it(name, function()
+      local result, changes, fits = force(case[1], case[2])
+      assert.equal(text(case[3]), text(result))
+      assert.same(case[4], told(changes))
+      assert.is_true(fits)
+    end)
+  end
+end)

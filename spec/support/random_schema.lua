@@ -93,6 +93,9 @@ local flat = {
   { "minProperties", function(pick) return pick(3) - 1 end },
   { "maxProperties", function(pick) return pick(3) end },
   { "required", function(pick) return array({ names[pick(#names)] }) end },
+  { "dependentRequired", function(pick)
+    return { [names[pick(#names)]] = array({ names[pick(#names)] }), a = array({ names[pick(#names)] }) }
+  end },
   { "default", function(pick) return random_schema.value(pick, 1) end },
 }
 

@@ -8,6 +8,7 @@
 
 #define MAX_TRIALS 3    /* nested casts that look for a branch */
 #define MAX_EXPECTED 32 /* members for which a new table has room */
+#define MAX_GATHERED 6  /* until members that were added apply no schema */
 
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
                    bool weak);
@@ -349,8 +350,8 @@ static int expected_members(const cast_Machine *c, const cast_Views *views) {
 }
 
 /* Adds the members that dependentRequired requires. */
-static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
-                           const schema_Node *n) {
+static void add_dependents_of(cast_Machine *c, const cast_Views *views, int out,
+                              const schema_Node *n) {
   lua_State *L = c->m.L;
   int32_t i, j;
   for (i = n->objects; i < n->every; i++) {
@@ -368,6 +369,16 @@ static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
       add_missing(c, views, out, &p);
     }
   }
+}
+
+/* The same for all schemas.  A member that was added may require others. */
+static void add_dependents(cast_Machine *c, const cast_Views *views, int out) {
+  int changed, i;
+  do {
+    changed = c->changed;
+    for (i = 0; i < views->count; i++)
+      add_dependents_of(c, views, out, program_node(c->m.s, views->nodes[i]));
+  } while (c->changed != changed && !c->m.too_deep);
 }
 
 static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
@@ -397,8 +408,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     for (j = 0; j < object->count && !c->m.too_deep; j++)
       add_missing(c, views, out, program_property(c->m.s, object->first + j));
   }
-  for (i = 0; c->force && i < views->count; i++)
-    add_dependents(c, views, out, program_node(c->m.s, views->nodes[i]));
+  if (c->force) add_dependents(c, views, out);
   cast_mark_empty(c, slot, out, cast_types(c, views));
   lua_replace(L, slot);
 }
@@ -470,20 +480,51 @@ static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
     cast_convert(c, nodes, count, slot, types);
 }
 
+static void gather_all(cast_Machine *c, cast_Views *views, const int32_t *nodes,
+                       int count, int slot) {
+  int i;
+  views->count = 0;
+  for (i = 0; i < count; i++) cast_gather(c, views, nodes[i], slot);
+}
+
+static bool same_views(const cast_Views *a, const cast_Views *b) {
+  int i;
+  if (a->count != b->count) return false;
+  for (i = 0; i < a->count; i++) {
+    if (a->nodes[i] != b->nodes[i] || a->weak[i] != b->weak[i]) return false;
+  }
+  return true;
+}
+
+/* Casts the object by the views.  The members that force adds may make other
+** schemas apply: those of dependentSchemas, or of an `if`. */
+static void cast_object(cast_Machine *c, cast_Views *views,
+                        const int32_t *nodes, int count, int slot) {
+  cast_Views before;
+  int passes, changed;
+  for (passes = 0; passes < MAX_GATHERED; passes++) {
+    changed = c->changed;
+    cast_members(c, views, slot);
+    if (!c->force || c->changed == changed || c->m.too_deep) return;
+    before = *views;
+    gather_all(c, views, nodes, count, slot);
+    if (same_views(views, &before)) return;
+  }
+}
+
 bool cast_move(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   lua_State *L = c->m.L;
-  int t = lua_type(L, slot), i;
+  int t = lua_type(L, slot);
   cast_Views views;
   uint16_t types, type;
-  views.count = 0;
-  for (i = 0; i < count; i++) cast_gather(c, &views, nodes[i], slot);
+  gather_all(c, &views, nodes, count, slot);
   if (c->m.too_deep) return false;
   types = cast_types(c, &views);
   type = schema_type_of(L, c->m.core, slot, t, types);
   if (t != LUA_TTABLE) {
     cast_scalar(c, nodes, count, slot, types);
   } else if ((type & types) != 0 && describe(c, &views, type)) {
-    if (type == TYPE_OBJECT) cast_members(c, &views, slot);
+    if (type == TYPE_OBJECT) cast_object(c, &views, nodes, count, slot);
     else if (value_array_length(L, slot) >= 0) cast_items(c, &views, slot);
   }
   return !c->m.too_deep;

@@ -45,11 +45,29 @@ static bool keep(Misfit *m) {
   return false;
 }
 
+/* Casts the outermost replacement at `at` as a value that came: members that
+** its schemas do not know may be in defaults. */
+static void settle(Misfit *m, int at) {
+  cast_Machine *c = m->c;
+  int changes = c->changes, changed = c->changed;
+  lua_pushvalue(c->m.L, at);
+  c->changes = 0;
+  c->force = false;
+  cast_merged(c, m->nodes, m->count, at + 1);
+  c->force = true;
+  c->changes = changes;
+  c->changed = changed;
+  if (cast_conforms(c, m->nodes, m->count, at + 1)) lua_replace(c->m.L, at);
+  lua_settop(c->m.L, at);
+}
+
 static bool keep_completed(Misfit *m) {
   int at = lua_gettop(m->c->m.L);
-  if (lua_type(m->c->m.L, at) == LUA_TTABLE && m->c->making < MOST_MAKING)
-    complete(m, at);
-  return keep(m);
+  bool is_table = lua_type(m->c->m.L, at) == LUA_TTABLE;
+  if (is_table && m->c->making < MOST_MAKING) complete(m, at);
+  if (!keep(m)) return false;
+  if (is_table && m->c->making == 0) settle(m, at);
+  return true;
 }
 
 /* Stops because too many values were made. */
@@ -60,7 +78,13 @@ static bool stop(Misfit *m) {
 }
 
 static bool push_constant(Misfit *m, int32_t constant) {
-  return fill_push_default(&m->c->m, constant) || stop(m);
+  cast_Machine *c = m->c;
+  uint16_t types = cast_types(c, &m->views);
+  if (!fill_push_default(&c->m, constant)) return stop(m);
+  if (value_kind(c->m.L, c->m.core, -1) == VALUE_EMPTY &&
+      (types & TYPE_OBJECT) == 0)
+    cast_mark_array(c); /* {} may be both */
+  return true;
 }
 
 /* Counts a value about to be made. */
