@@ -12,7 +12,8 @@ local breaker = {}
 ---@field failures? integer  failures that open it, default 5
 ---@field of? integer  among this many last calls, default 10
 ---@field pause? number  ms that it stays open, default 10,000
----@field probes? integer  concurrent test calls after that, default 1; all must succeed
+---@field probes? integer  concurrent test calls after that, default 1; all must succeed. One that runs longer than
+---  `pause` makes room for another; subscriptions do not take the place of a call
 ---@field counts? fun(err: operations.Error): boolean  is it a failure of the server?
 ---@field by? operations.KeyOption  calls that share a breaker, default "namespace"
 ---@field on_change? fun(state: "open"|"half-open"|"closed", key: string)
@@ -56,17 +57,19 @@ end
 ---@field at integer  the newest
 ---@field failed integer  failures among them
 ---@field since number  ms since the epoch, when it opened
----@field probing integer  running probes
+---@field probing table<"calls"|"streams", table<table, number>>  running probes: when each began
 ---@field passed integer  probes that succeeded
 ---@field era integer  calls that began before the last change are ignored
 
 local function new_breaker()
-  return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0, probing = 0, passed = 0, era = 0 }
+  return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0,
+    probing = { calls = {}, streams = {} }, passed = 0, era = 0 }
 end
 
 local function change(circuit, state)
   circuit.state, circuit.era = state, circuit.era + 1
-  circuit.outcomes, circuit.at, circuit.failed, circuit.probing, circuit.passed = {}, 0, 0, 0, 0
+  circuit.outcomes, circuit.at, circuit.failed, circuit.passed = {}, 0, 0, 0
+  circuit.probing = { calls = {}, streams = {} }
   circuit.since = scheduler.host().now()
 end
 
@@ -88,8 +91,17 @@ local function refusal(id, circuit, options, left)
     options.failures, options.of), { breaker = circuit.state }, math.max(1, math.ceil(left)))
 end
 
--- May the call pass? Returns the refusal, or nil.
-local function admit(circuit, id, options)
+-- Running probes of a kind. One that has run for `pause` ms no longer counts: it may never end.
+local function count_probes(probes, options)
+  local count, oldest = 0, scheduler.host().now() - options.pause
+  for _, began in pairs(probes) do
+    count = began > oldest and count + 1 or count
+  end
+  return count
+end
+
+-- May the call pass? Returns the refusal, or nil. A subscription may be quiet for long, so it takes no call's place.
+local function admit(circuit, id, options, kind, probe)
   if circuit.state == "open" then
     local left = circuit.since + options.pause - scheduler.host().now()
     if left > 0 then
@@ -98,17 +110,18 @@ local function admit(circuit, id, options)
     change(circuit, "half-open")
   end
   if circuit.state == "half-open" then
-    if circuit.probing + circuit.passed >= options.probes then
+    local probes = circuit.probing[kind]
+    if count_probes(probes, options) + circuit.passed >= options.probes then
       return refusal(id, circuit, options, 1000)
     end
-    circuit.probing = circuit.probing + 1
+    probes[probe] = scheduler.host().now()
   end
 end
 
 -- Records how a call ended; "neither" means no verdict: it was cancelled.
-local function settle(circuit, verdict, options)
+local function settle(circuit, verdict, options, kind, probe)
   if circuit.state == "half-open" then
-    circuit.probing = circuit.probing - 1
+    circuit.probing[kind][probe] = nil
     if verdict == "succeeded" then
       circuit.passed = circuit.passed + 1
     end
@@ -155,11 +168,12 @@ function breaker.new(options)
         layer.tell(context, id, given.on_change, circuit.state, key)
       end
     end
-    local function over(err, context, key, era)
+    local kind = spec.type == "subscription" and "streams" or "calls"
+    local function over(err, context, key, call)
       local circuit = circuit_of(key)
       local before = circuit.state
-      if circuit.era == era then
-        settle(circuit, verdict_of(err, given, context, id), given)
+      if circuit.era == call.era then
+        settle(circuit, verdict_of(err, given, context, id), given, kind, call)
         tell(context, key, circuit, before)
       end
     end
@@ -167,12 +181,14 @@ function breaker.new(options)
       local key = key_of(context)
       local circuit = circuit_of(key)
       local before = circuit.state
-      local err = admit(circuit, id, given)
+      local call = {}
+      local err = admit(circuit, id, given, kind, call)
+      call.era = circuit.era
       tell(context, key, circuit, before)
       if err then
         return nil, err
       end
-      return layer.follow(inner, input, context, true, over, context, key, circuit.era)
+      return layer.follow(inner, input, context, true, over, context, key, call)
     end
   end, type(options and options.by) == "function")
 end

@@ -1,7 +1,9 @@
 --- Caches the answers of queries for as long as the answers allow, separately for each identity.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local freshness = require("operations.middleware.freshness")
+local hold = require("operations.task.hold")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
@@ -156,15 +158,23 @@ end
 
 local own_end = { ABORTED = true, TIMEOUT = true }
 
+-- The call that others wait for has ended. `given_up`: one of them makes the call anew.
+local function land(err, self, key, flight)
+  if self._flights[key] == flight then
+    self._flights[key] = nil
+  end
+  flight.err, flight.given_up = err, err ~= nil and (not errors.is_error(err) or own_end[err.code]) or false
+  task_wait.wake(flight.wakes)
+end
+
 -- Calls the handler, also for other callers of the same query meanwhile.
 local function lead(self, key, spec, inner, input, context)
   local flight = { wakes = {} }
   self._flights[key] = flight
+  local held = hold.new(land, self, key, flight)
   local ok, value, err, entry = pcall(ask, self, key, spec, inner, input, context)
-  self._flights[key] = nil
-  flight.entry, flight.err = entry, err
-  flight.given_up = not ok or err ~= nil and own_end[err.code] or false
-  task_wait.wake(flight.wakes)
+  flight.entry = ok and entry or nil
+  held:release(ok and err or not ok and value or nil)
   if not ok then
     error(value, 0)
   end

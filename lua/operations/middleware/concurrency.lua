@@ -1,5 +1,6 @@
 --- A bulkhead: limits the calls that run at once; others wait in a queue, and further ones are refused.
 local argument = require("operations.base.argument")
+local hold = require("operations.task.hold")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -41,24 +42,34 @@ local function hand_over(bulkhead)
   return true
 end
 
+-- A waiting call ends: it has its place, its wait was interrupted, or its coroutine was dropped.
+local function stop_waiting(err, bulkhead, ticket, leave)
+  if ticket.stop then
+    ticket.stop()
+  end
+  if bulkhead.waiting[ticket.at] then
+    bulkhead.waiting[ticket.at], bulkhead.count = nil, bulkhead.count - 1
+  elseif err and ticket.granted then
+    leave(nil, ticket.key, bulkhead)
+  end
+end
+
 -- Waits for a place; returns whether it got one, or the error that interrupted the wait.
-local function queue_up(bulkhead, patience)
-  local stop
+local function queue_up(bulkhead, key, patience, leave)
+  local ticket = { key = key, at = bulkhead.last + 1 }
+  local held = hold.new(stop_waiting, bulkhead, ticket, leave)
   local failure, granted = scheduler.try_await(function(wake)
-    local at = bulkhead.last + 1
-    bulkhead.last, bulkhead.waiting[at], bulkhead.count = at, wake, bulkhead.count + 1
-    local function leave()
-      bulkhead.waiting[at], bulkhead.count = nil, bulkhead.count - 1
+    local at = ticket.at
+    bulkhead.last, bulkhead.count = at, bulkhead.count + 1
+    bulkhead.waiting[at] = function(given)
+      ticket.granted = given
+      wake(given)
     end
-    stop = patience and scheduler.host().timer(patience, function()
-      leave()
+    ticket.stop = patience and scheduler.host().timer(patience, function()
       wake(false)
     end)
-    return leave
   end)
-  if stop then
-    stop()
-  end
+  held:release(failure)
   return granted, failure
 end
 
@@ -92,10 +103,8 @@ function concurrency.new(options)
   local given = read(options)
   local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
   local bulkheads = {} ---@type table<string, operations.Bulkhead>  only those in use
-  local function leave(_, place)
-    local bulkhead, key = place.bulkhead, place.key
-    place.bulkhead, place.key = nil, nil
-    if bulkhead and hand_over(bulkhead) then
+  local function leave(_, key, bulkhead)
+    if hand_over(bulkhead) then
       bulkhead.running = bulkhead.running - 1
       if bulkhead.running == 0 then
         bulkheads[key] = nil
@@ -110,7 +119,7 @@ function concurrency.new(options)
     elseif bulkhead.running >= given.limit then
       local granted, failure
       if bulkhead.count < given.queue then
-        granted, failure = queue_up(bulkhead, given.patience)
+        granted, failure = queue_up(bulkhead, key, given.patience, leave)
       end
       if not granted then
         return nil, failure and layer.not_begun(failure) or busy(id, bulkhead, given)
@@ -128,12 +137,7 @@ function concurrency.new(options)
       if not bulkhead then
         return nil, err
       end
-      local place = { key = key, bulkhead = bulkhead }
-      -- Lives on the call's stack: collected with its coroutine if that is dropped before the call has ended.
-      local dropped = scheduler.finalizer(function()
-        leave(nil, place)
-      end)
-      return layer.follow(inner, input, context, false, leave, place, dropped)
+      return layer.follow(inner, input, context, false, leave, key, bulkhead)
     end
   end, type(options and options.by) == "function")
 end

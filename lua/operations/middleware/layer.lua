@@ -1,5 +1,6 @@
 --- The base of all middleware: wraps a handler so that it never raises and the end of its call is known.
 local errors = require("operations.base.error")
+local hold = require("operations.task.hold")
 
 local layer = {}
 
@@ -103,27 +104,22 @@ local function at_first_event(context, fn)
 end
 
 -- As `follow` for a subscription, which also ends when it is closed; with `early`, at its first event.
-local function follow_stream(inner, input, context, early, over, a, b, c)
-  local ended = false
-  local function finish(err)
-    if not ended then
-      ended = true
-      over(err, a, b, c)
-    end
-  end
+local function follow_stream(inner, input, context, early, held)
   context.defer(function()
-    finish(closed())
+    held:release(closed())
   end)
   if early then
-    at_first_event(context, finish)
+    at_first_event(context, function()
+      held:release()
+    end)
   end
   local value, err = inner(input, context)
-  finish(err)
+  held:release(err)
   return value, err
 end
 
---- Calls the inner handler, and `over(err, a, b, c)` once when the call has ended; for a closed subscription `err` is
---- ABORTED.
+--- Calls the inner handler, and `over(err, a, b, c)` once when the call has ended; for a closed subscription, and for a
+--- call whose coroutine was dropped, `err` is ABORTED.
 ---@param inner fun(input: any, context: operations.Context): any, operations.Error?
 ---@param input any
 ---@param context operations.Context
@@ -135,11 +131,12 @@ end
 ---@return any value
 ---@return operations.Error? err
 function layer.follow(inner, input, context, early, over, a, b, c)
+  local held = hold.new(over, a, b, c)
   if rawget(context, "defer") then
-    return follow_stream(inner, input, context, early, over, a, b, c)
+    return follow_stream(inner, input, context, early, held)
   end
   local value, err = inner(input, context)
-  over(err, a, b, c)
+  held:release(err)
   return value, err
 end
 

@@ -2,6 +2,7 @@
 --- waiting, while the work continues for the others and for later callers.
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
+local hold = require("operations.task.hold")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local task_wait = require("operations.task.wait")
@@ -13,10 +14,18 @@ local single_flight = {}
 local SingleFlight = {}
 SingleFlight.__index = SingleFlight
 
-local function fly(self, flight, work)
-  local results = compat.pack(pcall(work))
-  self._flight, flight.results = nil, results
+local function land(err, self, flight)
+  if self._flight == flight then
+    self._flight = nil
+  end
+  flight.results = flight.results or { false, err, n = 2 }
   task_wait.wake(flight.wakes)
+end
+
+local function fly(self, flight, work)
+  local held = hold.new(land, self, flight)
+  flight.results = compat.pack(pcall(work))
+  held:release()
 end
 
 -- Returns the error that interrupted the wait, if any.
@@ -34,8 +43,8 @@ function SingleFlight:run(work)
   local flight = self._flight
   if not flight then
     flight = { wakes = {} }
-    self._flight = flight
     task.detach(fly, self, flight, work)
+    self._flight = flight
   end
   local interruption = wait(flight)
   if errors.is_error(interruption) then

@@ -90,6 +90,71 @@ return function(kit)
     assert.same({ "open", "half-open", "closed" }, one.states)
   end)
 
+  it("gives the place of a probe that does not end to another call after the pause", function()
+    local one = server({ failures = 1, of = 1, pause = 1000 })
+    one.broken = true
+    one.many(1)
+    kit.clock.advance(1000)
+    one.broken, one.delay = false, 60
+    local probe = operations.spawn(one.call)
+    operations.sleep(0)
+    one.delay = nil
+    assert.equal("!", one.many(1))
+    kit.clock.advance(999)
+    assert.equal("!", one.many(1))
+    kit.clock.advance(1)
+    assert.equal("..", one.many(2))
+    assert.same({ "open", "half-open", "closed" }, one.states)
+    probe:cancel()
+  end)
+
+  it("gives the place of a probe whose coroutine was dropped to the next call", function()
+    local call = kit.operation({ breaker({ failures = 1, of = 1, pause = 1000 }) }, function(input)
+      if input.drop then
+        coroutine.yield()
+      elseif input.fail then
+        return nil, failure("TIMEOUT")
+      end
+      return "ok"
+    end)
+    call({ fail = true })
+    kit.clock.advance(1000)
+    local dropped = coroutine.create(call)
+    coroutine.resume(dropped, { drop = true })
+    assert.equal("UNAVAILABLE", select(2, call({})).code)
+    dropped = nil -- luacheck: ignore 311
+    for _ = 1, 5 do
+      collectgarbage()
+      operations.sleep(0.001)
+    end
+    assert.equal("ok", (call({})))
+  end)
+
+  it("lets calls probe beside a subscription that is quiet", function()
+    local broken = true
+    local guard = breaker({ failures = 1, of = 1, pause = 1000 })
+    local registry = operations.registry({ middleware = { guard } })
+    registry:register({ namespace = "spec", name = "quiet", type = "subscription", handler = function()
+      operations.sleep(60)
+    end })
+    registry:register({ namespace = "spec", name = "call", type = "query", handler = function()
+      if broken then
+        return nil, failure("TIMEOUT")
+      end
+      return "ok"
+    end })
+    registry:execute("spec.call")
+    kit.clock.advance(1000)
+    broken = false
+    local stream = assert(registry:subscribe("spec.quiet"))
+    local reader = operations.spawn(stream.next, stream)
+    operations.sleep(0)
+    assert.equal("UNAVAILABLE", select(2, assert(registry:subscribe("spec.quiet")):next()).code)
+    assert.equal("ok", assert(registry:execute("spec.call")).data)
+    stream:close()
+    reader:wait()
+  end)
+
   it("learns nothing from calls that began before it changed", function()
     local one = server({ failures = 1, of = 1, pause = 1000 })
     one.delay = 10

@@ -42,6 +42,29 @@ return function(kit)
     assert.equal(2, one.get())
   end)
 
+  it("asks again when the coroutine of the call that others wait for was dropped", function()
+    local calls = 0
+    local call = kit.operation({ cache({ ttl = 1000 }) }, function()
+      calls = calls + 1
+      if calls == 1 then
+        coroutine.yield()
+      end
+      return calls
+    end)
+    local dropped = coroutine.create(call)
+    coroutine.resume(dropped)
+    local waiting = operations.spawn(call)
+    operations.sleep(0)
+    assert.equal(1, calls)
+    dropped = nil -- luacheck: ignore 311
+    for _ = 1, 5 do
+      collectgarbage()
+      operations.sleep(0.001)
+    end
+    assert.equal(2, (waiting:wait()))
+    assert.equal(2, (call()))
+  end)
+
   it("reads what answers say of themselves", function()
     local date = "Sun, 06 Nov 1994 08:49:37 GMT"
     local function lasts(headers, status)

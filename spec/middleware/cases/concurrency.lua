@@ -160,6 +160,34 @@ return function(kit)
     assert.equal(1, (call({ i = 2 })))
   end)
 
+  it("keeps no place for a queued call whose coroutine was dropped", function()
+    local go = false
+    local call = kit.operation({ concurrency({ limit = 1, queue = 2 }) }, function()
+      while not go do
+        operations.sleep(1)
+      end
+      return 1
+    end)
+    local first = operations.spawn(call)
+    operations.sleep(0)
+    local _, registry = kit.operation({}, { type = "subscription", handler = function(_, context)
+      context.emit(1)
+      call()
+    end })
+    local stream = assert(registry:subscribe("spec.call"))
+    assert.equal(1, stream:next().data)
+    local reader = operations.spawn(function()
+      return stream:next()
+    end)
+    operations.sleep(0)
+    stream:close()
+    reader:wait()
+    stream, reader = nil, nil -- luacheck: ignore 311
+    go = true
+    first:wait()
+    assert.equal(1, (call()))
+  end)
+
   it("keeps nothing of keys that are not in use", function()
     local count, key = 0, "x"
     local call = kit.operation({ concurrency({ limit = 1, by = function() return key end }) }, function() return 1 end)

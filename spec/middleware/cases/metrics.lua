@@ -36,6 +36,23 @@ operations_calls_running{operation="spec.idle"} 0
 ]], kept:text())
   end)
 
+  it("counts a call whose coroutine was dropped as ended", function()
+    local kept = metrics()
+    local call = kit.operation({ kept }, function()
+      coroutine.yield()
+    end)
+    local dropped = coroutine.create(call)
+    coroutine.resume(dropped)
+    assert.matches('operations_calls_running{operation="spec.call"} 1\n', kept:text(), 1, true)
+    dropped = nil -- luacheck: ignore 311
+    for _ = 1, 5 do
+      collectgarbage()
+      operations.sleep(0.001)
+    end
+    assert.matches('operations_calls_running{operation="spec.call"} 0\n', kept:text(), 1, true)
+    assert.matches('operations_calls_total{operation="spec.call",code="ABORTED"} 1\n', kept:text(), 1, true)
+  end)
+
   it("counts what runs, subscriptions until they end", function()
     local kept = metrics()
     local _, registry = kit.operation({ kept }, { type = "subscription", handler = function(_, context)
