@@ -52,6 +52,19 @@ local function registry_of(seen)
     end
     return "slept"
   end)
+  add("stubborn", {}, function(_, context)
+    local waits = {}
+    operations.spawn(function()
+      local ok = pcall(operations.sleep, 30)
+      seen.child = ok and "slept" or "stopped"
+    end)
+    seen.started = 1
+    for i = 1, 3 do
+      waits[i] = pcall(operations.sleep, 30) and "slept" or "stopped"
+    end
+    seen.waits, seen.cancelled = waits, context:cancelled()
+    return "too late"
+  end)
   add("outer", {}, function(input, context)
     local envelope, err = context.env.contract.sleep(input)
     return envelope and envelope.data, err
@@ -87,15 +100,15 @@ end
 return function(it, connect, traits)
   traits = traits or {}
 
-  -- Runs `fn(map, seen, handler, clock)` as a task between a connected pair.
+  -- Runs `fn(map, seen, handler, clock, served)` as a task between a connected pair.
   local function with(fn, options)
     local seen = {}
     local registry = registry_of(seen)
     task.run(function()
-      local map, handler, close
+      local map, handler, close, served
       local ok, raised = pcall(forward_clock.with, function(clock)
-        map, handler, close = connect(registry, options)
-        fn(map, seen, handler, clock)
+        map, handler, close, served = connect(registry, options)
+        fn(map, seen, handler, clock, served)
       end)
       close()
       if not ok then
@@ -239,6 +252,51 @@ return function(it, connect, traits)
         return seen.ended == 1
       end)
       map:abort("aborted-0")
+    end)
+  end)
+
+  local ways = {
+    abort = function(map) map:abort("stubborn", "enough") end,
+    close = function(map) map:close() end,
+    cancel = function(_, caller) caller:cancel("enough") end,
+  }
+  for name, stop in pairs(ways) do
+    it("lets a handler wait no more once its call was ended by " .. name, function()
+      with(function(map, seen)
+        local options, after = { requestId = "stubborn" }, nil
+        local caller = operations.spawn(function()
+          local envelope, err = map:call("contract.stubborn", nil, options)
+          after = name == "cancel" or pcall(operations.sleep, 0)
+          return envelope, err
+        end)
+        eventually(function()
+          return seen.started
+        end)
+        stop(map, caller)
+        local envelope, err = caller:wait()
+        assert.is_nil(envelope)
+        assert.equal(name == "close" and "TRANSPORT_LOST" or "ABORTED", err.code)
+        assert.is_true(after) -- the caller itself goes on
+        eventually(function()
+          return seen.waits and seen.child
+        end)
+        assert.same({ "stopped", "stopped", "stopped" }, seen.waits)
+        assert.is_true(seen.cancelled)
+        assert.equal("stopped", seen.child)
+        assert.equal(0, map:pending_count())
+      end)
+    end)
+  end
+
+  it("lets a handler wait no more once its deadline has passed", function()
+    with(function(map, seen)
+      local _, err = map:call("contract.stubborn", nil, { timeout = 50 })
+      assert.is_true(err and err.code == "TIMEOUT" or not traits.direct)
+      eventually(function()
+        return seen.waits
+      end)
+      assert.same({ "stopped", "stopped", "stopped" }, seen.waits)
+      assert.is_true(seen.cancelled)
     end)
   end)
 
@@ -435,7 +493,24 @@ return function(it, connect, traits)
     end)
   end)
 
-  if not traits.direct then
+  if traits.direct then
+    it("aborts from the serving side by requestId", function()
+      with(function(map, seen, _, _, served)
+        local caller = operations.spawn(function()
+          return map:call("contract.stubborn", nil, { requestId = "served" })
+        end)
+        eventually(function()
+          return seen.started
+        end)
+        served:abort("served", "enough")
+        assert.equal("ABORTED", select(2, caller:wait()).code)
+        eventually(function()
+          return seen.waits
+        end)
+        assert.is_true(seen.cancelled)
+      end)
+    end)
+  else
     it("believes no identity that the transport did not authenticate", function()
       with(function(map)
         local identity = { id = "root", scopes = { "s" } }

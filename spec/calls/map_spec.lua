@@ -492,6 +492,45 @@ describe("a call map", function()
       end)
     end
 
+    it("forgets a call whose coroutine was dropped, and gives its place to others", function()
+      local handler
+      loop = operations.call_map()
+      handler = operations.call_handler(registry, loop, { max_requests = 1 })
+      registry:register({ namespace = "a", name = "b", handler = function(input)
+        if input.drop then
+          coroutine.yield()
+        end
+        return 1
+      end })
+      local co = coroutine.create(function()
+        return loop:call("a.b", { drop = true })
+      end)
+      coroutine.resume(co)
+      assert.equal("BUSY", select(2, loop:call("a.b")).code)
+      co = nil -- luacheck: ignore 311
+      for _ = 1, 5 do
+        collectgarbage()
+        operations.sleep(0)
+      end
+      assert.equal(1, loop:call("a.b").data)
+      assert.same({ 0, 0 }, { loop:pending_count(), handler.active })
+    end)
+
+    it("lets the caller wait after an aborted call, also in a coroutine of the program", function()
+      registry:register({ namespace = "a", name = "b", handler = function(_, context)
+        loop:abort(context.requestId)
+        return pcall(operations.sleep, 0)
+      end })
+      local codes = {}
+      local co = coroutine.create(function()
+        codes[1] = select(2, loop:call("a.b")).code
+        operations.sleep(0)
+        codes[2] = "slept"
+      end)
+      assert(coroutine.resume(co))
+      assert.same({ "ABORTED", "slept" }, codes)
+    end)
+
     it("ends a call whose id nobody knows when it is closed", function()
       local counted
       registry:register({ namespace = "a", name = "b", handler = function()

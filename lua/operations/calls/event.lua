@@ -159,6 +159,15 @@ function call_event.id_of_request(event)
   return call_event.is_id(id) and id or nil
 end
 
+--- The error of a call whose deadline has passed.
+---@param id string  of the operation
+---@param deadline number  ms since the epoch
+---@return operations.Error
+function call_event.late(id, deadline)
+  return call_event.error({ code = "TIMEOUT", message = id .. ": deadline passed", details = { deadline = deadline },
+    mayHaveRun = true })
+end
+
 --- The error object of a `call.error` payload.
 ---@param payload { code: string, message: string, details?: any, retryable?: boolean, mayHaveRun?: boolean,
 ---  retryAfter?: number }  ms

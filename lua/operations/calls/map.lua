@@ -7,11 +7,15 @@ local call_receiver = require("operations.calls.receiver")
 local call_request = require("operations.calls.request")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hold = require("operations.task.hold")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
+local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 local transports = require("operations.calls.transport")
+
+local leave = task.leave
 
 local call_map = {}
 
@@ -82,19 +86,31 @@ local function send(self, entry, options)
   end
 end
 
-local function called_here(self, executor, key, entry, ok, envelope, err)
-  self._pending[key] = nil
+local function over_here(_, entry, map, executor)
+  map._pending[entry.id] = nil
   executor:leave()
-  if entry.err then
-    return nil, entry.err
+  leave(entry.task)
+end
+
+local function called_here(self, executor, entry, held, ok, envelope, err)
+  if held then
+    held:release()
+  else
+    over_here(nil, entry, self, executor)
+  end
+  local aborted = entry.task._aborted
+  if aborted then
+    return nil, aborted
+  elseif entry.deadline and core.now() >= entry.deadline and not (err and err.code == "TIMEOUT") then
+    return nil, call_event.late(entry.operation, entry.deadline)
   elseif not ok then
     error(envelope, 0)
   end
   return envelope, err
 end
 
--- In process a call runs in the coroutine that makes it. It gets an id only if someone sees it: the caller who gave it,
--- or a handler that uses its context.
+-- In process a call runs in the coroutine that makes it, as a task of its own: abort and close end that one. It gets an
+-- id only if someone sees it: the caller who gave it, or a handler that uses its context.
 local function call_here(self, executor, id, input, options)
   local given_id = options and options.requestId
   if given_id and self._pending[given_id] then
@@ -106,9 +122,13 @@ local function call_here(self, executor, id, input, options)
   end
   local given = (options or looks) and call_request.context(options) or nil
   local entry = call_pending.here()
-  local key = given and given.requestId or entry
-  self._pending[key] = entry
-  return called_here(self, executor, key, entry, pcall(execute, registry, id, input, given))
+  local held = hold.is_needed() and hold.new(over_here, entry, self, executor)
+  entry.id = given and given.requestId or entry
+  self._pending[entry.id] = entry
+  if options then
+    entry.operation, entry.deadline = id, call_request.deadline(options)
+  end
+  return called_here(self, executor, entry, held, pcall(execute, registry, id, input, given))
 end
 
 --- Calls an operation on the other side and waits for its response.
@@ -213,6 +233,8 @@ function CallMap:abort(request_id, reason)
   elseif found then
     found:abort(err)
     found:send("call.aborted", call_event.aborted(request_id, err.message))
+  elseif self._transport.executor then -- it runs in the coroutine of its caller, whose map alone knows it
+    self._transport:send("call.aborted", call_event.aborted(request_id, err.message))
   end
 end
 

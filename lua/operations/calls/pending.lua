@@ -8,6 +8,8 @@ local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 
+local enter = task.enter
+
 local call_pending = {}
 
 ---@class operations.Pending
@@ -47,9 +49,7 @@ function Pending:give_up(err)
 end
 
 local function timed_out(self)
-  local payload = self.payload
-  return call_event.error({ code = "TIMEOUT", message = payload.operationId .. ": deadline passed",
-    details = { deadline = payload.deadline }, mayHaveRun = true })
+  return call_event.late(self.payload.operationId, self.payload.deadline)
 end
 
 local unset = nil -- reserves a field in a constructor; LuaJIT reserves none for a literal `nil`
@@ -110,20 +110,22 @@ function Call:wait()
   return self.envelope, self.err
 end
 
+---@class operations.PendingHere  a call that runs in the coroutine that makes it
+---@field task operations.Task  that of its handler
+---@field id any  its key in the map
+---@field operation? string  with `deadline`: its id
+---@field deadline? number  ms since the epoch
 local Here = {}
 Here.__index = Here
 
---- A call that runs in the coroutine that makes it.
+--- Begins a call that runs in the coroutine that makes it.
+---@return operations.PendingHere
 function call_pending.here()
-  local co, is_main = coroutine.running()
-  return setmetatable({ co = not is_main and co or nil, err = nil }, Here)
+  return setmetatable({ task = enter(), id = unset, operation = unset, deadline = unset }, Here)
 end
 
 function Here:fail(err)
-  if not self.err then
-    self.err = err
-    scheduler.interrupt_wait(self.co, err)
-  end
+  self.task:cancel(err)
 end
 
 Here.give_up = Here.fail

@@ -65,6 +65,13 @@ local function deadline_of(options, default, now)
   return deadline ~= math.huge and deadline or nil -- none, also over a wire
 end
 
+--- The earliest deadline of a call that runs in this program.
+---@param options operations.CallOptions
+---@return number?  ms since the epoch
+function call_request.deadline(options)
+  return deadline_of(options, nil, core.now())
+end
+
 local function metadata_of(options)
   if not options.traceparent then
     return options.metadata

@@ -13,9 +13,11 @@ Hold.__index = Hold
 
 local hold = {}
 
--- Only the main program, and the tree of tasks elsewhere than in nginx, keep a coroutine alive until it has returned.
-local function can_be_dropped()
-  if hosts.current().park then
+--- Can the running coroutine be dropped? Only the main program and, elsewhere than in nginx, the tree of tasks keep one
+--- alive until it has returned.
+---@return boolean
+function hold.is_needed()
+  if (hosts.chosen or hosts.current()).park then
     return true
   end
   local co, is_main = coroutine.running()
@@ -36,7 +38,7 @@ end
 ---@return operations.Hold
 function hold.new(over, a, b, c)
   local self = setmetatable({ a, b, c, over = over, sentinel = nil }, Hold)
-  if can_be_dropped() then
+  if hold.is_needed() then
     self.sentinel = scheduler.finalizer(function()
       if self.over then
         task.begin(drop, self) -- `over` may wait

@@ -10,6 +10,8 @@ local scheduler = require("operations.task.scheduler")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
 
+local here, join_tree = scheduler.here, task_tree.join
+
 local task = {
   resume = scheduler.resume,
   interrupt = scheduler.interrupt,
@@ -316,10 +318,38 @@ function task.run(fn, ...)
   return run(fn, ...)
 end
 
+--- Begins a task inside the running coroutine: `cancel` ends every wait until `leave`.
+---@return operations.Task
+function task.enter()
+  local strand = here()
+  local outer = strand.task
+  local self = setmetatable({ _strand = strand, _parent = unset, _depth = 0, _aborted = false, _on_wait = false,
+    _subject = unset, _ended = false }, Task)
+  if outer then
+    join_tree(outer, self)
+  end
+  strand.task, strand.inside = self, self
+  return self
+end
+
+--- Ends a task that `enter` began. Tasks that still run in it belong to the one around it from now on.
+---@param self operations.Task
+function task.leave(self)
+  local strand, outer = self._strand, self._parent
+  strand.task, strand.inside = outer, outer and outer._strand == strand and outer or nil
+  self._ended = true
+  if self._eldest then
+    task_tree.hand_over(self)
+  end
+  if outer then
+    task_tree.disown(self)
+  end
+end
+
 -- The results of `enclose`; most functions succeed and leave no children.
-local function returned(self, outer, deadline, ok, value, err)
-  local strand = self._strand
-  strand.task, strand.deadline = outer, deadline
+local function returned(self, deadline, ok, value, err)
+  local strand, outer = self._strand, self._parent
+  strand.deadline, strand.task, strand.inside = deadline, outer, outer and outer._strand == strand and outer or nil
   if ok and not self._eldest and not self._wakes then
     self._ended = true
     task_tree.disown(self)
@@ -345,18 +375,13 @@ end
 ---@return any value  the result of `fn`, or nil and an error object when it raised
 ---@return any err
 function task.enclose(deadline, fn, a, b, c)
-  local strand = scheduler.here()
-  local outer, outer_deadline = strand.task, strand.deadline
-  local self = setmetatable({ _strand = strand, _parent = unset, _depth = 0, _aborted = false, _on_wait = false,
-    _subject = unset, _ended = false }, Task)
-  if outer then
-    task_tree.join(outer, self)
-  end
-  strand.task = self
+  local self = task.enter()
+  local strand = self._strand
+  local outer_deadline = strand.deadline
   if deadline and (not outer_deadline or deadline < outer_deadline) then
     strand.deadline = deadline
   end
-  return returned(self, outer, outer_deadline, pcall(fn, self, a, b, c))
+  return returned(self, outer_deadline, pcall(fn, self, a, b, c))
 end
 
 --- Waits for an event outside this library: a callback of the editor, of an event loop or of another library. Calls

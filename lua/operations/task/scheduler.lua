@@ -258,7 +258,7 @@ function scheduler.resume(co, ...)
   local outer = here()
   local known, threads = strands.known()
   local strand = known[co] or strands.manage(co, {})
-  strand.task, strand.outer = outer.task, outer
+  strand.task, strand.outer = strand.inside or outer.task, outer
   if threads then
     return coroutine.resume(co, ...)
   end
@@ -290,13 +290,6 @@ function scheduler.interrupt_strand(strand, failure)
   if wait then
     fail(wait, failure)
   end
-end
-
---- As `interrupt_strand`, for a coroutine; does nothing for one that never waited.
----@param co thread?  nil: the main program
----@param failure any
-function scheduler.interrupt_wait(co, failure)
-  scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
 end
 
 local function unwound(task, ...)

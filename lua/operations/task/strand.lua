@@ -9,6 +9,7 @@ local hosts = require("operations.hosts")
 ---@field deadline? number  ms since the epoch
 ---@field managed? boolean  resumed by the scheduler, which understands its yields
 ---@field root? operations.Task  the task of this coroutine; `task` may be one that runs inside it
+---@field inside? operations.Task  the innermost task that began and has not ended inside this coroutine
 ---@field inner? operations.Wait  the wait of a generator
 ---@field loops? table<table, integer>  values owned by its loops, and the order of their beginning
 ---@field begun? integer  the number of loops so far
@@ -57,7 +58,7 @@ local function here()
   end
   if not strand.managed and not threads then -- with threads, the host knows its resumer
     local current = strands.current
-    strand.task, strand.outer = current.task, current
+    strand.task, strand.outer = strand.inside or current.task, current
   end
   return strand
 end

@@ -9,7 +9,7 @@ local roots = {} -- luacheck: ignore 241 (held, never read)
 ---@param self operations.Task
 function task_tree.join(parent, self)
   local older = parent._youngest
-  self._parent, self._aborted, self._depth = parent, parent._aborted, parent._depth + 1
+  self._parent, self._aborted, self._depth = parent, self._aborted or parent._aborted, parent._depth + 1
   if older then
     self._older, older._younger = older, self
   else
@@ -48,6 +48,18 @@ function task_tree.disown(self)
     younger._older, self._younger = older, nil
   else
     parent._youngest = older or false
+  end
+end
+
+--- Makes the children of a task that ends before them children of its parent, or tasks without a parent.
+---@param self operations.Task
+function task_tree.hand_over(self)
+  local parent, child = self._parent, self._eldest
+  while child do
+    local younger = child._younger
+    task_tree.disown(child)
+    task_tree.adopt(parent, child, child._co == nil)
+    child = younger
   end
 end
 

@@ -37,7 +37,7 @@ end
 local function follow(co)
   local strands = request.strands()
   local outer, strand = strands[coroutine.running()], strands[co] or {}
-  strand.task, strand.outer, strand.carried = outer and outer.task, outer, true
+  strand.task, strand.outer, strand.carried = strand.inside or outer and outer.task, outer, true
   strands[co] = strand
 end
 
