@@ -492,6 +492,30 @@ describe("a call map", function()
       end)
     end
 
+    it("lets others run beside a subscription that never waits and has unlimited credit", function()
+      registry:register({ namespace = "a", name = "b", type = "subscription", handler = function(_, context)
+        while true do
+          context.emit(1)
+        end
+      end })
+      local seen, ticks = 0, 0
+      operations.run(function()
+        local stream = assert(loop:subscribe("a.b", nil, { window = math.huge }))
+        operations.spawn(function()
+          while stream:next() do
+            seen = seen + 1
+          end
+        end)
+        for _ = 1, 5 do
+          operations.sleep(0)
+          ticks = ticks + 1
+        end
+        stream:close()
+      end)
+      assert.equal(5, ticks)
+      assert.is_true(seen > 0)
+    end)
+
     it("forgets a call whose coroutine was dropped, and gives its place to others", function()
       local handler
       loop = operations.call_map()

@@ -288,6 +288,24 @@ return function(busted, start)
     assert.equal(400, request("GET", "/where", { headers = { ["X-Forwarded-For"] = "nonsense" } }).status)
   end)
 
+  it("answers others beside streams that never wait, read as fast as they come", function()
+    local readers = {}
+    for i, path in ipairs({ "/flood?by=emit", "/flood?by=yield", "/bytes?pieces=100000000", "/count?to=100000000" }) do
+      readers[i] = assert(operations.process.spawn({ "curl", "-sN", "-o", "/dev/null",
+        server.url .. "/api/spec" .. path }))
+    end
+    local ok, raised = pcall(function()
+      for i = 1, 100 do
+        assert.equal(tostring(i), request("GET", "/add?a=0&b=" .. i).body)
+        assert.equal("ok\n", assert(http.request({ url = server.url .. "/api/healthz", timeout = 20000 })).body)
+      end
+    end)
+    for _, reader in ipairs(readers) do
+      reader:stop({ close = 0 })
+    end
+    assert(ok, raised)
+  end)
+
   it("answers a supervisor without credentials", function()
     assert.equal("ok\n", assert(http.request({ url = server.url .. "/api/healthz" })).body)
     assert.equal(200, assert(http.request({ url = server.url .. "/api/readyz" })).status)

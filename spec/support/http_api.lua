@@ -35,6 +35,13 @@ local function definitions(notes)
           operations.sleep(input.delay or 0)
         end
       end },
+    { name = "flood", type = "subscription", inputSchema = T.object({ by = T.string() }),
+      handler = function(input, context)
+        local emit = input.by == "emit" and context.emit or coroutine.yield
+        while true do
+          emit("x")
+        end
+      end },
     { name = "silence", type = "subscription", handler = function() operations.sleep(600) end },
     { name = "fail", type = "subscription", handler = function(_, context)
       context.emit(1)

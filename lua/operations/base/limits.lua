@@ -35,6 +35,7 @@ local limits = {
   reconnects = 10, -- consecutive attempts to reopen a stream without an event
   reconnect_wait = 300000, -- the longest wait before a stream is reopened that a server may ask for
   window = 256 * 1024, -- unread bytes at which a stream's sender is held back
+  turn_bytes = 256 * 1024, -- that one stream sends without a wait before others get their turn
   send_queue = 1024 * 1024, -- unsent bytes at which a byte stream accepts no more
   line = 16 * 1024 * 1024, -- of a process's stdout that is read by lines
   stderr_lines = 100, -- lines of a process's stderr that are kept

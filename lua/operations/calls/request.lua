@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
+local turn = require("operations.task.turn")
 
 local call_request = {}
 
@@ -258,7 +259,12 @@ local function event(self, envelope)
   self.seq = self.seq + 1
   local payload = { requestId = self.id, output = envelope, seq = not self.plain and self.seq or nil }
   self.credit = self.credit and self.credit - 1
-  return self:send("call.responded", payload)
+  local ok, err = self:send("call.responded", payload)
+  failure = turn.spend(self, turn.PIECE)
+  if failure ~= nil then
+    return nil, errors.from(failure)
+  end
+  return ok, err
 end
 
 --- Sends a response: the answer of a call, or one event of a subscription; waits while the consumer has no room.

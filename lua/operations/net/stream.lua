@@ -368,7 +368,10 @@ local function prepare(security)
   end
 end
 
+local ACCEPTS = 64 -- connections accepted before others get their turn
+
 local function accept_all(self)
+  local count = 0
   local handle
   repeat
     local accepted, take = prepare(self._security)
@@ -379,7 +382,15 @@ local function accept_all(self)
       accepted._handle = accepted._layer and accepted._layer:begin(handle) or handle
       self._on_stream(accepted)
     end
-  until not handle or self._closed
+    count = count + 1
+  until not handle or self._closed or count == ACCEPTS
+  if handle and not self._closed then
+    self._again = scheduler.host().timer(0, function()
+      if not self._closed then
+        accept_all(self)
+      end
+    end)
+  end
 end
 
 -- Listens with the options `given`; `name` is the address, for the error.

@@ -9,10 +9,12 @@ local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
+local turn = require("operations.task.turn")
 
 local OWNED = task_loops.OWNED
 
 local answer = operation.answer
+local EVENT, spend = turn.EVENT, turn.spend
 
 local subscription = {}
 
@@ -239,6 +241,12 @@ function Subscription:next()
     return deliver(state, envelope)
   end
   state.running = true
+  local failure = spend(state, EVENT) -- the handler may never wait
+  if failure ~= nil or state.closing then
+    state.running = false
+    finish(state)
+    return nil, failure ~= nil and errors.from(failure) or errors.new("ABORTED", state.operation:id() .. " was closed")
+  end
   return go_on(self, scheduler.resume(state.co))
 end
 

@@ -5,6 +5,7 @@ local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
 local scheduler = require("operations.task.scheduler")
+local turn = require("operations.task.turn")
 local waiting = require("operations.server.waiting")
 
 local response_writer = {}
@@ -76,6 +77,8 @@ local function write_pieces(self, body)
     elseif piece == nil then
       return not chunked or write(self, framing.last_chunk)
     elseif piece ~= "" and not write(self, chunked and framing.chunk(piece) or piece) then
+      return false
+    elseif turn.spend(self, math.max(#piece, turn.PIECE)) ~= nil then
       return false
     end
   end

@@ -1,6 +1,7 @@
 --- Long work in pieces: between them the host's loop runs, so that an editor draws and a server answers other requests.
 local core = require("operations.core")
 local hosts = require("operations.hosts")
+local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 
 local turn = {}
@@ -28,6 +29,27 @@ function turn.taker()
     local failure = scheduler.try_await(soon)
     since = core.now()
     return failure
+  end
+end
+
+--- What a small piece of a stream counts for: so many of them are one quota.
+turn.PIECE, turn.EVENT = math.ceil(limits.turn_bytes / 64), math.ceil(limits.turn_bytes / 1024)
+
+--- Counts what was sent or handed on without a wait. Once it is `turn_bytes`, waits until the host's loop has run:
+--- something that never waits, because its reader is fast, must not keep everybody else from running.
+---@param owner table  what produces it; its field `spent` is ours
+---@param bytes integer  at least PIECE where it costs a call of the system, EVENT where it does not
+---@return any failure  the task must stop
+function turn.spend(owner, bytes)
+  local spent = (owner.spent or 0) + bytes
+  if spent < limits.turn_bytes then
+    owner.spent = spent
+    return nil
+  end
+  owner.spent = 0
+  if scheduler.suspends() then
+    local ok, failure = pcall(scheduler.try_await, soon) -- raises in a phase of nginx that cannot wait
+    return ok and failure or nil
   end
 end
 

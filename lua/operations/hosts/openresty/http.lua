@@ -1,6 +1,10 @@
 --- Passes the request of a `content_by_lua` as a table, and sends its answer through nginx, with nginx's HTTP/2 and
 --- TLS.
+local limits = require("operations.base.limits")
+
 local http = {}
+
+local PIECE = math.ceil(limits.turn_bytes / 64) -- what a small piece of a body counts for
 
 -- Patterns for requests that nginx accepts and RFC 9110 forbids.
 local NAME, CONTROL = "^[%w!#$%%&'*+.^_`|~-]+$", "[^%C\t]"
@@ -116,6 +120,7 @@ end
 
 -- True when everything was sent; nil when the caller disconnected; false when the body failed.
 local function send_pieces(body, state)
+  local spent = 0
   while true do
     local piece, err = body()
     if err ~= nil then
@@ -126,6 +131,11 @@ local function send_pieces(body, state)
     state.sent = state.sent + 1
     if not ngx.print(piece) or not ngx.flush(true) then
       return nil
+    end
+    spent = spent + math.max(#piece, PIECE)
+    if spent >= limits.turn_bytes then -- nginx sends at once to a fast reader, and other requests would not run
+      spent = 0
+      ngx.sleep(0)
     end
   end
 end

@@ -6,6 +6,7 @@ local errors = require("operations.base.error")
 local lifecycle = require("operations.mcp.server.lifecycle")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
+local turn = require("operations.task.turn")
 
 local interaction = {}
 
@@ -14,6 +15,7 @@ local levels = { debug = "debug", info = "info", warn = "warning", error = "erro
 local function notify(call, method, params)
   if not call.over and not call.cancelled then
     call.send(message.notification(method, params))
+    turn.spend(call, turn.PIECE)
   end
 end
 

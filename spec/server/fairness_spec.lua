@@ -1,0 +1,102 @@
+local inside = require("spec.support.inside")
+local operations = require("operations")
+
+local MOST = 20 -- turns of the loop that a request takes
+
+describe("a server whose streams never wait", function()
+  if not inside.has("curl") then
+    pending("curl is not installed")
+    return
+  end
+
+  local function registry()
+    local made = operations.registry({ log = function() end })
+    local function stream(name, handler)
+      assert(made:register({ namespace = "spec", name = name, type = "subscription", handler = handler }))
+    end
+    stream("emit", function(_, context)
+      while true do
+        context.emit("x")
+      end
+    end)
+    stream("yield", function()
+      while true do
+        coroutine.yield(("y"):rep(1000))
+      end
+    end)
+    stream("nested", function(_, context)
+      for envelope in made:subscribe("spec.yield", nil, context) do
+        context.emit(envelope.data)
+      end
+    end)
+    assert(made:register({ namespace = "spec", name = "sink", type = "query",
+      outputSchema = { type = "string", contentMediaType = "application/octet-stream" },
+      handler = function(_, context)
+        while true do
+          context.sink(("z"):rep(30000))
+        end
+      end }))
+    assert(made:register({ namespace = "spec", name = "add", type = "query", handler = function() return 1 end }))
+    return made
+  end
+
+  local function quantile(list, share)
+    table.sort(list)
+    return list[math.ceil(#list * share)]
+  end
+
+  -- The turns that each of 100 requests to `paths` takes.
+  local function measure(url, paths)
+    local turns, over, taken = 0, false, {}
+    operations.spawn(function()
+      while not over do
+        turns = turns + 1
+        operations.sleep(0)
+      end
+    end)
+    for i = 1, 100 do
+      local before = turns
+      assert.equal(200, assert(operations.http.request({ url = url .. paths[i % #paths + 1] })).status)
+      taken[i] = turns - before
+    end
+    over = true
+    return taken
+  end
+
+  it("answers 99 of 100 requests within some turns of the loop", function()
+    operations.run(function()
+      local server = assert(operations.to_http(registry()))
+      local url = "http://127.0.0.1:" .. assert(server:listen({ port = 0 })).port
+      local readers = {}
+      for i, name in ipairs({ "emit", "yield", "nested", "sink" }) do
+        readers[i] = assert(operations.process.spawn({ "curl", "-sN", "-o", "/dev/null", url .. "/spec/" .. name }))
+      end
+      operations.sleep(0.2)
+      local ok, taken = pcall(measure, url, { "/spec/add", "/healthz" })
+      for _, reader in ipairs(readers) do
+        reader:stop({ close = 0 })
+      end
+      server:close()
+      assert(ok, taken)
+      assert.is_true(quantile(taken, 0.99) <= MOST, "turns: " .. quantile(taken, 0.99))
+    end)
+  end)
+
+  it("lets others run beside a subscription that a task reads in a loop", function()
+    local ticks, seen = 0, 0
+    operations.run(function()
+      local reader = operations.spawn(function()
+        for _ in registry():subscribe("spec.emit") do
+          seen = seen + 1
+        end
+      end)
+      repeat
+        ticks = ticks + 1
+        operations.sleep(0)
+      until ticks == 5
+      reader:cancel()
+      pcall(reader.wait, reader)
+    end)
+    assert.is_true(seen > 0)
+  end)
+end)
