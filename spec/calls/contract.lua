@@ -55,10 +55,10 @@ local function registry_of(seen)
   add("stubborn", {}, function(_, context)
     local waits = {}
     operations.spawn(function()
+      seen.started = 1
       local ok = pcall(operations.sleep, 30)
       seen.child = ok and "slept" or "stopped"
     end)
-    seen.started = 1
     for i = 1, 3 do
       waits[i] = pcall(operations.sleep, 30) and "slept" or "stopped"
     end

@@ -21,6 +21,17 @@ describe("a request's target", function()
     assert.is_false(target.is_template(nil))
   end)
 
+  it("is refused with a dot segment, however that is written", function()
+    for _, path in ipairs({ "/.", "/..", "/a/../b", "/a/%2e", "/a/.%2E/b", "/a/..%2Fb", "/a/b%2f..%2fc", "/%2e%2e%2f",
+      "/a/%2f..%2f" }) do
+      assert.equal("the path: a dot segment", target.flaw(path), path)
+    end
+    for _, path in ipairs({ "/", "*", "/a.b", "/...", "/..a", "/a..", "/.well-known/x", "/a%2e%2e", "/%252e%252e",
+      "/a%2fb", "/a/.%2fb" }) do
+      assert.is_nil(target.flaw(path), path)
+    end
+  end)
+
   it("decodes segments once and collapses nothing", function()
     assert.same({ "a", "b" }, target.segments("/a/b"))
     assert.same({ "a/b", "%41" }, target.segments("/a%2Fb/%2541"))

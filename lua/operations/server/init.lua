@@ -129,8 +129,8 @@ end
 ---@return operations.ServerResponse
 function Server:handle(request)
   local headers, sharing = request.headers, self._cors
-  local malformed = self._proxies and self._proxies:apply(request)
   local path, query = target.split(request.target)
+  local malformed = target.flaw(path) or self._proxies and self._proxies:apply(request)
   local handler = self._mounts[1] and not malformed and mounted(self, path)
   if handler then
     return handler:handle(request)

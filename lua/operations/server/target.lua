@@ -35,6 +35,20 @@ function target.segments(path)
   return segments
 end
 
+--- The reason for refusing a path: a proxy or nginx may have decided about another one, by collapsing dot segments that
+--- are written otherwise or by decoding "%2F" as well.
+---@param path string  raw
+---@return string? flaw
+function target.flaw(path)
+  if not path:find("[.%%]") then
+    return nil
+  end
+  local dotted = path:gsub("%%2[Ee]", ".") .. "/"
+  if dotted:find("/%.%.?/") or dotted:gsub("%%2[Ff]", "/"):find("/%.%./") then
+    return "the path: a dot segment"
+  end
+end
+
 --- Is it a valid path template, with parameters as whole segments: "/tasks/{id}"?
 ---@param path any
 ---@return boolean

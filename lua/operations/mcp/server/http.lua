@@ -11,6 +11,7 @@ local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local peers = require("operations.mcp.server.peer")
 local sessions = require("operations.mcp.server.session")
+local target = require("operations.server.target")
 local task = require("operations.task")
 
 local http = {}
@@ -224,7 +225,7 @@ local methods = { POST = post, GET = get, DELETE = delete }
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function http.handle(server, request)
-  local malformed = server.proxies and server.proxies:apply(request)
+  local malformed = target.flaw((target.split(request.target))) or server.proxies and server.proxies:apply(request)
   local flaw = malformed or guard.check(request, server.options)
   local cors = server.cors
   local response = flaw and refuse(malformed and 400 or 403, flaw) or cors and cors:preflight(request)
