@@ -89,7 +89,7 @@ end
 local function over_here(_, entry, map, executor)
   map._pending[entry.id] = nil
   executor:leave()
-  leave(entry.task)
+  entry.err = leave(entry.task)
 end
 
 local function called_here(self, executor, entry, held, ok, envelope, err)
@@ -98,9 +98,8 @@ local function called_here(self, executor, entry, held, ok, envelope, err)
   else
     over_here(nil, entry, self, executor)
   end
-  local aborted = entry.task._aborted
-  if aborted then
-    return nil, aborted
+  if entry.err then
+    return nil, entry.err
   elseif entry.deadline and core.now() >= entry.deadline and not (err and err.code == "TIMEOUT") then
     return nil, call_event.late(entry.operation, entry.deadline)
   elseif not ok then

@@ -115,13 +115,14 @@ end
 ---@field id any  its key in the map
 ---@field operation? string  with `deadline`: its id
 ---@field deadline? number  ms since the epoch
+---@field err operations.Error|false  by which it was aborted, once it has ended
 local Here = {}
 Here.__index = Here
 
 --- Begins a call that runs in the coroutine that makes it.
 ---@return operations.PendingHere
 function call_pending.here()
-  return setmetatable({ task = enter(), id = unset, operation = unset, deadline = unset }, Here)
+  return setmetatable({ task = enter(), id = unset, operation = unset, deadline = unset, err = false }, Here)
 end
 
 function Here:fail(err)

@@ -158,7 +158,7 @@ end
 
 local own_end = { ABORTED = true, TIMEOUT = true }
 
--- The call that others wait for has ended. `given_up`: one of them makes the call anew.
+-- The call that others wait for has ended. `given_up`: one of them makes its own call.
 local function land(err, self, key, flight)
   if self._flights[key] == flight then
     self._flights[key] = nil

@@ -1,5 +1,5 @@
---- What a call holds until it ends: a place, a flight, a count. It is given back also when the call never ends, because
---- its coroutine was dropped or nginx killed its light thread.
+--- Gives back what a call holds until it ends (a place, a flight, a count), also when the call never ends because its
+--- coroutine was dropped or nginx killed its light thread.
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
 local scheduler = require("operations.task.scheduler")

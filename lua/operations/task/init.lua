@@ -334,6 +334,7 @@ end
 
 --- Ends a task that `enter` began. Tasks that still run in it belong to the one around it from now on.
 ---@param self operations.Task
+---@return operations.Error|false aborted  by which it was cancelled
 function task.leave(self)
   local strand, outer = self._strand, self._parent
   strand.task, strand.inside = outer, outer and outer._strand == strand and outer or nil
@@ -344,6 +345,7 @@ function task.leave(self)
   if outer then
     task_tree.disown(self)
   end
+  return self._aborted
 end
 
 -- The results of `enclose`; most functions succeed and leave no children.
