@@ -148,7 +148,7 @@ describe("trust in what a directory brought", function()
     local made = subject()
     made:line("%s runs: %s", "x\27[8m\226\128\174", trust.command_line({ "sh", "-c", "it's\n$x", "a b", "--n=1", "" }))
     assert.same({ home .. "/project/mcp.json:",
-      "  x\\x1b[8m\\xe2\\x80\\xae runs: sh -c 'it'\\''s\\x0a$x' 'a b' --n=1 ''",
+      "  x\\u{1b}[8m\\u{202e} runs: sh -c 'it'\\''s\\n$x' 'a b' --n=1 ''",
       "files that are trusted with their present content:", "  " .. home .. "/project/mcp.json" }, made:text())
   end)
 end)

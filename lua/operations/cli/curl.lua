@@ -1,7 +1,7 @@
 --- Writes a request as a command of curl for POSIX shells, which sends the same request: method, target, headers, body,
 --- and the options of its connection.
 local base64 = require("operations.base.base64")
-local shell = require("operations.cli.shell")
+local shell = require("operations.base.shell")
 local url = require("operations.base.url")
 
 local curl = {}

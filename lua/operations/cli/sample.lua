@@ -4,7 +4,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
-local shell = require("operations.cli.shell")
+local shell = require("operations.base.shell")
 
 local sample = {}
 

@@ -5,6 +5,8 @@ local directories = require("operations.base.directories")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local printable = require("operations.base.printable")
+local shell = require("operations.base.shell")
 local system = require("operations.system")
 
 local trust = {}
@@ -166,29 +168,13 @@ end
 
 -- Texts.
 
-local hidden = { "[%z\1-\31\127]", "\194[\128-\159]", "\226\128[\139-\143\168-\174]", "\226\129[\160-\175]",
-  "\239\187\191" }
-
--- Shows characters that a terminal obeys, or does not show, as escapes.
-local function visible(text)
-  for _, pattern in ipairs(hidden) do
-    text = text:gsub(pattern, function(bytes)
-      return bytes:gsub(".", function(byte)
-        return ("\\x%02x"):format(byte:byte())
-      end)
-    end)
-  end
-  return text
-end
-
 --- A command line as a shell would take it.
 ---@param words string[]
 ---@return string
 function trust.command_line(words)
   local list = {}
   for i, word in ipairs(words) do
-    word = tostring(word)
-    list[i] = word:find("^[%w_./:=@%%+,-]+$") and word or "'" .. word:gsub("'", "'\\''") .. "'"
+    list[i] = shell.word(tostring(word))
   end
   return table.concat(list, " ")
 end
@@ -205,7 +191,7 @@ function Subject:text()
     lines[#lines + 1] = "  " .. path
   end
   for i, line in ipairs(lines) do
-    lines[i] = visible(line)
+    lines[i] = printable.line(line)
   end
   return lines
 end

@@ -1,5 +1,5 @@
 local command = require("spec.support.command")
-local shell = require("operations.cli.shell")
+local shell = require("operations.base.shell")
 
 local hostile = { "", "a b", "it's", '"', "$HOME", "${HOME}", "$(touch y)", "`touch y`", "a;b", "a&b|c", "*", "~",
   "=ls", "!x", "\\", "\\n", "a\nb", "\ttab", "\27[8mhidden", "\r", "\226\128\174reversed", "\255\254", "-rf", "#c",
