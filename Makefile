@@ -226,14 +226,27 @@ lint-system: # calls of one operating system stand in src/platform
 
 .PHONY: lint
 lint: dependencies-lint lint-system ## gcc, clang, clang-format, clang-tidy, luacheck, the rockspec
-	@for cc in gcc clang; do echo $$cc && $$cc $(CSTD) $(WARN) -Werror -fsyntax-only -I$(LUA_INCDIR) -Isrc $(SOURCES) $(wildcard spec/native/*.c spec/bench/*.c) || exit 1; done
+	@$(MAKE) -s --no-print-directory -j$(PROCESSORS) lint-c
 	@echo clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
-	@echo clang-tidy # a process for each file: the checker of va_list takes names of one file for those of the next
-	@printf '%s\n' $(SOURCES) $(wildcard spec/native/*.c) | \
-	  xargs -P "$$(nproc)" -I FILE sh -c 'clang-tidy --quiet FILE -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null'
 	luacheck --quiet lua spec examples
 	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)
+
+# A C file is read again when it, a header of it or the checks have changed. clang-tidy has a process for each file: its
+# checker of va_list takes names of one file for those of the next.
+LINTED = $(patsubst %.c,build/lint/%,$(SOURCES) $(wildcard spec/native/*.c spec/bench/*.c))
+
+.PHONY: lint-c
+lint-c: $(LINTED)
+
+$(LINTED): build/lint/%: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  lint $<"
+	@for cc in gcc clang; do $$cc $(CSTD) $(WARN) -Werror -fsyntax-only -I$(LUA_INCDIR) -Isrc $< || exit 1; done
+	@$(if $(filter spec/bench/%,$<),,clang-tidy --quiet $< -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null)
+	@clang $(CSTD) -I$(LUA_INCDIR) -Isrc -MM -MP -MT $@ -MF $@.d $< && touch $@
+
+-include $(LINTED:=.d)
 
 .PHONY: luapath
 luapath: ## build, then print the LUA_PATH, LUA_CPATH and PATH of the built tree

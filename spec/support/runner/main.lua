@@ -157,18 +157,29 @@ local function print_slowest(started)
   io.write(("\n%.0f s, %.0f s of processor time\n"):format(system.monotime() - started, run.processor))
 end
 
-local function save()
-  local list, failed, seen = {}, {}, {}
+-- The files whose last run failed; one that passes in part, as busted's options say, may fail in the rest.
+local function failed_files(is_whole)
+  local failed = {}
+  for _, path in ipairs(lines(state .. "/failed")) do
+    failed[path] = not (is_whole and run.seconds[path]) or nil
+  end
+  for _, failure in ipairs(run.failures) do
+    failed[failure.file] = true
+  end
+  local list = {}
+  for path in pairs(failed) do
+    list[#list + 1] = path
+  end
+  return list
+end
+
+local function save(is_whole)
+  local list = {}
   for path, figure in pairs(seconds) do
     list[#list + 1] = ("%.3f %s"):format(figure, path)
   end
-  for _, failure in ipairs(run.failures) do
-    if not seen[failure.file] then
-      seen[failure.file], failed[#failed + 1] = true, failure.file
-    end
-  end
   write_lines(state .. "/seconds", list)
-  write_lines(state .. "/failed", failed)
+  write_lines(state .. "/failed", failed_files(is_whole))
 end
 
 local started = system.monotime()
@@ -193,7 +204,7 @@ for _, failure in ipairs(run.failures) do
   io.write("\n", failure.text, "\n", is_shown and "" or ("alone: make test TESTS=%s\n"):format(failure.file))
 end
 print_slowest(started)
-save()
+save(options[1] == nil)
 if run.interrupted then
   io.write("\ninterrupted\n")
 end
