@@ -145,3 +145,32 @@ describe("an empty table", function()
     assert.equal(plain, marked.spec(plain))
   end)
 end)
+
+describe("the order of a value's members", function()
+  local function ordered(value, schema)
+    schema = json.decode(schema, { property_order = true })
+    marked.order(value, schema, schema)
+    return json.encode(value, { keep_order = true })
+  end
+
+  it("is that of its schemas' properties, then its own, then sorted", function()
+    local value = json.decode('{"own2":1,"own1":1,"a":1,"z":1}', { keep_order = true })
+    value.new2, value.new1 = 1, 1
+    assert.equal('{"z":1,"a":1,"own2":1,"own1":1,"new1":1,"new2":1}', ordered(value, '{"properties":{"z":{},"a":{}}}'))
+  end)
+
+  it("is found behind references and branches, in lists and members", function()
+    local value = { list = { { a = 1, z = 2 } }, map = { k = { a = 1, z = 2 } }, one = { a = 1, z = 2, y = 3 } }
+    assert.equal('{"list":[{"z":2,"a":1}],"one":{"z":2,"y":3,"a":1},"map":{"k":{"z":2,"a":1}}}', ordered(value, [[{
+      "allOf":[{"properties":{"one":{"allOf":[{"$ref":"#/$defs/o"},{"properties":{"y":{},"a":{}}}]},
+        "map":{"additionalProperties":{"$ref":"#/$defs/o"}}}}],
+      "properties":{"list":{"items":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/o"}]}}, "x":{}},
+      "$defs":{"o":{"properties":{"z":{}}}}}]]))
+  end)
+
+  it("is found in schemas whose branches are themselves, in no time", function()
+    local schema = '{"$ref":"#/$defs/v","$defs":{"v":{"anyOf":[{"$ref":"#/$defs/v"},{"$ref":"#/$defs/v"},'
+      .. '{"$ref":"#/$defs/v"},{"properties":{"z":{},"v":{"$ref":"#/$defs/v"}}}]}}}'
+    assert.equal('{"z":1,"v":{"z":3,"v":{"b":2}}}', ordered({ v = { v = { b = 2 }, z = 3 }, z = 1 }, schema))
+  end)
+end)

@@ -167,7 +167,8 @@ if flow then
   for name in pairs(package.loaded) do
     loaded = loaded + (name:find("^operations") and 1 or 0)
   end
-  io.stderr:write(("%-40s %5d %9d %5d %12d"):format(flow, size(counts.files), size(counts.functions), counts.hops, loaded), "\n")
+  io.stderr:write(("%-40s %5d %9d %5d %12d\n"):format(flow, size(counts.files), size(counts.functions), counts.hops,
+    loaded))
 else
   io.stderr:write(("%-40s %5s %9s %5s %12s\n"):format("flow", "files", "functions", "hops", "modules kept"))
   for _, name in ipairs(order) do

@@ -736,6 +736,40 @@ describe("encoding JSON", function()
     assert.equal('{\n  "b": [\n    1,\n    {}\n  ]\n}', encodes({ b = { 1, {} } }, { indent = 2 }))
   end)
 
+  it("keeps a known order when asked, and sorts what has none", function()
+    local text = '{"z":1,"a":{"y":2,"b":[{"q":1,"c":[]}]},"m":{}}'
+    local value = assert(json.decode(text, { keep_order = true }))
+    assert.equal(text, encodes(value, { keep_order = true }))
+    value.z, value.k, value.b, value.a.a = nil, 1, 2, 3
+    assert.equal('{"a":{"y":2,"b":[{"q":1,"c":[]}],"a":3},"m":{},"b":2,"k":1}', encodes(value, { keep_order = true }))
+    assert.equal('{"a":{"c":2,"d":1},"b":1}', encodes({ b = 1, a = { d = 1, c = 2 } }, { keep_order = true }))
+    value = json.decode('{"a":1,"z":3,"a":2}', { keep_order = true })
+    assert.equal('{"a":2,"z":3}', encodes(value, { keep_order = true }))
+    assert.equal('{"a":{"properties":{"z":1,"b":2}}}',
+      encodes(json.decode('{"a":{"properties":{"z":1,"b":2}}}', { property_order = true }), { keep_order = true }))
+  end)
+
+  it("keeps the order of objects of any size, whole and in pieces", function()
+    local parts = {}
+    for i = 1, 400 do
+      parts[i] = ('"%d":{"b":%d,"a":0}'):format(i * 7919 % 401, i)
+    end
+    local text = "{" .. table.concat(parts, ",") .. "}"
+    assert.equal(text, encodes(json.decode(text, { keep_order = true }), { keep_order = true }))
+    local decoder = json.decoder({ keep_order = true })
+    for byte in text:gmatch(".") do
+      assert(decoder:feed(byte))
+    end
+    assert.equal(text, encodes(decoder:finish(), { keep_order = true }))
+  end)
+
+  it("names the place of a value that cannot be written, in whatever order", function()
+    local value = json.decode('{"b":{"c":1}}', { keep_order = true })
+    value.b.d = print
+    local _, err = json.encode(value, { keep_order = true })
+    assert.equal("/b/d: function is not a JSON value", err.message)
+  end)
+
   it("changes nothing and calls no metamethod", function()
     local meta = setmetatable({}, { __index = error, __len = error, __pairs = error, __tostring = error })
     assert.equal("{}", encodes(meta))

@@ -151,6 +151,38 @@ describe("the request of an operation", function()
     assert.equal("http://api.test/op?body=q", request.url)
   end)
 
+  it("has members in the order of the document, then of the input, then sorted", function()
+    local text = [[{"openapi":"3.1.0","info":{"title":"t","version":"1"},"servers":[{"url":"http://api.test"}],"paths":{
+      "/json":{"post":{"operationId":"json","parameters":[
+          {"name":"o","in":"query","style":"deepObject","schema":{"$ref":"#/components/schemas/O"}},
+          {"name":"c","in":"query","content":{"application/json":{"schema":{"$ref":"#/components/schemas/O"}}}}],
+        "requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/O"}}}}}},
+      "/form":{"post":{"operationId":"form","requestBody":{"content":{"application/x-www-form-urlencoded":
+        {"schema":{"properties":{"policy":{},"file":{},"a":{}}}}}}}},
+      "/parts":{"post":{"operationId":"parts","requestBody":{"content":{"multipart/form-data":
+        {"schema":{"properties":{"policy":{"type":"string"},"file":{"type":"string"},
+          "a":{"type":"string"}}}}}}}}},
+      "components":{"schemas":{"O":{"type":"object","properties":{"z":{},"in":{"$ref":"#/components/schemas/O"},"b":{}}}}}}]]
+    local document = json.decode(text, { property_order = true })
+    local requests = {}
+    local function answer(request)
+      requests[#requests + 1] = request
+      return { status = 200, headers = {}, body = "" }
+    end
+    local config = { namespace = "x", http = { request = answer } }
+    local list = assert(operations.from_openapi.document(document, config))
+    local registry = operations.registry()
+    assert(registry:register_all(list))
+    local value = json.decode('{"own2":1,"own1":1,"b":1,"in":{"b":1,"z":1},"z":1}', { keep_order = true })
+    assert(registry:execute("x.json", { body = value, o = { b = 1, z = 2 }, c = { b = 1, z = 2 } }))
+    assert.equal('{"z":1,"in":{"z":1,"b":1},"b":1,"own2":1,"own1":1}', requests[1].body)
+    assert.equal("http://api.test/json?o%5Bz%5D=2&o%5Bb%5D=1&c=%7B%22z%22%3A2%2C%22b%22%3A1%7D", requests[1].url)
+    assert(registry:execute("x.form", { body = { a = 1, file = 2, policy = 3, y = 4, more = 5 } }))
+    assert.equal("policy=3&file=2&a=1&more=5&y=4", requests[2].body)
+    assert(registry:execute("x.parts", { body = { a = "1", file = "2", policy = "3", y = "4" } }))
+    assert.equal("policy file a y", (requests[3].body:gsub('.-name="(%w+)"', "%1 "):gsub(" [^ ]*%-%-.*$", "")))
+  end)
+
   -- Calls the operation `test.op` of a document with optional and required members that have defaults.
   local function with_defaults(input, config)
     local body = { type = "object", required = { "kind" }, properties = { kind = { default = "bot" },

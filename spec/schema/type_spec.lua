@@ -35,7 +35,7 @@ describe("the type builder", function()
 
   it("keeps the order of properties that are listed", function()
     local schema = T.object({ { "z", T.string() }, { "a", true }, { "m", T.optional(T.integer()) } }, { title = "t" })
-    assert.same({ type = "object", title = "t", required = { "a", "z" },
+    assert.same({ type = "object", title = "t", required = { "z", "a" },
       properties = { z = { type = "string" }, a = true, m = { type = "integer" } } }, schema)
     assert.same({ "z", "a", "m" }, property_order.names(schema.properties))
     assert.same({ x = false }, T.object({ { "x", false } }).properties)

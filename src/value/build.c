@@ -77,7 +77,7 @@ void build_init(build_Builder *b, lua_State *L) {
   b->strings = b->array_mt + 2;
   b->core = core_state(L);
   b->set = b->core->strings;
-  b->integers_as_text = b->unique = b->repeated = false;
+  b->all_ordered = b->integers_as_text = b->unique = b->repeated = false;
   b->small_used = false;
   b->order = 0;
   b->levels = b->inline_levels;
@@ -85,7 +85,8 @@ void build_init(build_Builder *b, lua_State *L) {
   build_restart(b);
 }
 
-void build_keep_order(build_Builder *b) {
+void build_keep_order(build_Builder *b, bool all) {
+  b->all_ordered = all;
   core_push_property_order(b->L);
   b->order = lua_gettop(b->L);
   build_restart(b);
@@ -321,7 +322,7 @@ static bool are_properties(const build_Builder *b) {
 
 static bool begin_object(void *ud) {
   build_Builder *b = (build_Builder *)ud;
-  bool ordered = b->order != 0 && are_properties(b);
+  bool ordered = b->order != 0 && (b->all_ordered || are_properties(b));
   if (!begin(b, true)) return false;
   b->level->ordered = ordered;
   return true;

@@ -41,6 +41,7 @@ typedef struct build_Builder {
   int order; /* stack index of core_push_property_order, or 0: none is kept */
   strings_Set *set;
   const core_State *core;
+  bool all_ordered;      /* the order of all objects is kept */
   bool integers_as_text; /* those outside +-2^53; false after build_init */
   bool unique;           /* an object that names a member twice stops the
                             reader; false after build_init */
@@ -59,10 +60,10 @@ extern const json_Handlers build_handlers;
 #define BUILD_SLOTS 3
 void build_init(build_Builder *b, lua_State *L);
 
-/* Keeps the order of the members of objects that are members named "properties"
-** (core_push_property_order).  Pushes a value; call it before the first value
-** is built. */
-void build_keep_order(build_Builder *b);
+/* Keeps the order of the members of all objects, or of those that are members
+** named "properties" (core_push_property_order).  Pushes a value; call it
+** before the first value is built. */
+void build_keep_order(build_Builder *b, bool all);
 
 /* Builds the next value above the current top of the stack. */
 void build_restart(build_Builder *b);

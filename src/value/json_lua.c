@@ -85,10 +85,10 @@ static void check_options(lua_State *L, int i, const char *const *names) {
 }
 
 static const char *const read_options[] = {
-    "huge",           "integers", "max_depth", "max_size",
-    "property_order", "unique",   NULL};
-static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
-                                            NULL};
+    "huge",     "integers",       "keep_order", "max_depth",
+    "max_size", "property_order", "unique",     NULL};
+static const char *const write_options[] = {"indent", "sort_keys", "keep_order",
+                                            "max_depth", NULL};
 
 /* --- decoding ------------------------------------------------------------ */
 
@@ -155,7 +155,7 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
 
 typedef struct ReadOptions {
   size_t max_depth, max_size;
-  bool huge_as_text, integers_as_text, unique, ordered;
+  bool huge_as_text, integers_as_text, unique, ordered, all_ordered;
 } ReadOptions;
 
 static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
@@ -164,7 +164,9 @@ static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
   options.huge_as_text = option_text(L, i, "huge", "error");
   options.integers_as_text = option_text(L, i, "integers", "exact");
   options.unique = option_boolean(L, i, "unique");
-  options.ordered = option_boolean(L, i, "property_order");
+  options.all_ordered = option_boolean(L, i, "keep_order");
+  options.ordered =
+      option_boolean(L, i, "property_order") || options.all_ordered;
   options.max_depth =
       option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
   options.max_size = option_integer(L, i, "max_size", max_size, 0, MAX_SIZE);
@@ -180,7 +182,7 @@ static bool decode(lua_State *L, const char *text, size_t len,
   texts.reader.huge_as_text = options->huge_as_text;
   texts.builder.integers_as_text = options->integers_as_text;
   texts.builder.unique = options->unique;
-  if (options->ordered) build_keep_order(&texts.builder);
+  if (options->ordered) build_keep_order(&texts.builder, options->all_ordered);
   valid = read_text(&texts, text, len);
   if (!valid) lua_replace(L, top + 2);
   lua_replace(L, top + 1);
@@ -188,8 +190,8 @@ static bool decode(lua_State *L, const char *text, size_t len,
   return valid;
 }
 
-/* core.json_decode(text, { huge=, integers=, max_depth=, max_size=,
-**   property_order=, unique= }?)
+/* core.json_decode(text, { huge=, integers=, keep_order=, max_depth=,
+**   max_size=, property_order=, unique= }?)
 **   -> value | nil, err */
 static int json_decode(lua_State *L) {
   size_t len;
@@ -266,7 +268,7 @@ static int push_dropped(lua_State *L, const lines_Line *line) {
 static int push_line(lua_State *L, const Lines *lines, const lines_Line *line) {
   json_Texts texts;
   json_texts_open(L, &texts);
-  if (lines->ordered) build_keep_order(&texts.builder);
+  if (lines->ordered) build_keep_order(&texts.builder, false);
   return json_texts_push(&texts, line->bytes, line->len) ? 1 : 2;
 }
 
@@ -367,7 +369,7 @@ static Decoder *check_decoder(lua_State *L) {
   return d;
 }
 
-/* core.json_decoder({ huge=, integers=, max_depth=, max_size=,
+/* core.json_decoder({ huge=, integers=, keep_order=, max_depth=, max_size=,
 **   property_order=, unique= }?) -> decoder */
 static int json_decoder(lua_State *L) {
   ReadOptions options = check_read_options(L, 1, DEFAULT_SIZE);
@@ -387,7 +389,7 @@ static int json_decoder(lua_State *L) {
   build_init(&d->builder, L);
   d->builder.integers_as_text = options.integers_as_text;
   d->builder.unique = options.unique;
-  if (options.ordered) build_keep_order(&d->builder);
+  if (options.ordered) build_keep_order(&d->builder, options.all_ordered);
   park(L, d);
   lua_settop(L, 1);
   return 1;
@@ -435,7 +437,7 @@ static int decoder_gc(lua_State *L) {
 
 /* --- encoding ------------------------------------------------------------ */
 
-/* core.json_encode(value, { indent=, sort_keys=, max_depth= }?)
+/* core.json_encode(value, { indent=, sort_keys=, keep_order=, max_depth= }?)
 **   -> string | nil, err */
 static int json_encode(lua_State *L) {
   walk_Options options;
@@ -445,13 +447,14 @@ static int json_encode(lua_State *L) {
       (int)option_integer(L, 2, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
   options.indent = (int)option_integer(L, 2, "indent", 0, 0, MAX_INDENT);
   options.sort_keys = option_boolean(L, 2, "sort_keys");
+  options.keep_order = option_boolean(L, 2, "keep_order");
   return walk_encode(L, 1, &options) ? 1 : 2;
 }
 
 /* core.json_members(name, value, ...) -> string | nil, err: the text of an
 ** object with these members, in this order, without those whose value is nil */
 static int json_members(lua_State *L) {
-  static const walk_Options options = {JSON_DEFAULT_DEPTH, 0, false};
+  static const walk_Options options = {.max_depth = JSON_DEFAULT_DEPTH};
   int i, top = lua_gettop(L);
   for (i = 1; i <= top; i += 2) luaL_checktype(L, i, LUA_TSTRING);
   luaL_argcheck(L, top % 2 == 0, top, "a name without a value");

@@ -291,33 +291,82 @@ static bool has_only_names(lua_State *L) {
   return true;
 }
 
+/* Writes the member of the object at `object` whose name is on top, if it is
+** there, and pops the name.  With a set at `seen`, each is written once. */
+static bool write_named(Walk *w, int object, int seen, bool *first) {
+  lua_State *L = w->L;
+  int name = lua_gettop(L);
+  if (seen != 0) {
+    lua_pushvalue(L, name);
+    if (ops_rawget(L, seen) != LUA_TNIL) {
+      lua_settop(L, name - 1);
+      return true;
+    }
+    lua_settop(L, name);
+    lua_pushvalue(L, name);
+    lua_pushboolean(L, true);
+    lua_rawset(L, seen);
+  }
+  lua_pushvalue(L, name);
+  if (ops_rawget(L, object) != LUA_TNIL) {
+    if (!write_member(w, name, *first)) return false;
+    *first = false;
+  }
+  lua_settop(L, name - 1);
+  return true;
+}
+
+/* Writes the members of the object at `object` whose order is known; leaves a
+** set of their names on top, or nothing when no order is known. */
+static bool write_members_known(Walk *w, int object, bool *first) {
+  lua_State *L = w->L;
+  int list = lua_gettop(L) + 2;
+  size_t i, n;
+  core_push_property_order(L);
+  lua_pushvalue(L, object);
+  if (ops_rawget(L, list - 1) != LUA_TTABLE) {
+    lua_settop(L, list - 2);
+    return true;
+  }
+  lua_newtable(L);
+  n = ops_rawlen(L, list);
+  for (i = 1; i <= n; i++) {
+    if (ops_rawgeti(L, list, i) != LUA_TSTRING) lua_pop(L, 1);
+    else if (!write_named(w, object, list + 1, first)) return false;
+  }
+  lua_replace(L, list - 1);
+  lua_settop(L, list - 1);
+  return true;
+}
+
 static bool write_members_sorted(Walk *w) {
   lua_State *L = w->L;
-  int object = lua_gettop(L);
+  int object = lua_gettop(L), top = object, seen = 0;
   bool first = true;
   size_t n, i;
   value_Name *names;
   if (!has_only_names(L)) return fail_key(w);
+  if (w->options->keep_order) {
+    if (!write_members_known(w, object, &first)) return false;
+    top = lua_gettop(L);
+    if (top > object) seen = top;
+  }
   names = value_sorted_names(L, object, &n);
   for (i = 0; i < n; i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
-    if (value_push_named(L, object, &names[i])) {
-      if (!write_member(w, object + 2, first)) return false;
-      first = false;
-    }
-    lua_pop(L, 1);
+    if (!write_named(w, object, seen, &first)) return false;
   }
-  lua_pop(L, 1);
+  lua_settop(L, object);
   return true;
 }
 
 static bool write_object(Walk *w) {
   size_t start;
+  bool sorts = w->options->sort_keys || w->options->keep_order;
   put(w, '{');
   start = w->out->len;
   w->depth++;
-  if (!(w->options->sort_keys ? write_members_sorted : write_members)(w))
-    return false;
+  if (!(sorts ? write_members_sorted : write_members)(w)) return false;
   w->depth--;
   if (w->out->len > start) new_line(w);
   put(w, '}');

@@ -10,6 +10,7 @@ typedef struct walk_Options {
   int max_depth;
   int indent; /* spaces per level; 0: all on one line */
   bool sort_keys;
+  bool keep_order; /* known orders first, then sorted */
 } walk_Options;
 
 /* Called once when the module opens: makes the type that owns the growing

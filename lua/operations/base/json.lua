@@ -25,6 +25,8 @@ local json = {
 ---@class operations.json.EncodeOptions
 ---@field indent? integer  spaces per level (0 to 16); 0, the default, writes all on one line
 ---@field sort_keys? boolean  members in byte order of their keys (default: in unspecified order)
+---@field keep_order? boolean  members in the order that is known of their table (of a text read with `keep_order` or
+---  `property_order`, of `operations.type.object`), then the others in byte order: the same value gives the same bytes
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 
 ---@class operations.json.DecodeOptions
@@ -33,7 +35,8 @@ local json = {
 ---@field integers? "exact"|"text"  what becomes of an integer outside +-2^53: an integer (default), or on both runtimes
 ---  a string of its digits
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
----@field property_order? boolean  remembers the order of the members of objects that are called `properties`, for
+---@field keep_order? boolean  remembers the order of the members of all objects, for `encode` with `keep_order`
+---@field property_order? boolean  remembers it for objects that are called `properties` only, for
 ---  `operations.schema.properties`
 ---@field unique? boolean  two members with the same name are an error; default: the last one wins
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)

@@ -68,16 +68,18 @@ end
 
 local branches = { "allOf", "anyOf", "oneOf" }
 
---- The first of a schema and its branches for which `wanted` is true.
-local function find(schema, root, wanted, depth)
+--- The first result that is not nil of `wanted` for a schema and its branches, each of which is asked once.
+local function find(schema, root, wanted, seen)
   schema = resolve(schema, root)
-  if type(schema) ~= "table" or depth > 16 then
+  if type(schema) ~= "table" or seen and seen[schema] then
     return nil
   end
   local found = wanted(schema)
   for _, key in ipairs(branches) do
     for _, branch in ipairs(found == nil and type(schema[key]) == "table" and schema[key] or {}) do
-      found = find(branch, root, wanted, depth + 1)
+      seen = seen or {}
+      seen[schema] = true
+      found = find(branch, root, wanted, seen)
       if found ~= nil then
         return found
       end
@@ -158,9 +160,9 @@ function mark(value, schema, root, depth)
     return value
   elseif next(value) == nil then
     local is_bare = getmetatable(value) == nil
-    return is_bare and find(schema, root, wants_array, 0) and setmetatable({}, core.array_mt) or value
+    return is_bare and find(schema, root, wants_array) and setmetatable({}, core.array_mt) or value
   elseif core.kind(value) == "array" then
-    local items = find(schema, root, items_of, 0)
+    local items = find(schema, root, items_of)
     return mark_members(value, function()
       return items
     end, root, depth)
@@ -169,7 +171,7 @@ function mark(value, schema, root, depth)
     if key == "default" and schema == any_schema then
       return value, value
     end
-    return find(schema, root, property_of(key), 0)
+    return find(schema, root, property_of(key))
   end, root, depth)
 end
 
@@ -216,6 +218,50 @@ function marked.value(value, schema, root)
     return value
   end
   return mark(value, schema, root, 0)
+end
+
+-- Adds the known order of a schema's properties to a list of names.
+local function add_order(names)
+  return function(schema)
+    for _, name in ipairs(type(schema.properties) == "table" and core.property_order[schema.properties] or {}) do
+      names[#names + 1] = name
+    end
+  end
+end
+
+local function order(value, schema, root, depth)
+  if schema == nil or depth > 512 or next(value) == nil then
+    return
+  elseif core.kind(value) == "array" then
+    local items = find(schema, root, items_of)
+    for _, item in ipairs(items and value or {}) do
+      if type(item) == "table" then
+        order(item, items, root, depth + 1)
+      end
+    end
+    return
+  end
+  local names = {}
+  find(schema, root, add_order(names))
+  if #names > 0 then
+    property_order.set(value, members.joined(names, core.property_order[value] or {}))
+  end
+  for key, item in pairs(value) do
+    if type(item) == "table" then
+      order(item, find(schema, root, property_of(key)), root, depth + 1)
+    end
+  end
+end
+
+--- Stores the order in which the members of a value's objects are written (`json.encode` with `keep_order`): that of
+--- their schemas' properties, then the one that they have.
+---@param value any
+---@param schema any  JSON Schema of the value
+---@param root table  the schema that its `$ref`s are relative to
+function marked.order(value, schema, root)
+  if type(value) == "table" and type(schema) == "table" then
+    order(value, schema, root, 0)
+  end
 end
 
 --- Marks the empty arrays within a spec, its schemas and their defaults, so that the spec can be written as JSON.

@@ -98,7 +98,7 @@ end
 ---@param pretty? boolean
 ---@return string
 function output.encode(value, pretty)
-  local text, err = json.encode(value, { indent = pretty and 2 or nil, sort_keys = true })
+  local text, err = json.encode(value, { indent = pretty and 2 or nil, keep_order = true })
   return text or error(err, 0)
 end
 

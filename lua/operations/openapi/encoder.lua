@@ -19,7 +19,7 @@ local kinds = {}
 
 -- The JSON text; or nil, the error and its path.
 local function json_text(value)
-  local text, err = json.encode(value)
+  local text, err = json.encode(value, { keep_order = true })
   if text then
     return text
   end

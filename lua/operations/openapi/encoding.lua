@@ -128,8 +128,8 @@ end
 local function read_headers(build, place, field)
   local headers = build.source:child(place, "headers")
   for name in pairs(headers and headers.node or {}) do
-    local lower = name:lower()
-    if header_field.is_token(name) and lower ~= "content-type" and lower ~= "content-disposition" then
+    local lower = type(name) == "string" and name:lower()
+    if lower and header_field.is_token(name) and lower ~= "content-type" and lower ~= "content-disposition" then
       local default, required = header_default(build, headers, name)
       field.declared = field.declared or {}
       field.declared[lower] = true

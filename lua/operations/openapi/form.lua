@@ -4,7 +4,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local media = require("operations.openapi.media")
-local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 local style = require("operations.openapi.style")
 
 local form = {}
@@ -36,7 +36,7 @@ end
 ---@return string? message
 function form.value_text(field, value)
   if media.is_json(media.essence(field.content_type)) then
-    local text, err = json.encode(value, { sort_keys = true })
+    local text, err = json.encode(value, { keep_order = true })
     return text, err and err.message
   end
   return style.value_text(value)
@@ -89,7 +89,7 @@ function form.text(fields, value)
     return nil, "expected an object, which is sent as a form", ""
   end
   local texts = {}
-  for _, name in ipairs(members.names(value)) do
+  for _, name in ipairs(property_order.names(value)) do
     local field = fields and fields[name] or plain_field
     local list, message, path = form.pairs(field, name, value[name], field.reserved and encode_reserved or style.encode)
     if not list then

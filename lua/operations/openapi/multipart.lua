@@ -9,6 +9,7 @@ local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 local style = require("operations.openapi.style")
 
 local multipart = {}
@@ -192,7 +193,7 @@ function multipart.parts(fields, value, options)
     return nil, "expected an object, each of its properties being a part", ""
   end
   local parts = {}
-  for _, name in ipairs(members.names(value)) do
+  for _, name in ipairs(property_order.names(value)) do
     local first, field = #parts + 1, fields[name] or no_field
     local message, path = add_property(parts, name, value[name], field, options)
     for i = first, message and 0 or #parts do

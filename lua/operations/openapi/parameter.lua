@@ -93,7 +93,7 @@ local function media_text(media, value)
   if media == "application/x-www-form-urlencoded" then
     return form.text(nil, value)
   elseif media_types.is_json(media) then
-    local text, err = json.encode(value, { sort_keys = true })
+    local text, err = json.encode(value, { keep_order = true })
     return text, err and err.message
   end
   return style.value_text(value)

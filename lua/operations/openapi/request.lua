@@ -6,6 +6,7 @@ local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local location = require("operations.openapi.location")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local parameter = require("operations.openapi.parameter")
 local style = require("operations.openapi.style")
@@ -178,6 +179,16 @@ local function add_query_credentials(address, credentials)
   return address
 end
 
+-- Members go out in the order of the document, then in that of the input, then sorted.
+local function order_members(plan, input)
+  local schemas = plan.input_schema.properties or nothing
+  for key, value in pairs(input) do
+    if type(value) == "table" then
+      marked.order(value, schemas[key], plan.input_schema)
+    end
+  end
+end
+
 --- Makes the request of one call.
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
@@ -194,6 +205,7 @@ function request.build(plan, input, credentials, address, headers)
   end
   -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
   local parts = { head = plan.head, query = { plan.query }, path = {}, keys = {} }
+  order_members(plan, input)
   local err = check_names(plan, input) or parameter_texts(plan, input, parts)
   if err then
     return nil, err

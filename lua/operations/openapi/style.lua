@@ -2,7 +2,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
-local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 local url = require("operations.base.url")
 
 local style = {}
@@ -89,7 +89,7 @@ function style.value_text(value)
   elseif kind == "boolean" then
     return tostring(value)
   elseif kind == "array" or kind == "object" then
-    local text, err = json.encode(value, { sort_keys = true })
+    local text, err = json.encode(value, { keep_order = true })
     return text, err and err.message
   end
   return nil, "a " .. kind .. " cannot be sent"
@@ -110,10 +110,10 @@ local function list_texts(list, encode)
   return texts
 end
 
---- The members of an object as { key, text, key, text, ... }, encoded, sorted by key.
+--- The members of an object as { key, text, key, text, ... }, encoded, in their order.
 local function map_texts(map, encode)
   local texts, encode_name = {}, style.name_encoder(encode)
-  for _, key in ipairs(members.names(map)) do
+  for _, key in ipairs(property_order.names(map)) do
     if map[key] ~= core.null then
       local text, message = style.value_text(map[key])
       if not text then
@@ -226,7 +226,7 @@ local function deep_members(name, value, kind, arrays)
     end
     return list
   end
-  for i, key in ipairs(members.names(value)) do
+  for i, key in ipairs(property_order.names(value)) do
     list[i] = { name .. "[" .. key .. "]", value[key], "/" .. json_pointer.escape(key) }
   end
   return list

@@ -233,27 +233,26 @@ local function listed(list)
 end
 
 --- An object. Every property is required unless it is `T.optional(...)` or has a default. Properties are given by name,
---- or as a list `{ { name, schema }, ... }`, whose order `operations.schema.properties` returns.
+--- or as a list `{ { name, schema }, ... }`, whose order `operations.schema.properties` returns and texts keep.
 ---@param properties? table<string, operations.JsonSchema>|{ [1]: string, [2]: operations.JsonSchema }[]
 ---@param options? table  additionalProperties, patternProperties, minProperties, ..., annotations
 ---@return operations.JsonSchema
 function type_builder.object(properties, options)
   local schema = { type = "object", properties = object() }
-  local required = array()
+  local required, names = array(), nil
   properties = check("object", "properties", "table", properties or {})
   if type(properties[1]) == "table" and getmetatable(properties[1]) ~= optional_mt and properties[1][1] ~= nil then
-    local names
     properties, names = listed(properties)
     property_order.set(schema.properties, names)
   end
+  local is_needed = {}
   for name, given in pairs(properties) do
     local property_schema, needed = property(name, given)
-    schema.properties[name] = property_schema
-    if needed then
-      required[#required + 1] = name
-    end
+    schema.properties[name], is_needed[name] = property_schema, needed or nil
   end
-  table.sort(required)
+  for _, name in ipairs(names or members.names(is_needed)) do
+    required[#required + 1] = is_needed[name] and name or nil
+  end
   schema.required = #required > 0 and required or nil
   return apply("object", schema, options, object_keywords)
 end

@@ -106,7 +106,7 @@ local function text_of(server, version, caller, outer_prefix)
   local found = kept.texts[key]
   if not found then
     local text = assert(json.encode(make(server, version, seen, denied, outer_prefix, go_on),
-      { sort_keys = true, max_depth = limits.document_depth }))
+      { keep_order = true, max_depth = limits.document_depth }))
     found = { text = text, tag = entity_tag.of(text) }
     if kept.count < limits.documents then
       kept.count, kept.texts[key] = kept.count + 1, found

@@ -147,7 +147,7 @@ function content.of(envelope, schema, options)
     and tostring(schema.contentMediaType):find("^text/") then
     return finished(self, data, data, options)
   end
-  local text, err = json.encode(data, { sort_keys = true })
+  local text, err = json.encode(data, { keep_order = true })
   if not text then
     self.failed = true
     return finished(self, "OUTPUT_INVALID: the result is not JSON: " .. err.message, nil, options)

@@ -41,7 +41,7 @@ local order = { "search_operations", "describe_operation", "call_operation" }
 local functions, compiled = {}, {}
 
 local function text_of(value)
-  return assert(json.encode(value, { sort_keys = true }))
+  return assert(json.encode(value, { keep_order = true }))
 end
 
 function functions.search_operations(self, input)

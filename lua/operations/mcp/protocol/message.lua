@@ -74,18 +74,19 @@ function message.failure(id, code, text, data)
   return { jsonrpc = "2.0", id = id == nil and core.null or id, error = { code = code, message = text, data = data } }
 end
 
-local sorted = { sort_keys = true }
+local kept = { keep_order = true }
 
 local function is_list(result)
   return type(result) == "table" and (result.tools or result.prompts or result.resources or result.resourceTemplates)
 end
 
---- The text of a message: a single line. The bytes of lists are reproducible: models cache the texts of tools by them.
+--- The text of a message: a single line. Lists have the order of their authors, and the same bytes in every process:
+--- models cache the texts of tools by them.
 ---@param value operations.mcp.Message
 ---@return string?
 ---@return operations.Error? err  VALIDATION_ERROR: the value is not JSON
 function message.encode(value)
-  return json.encode(value, type(value) == "table" and is_list(value.result) and sorted or nil)
+  return json.encode(value, type(value) == "table" and is_list(value.result) and kept or nil)
 end
 
 local decoding = { property_order = true } -- for the tools' schemas

@@ -89,7 +89,7 @@ function many.trim(options, list)
 end
 
 local function result_of(data)
-  return { content = marks.array({ { type = "text", text = assert(json.encode(data, { sort_keys = true })) } }),
+  return { content = marks.array({ { type = "text", text = assert(json.encode(data, { keep_order = true })) } }),
     structuredContent = data }
 end
 

@@ -33,7 +33,7 @@ local function of_data(envelope, answered)
   elseif media then
     return { content = marks.array({ bytes.block(data, media, "operation:" .. answered.id, answered.version) }) }
   elseif type(data) ~= "string" then
-    text, err = json.encode(data)
+    text, err = json.encode(data, { keep_order = true })
   end
   if not text then
     return nil, err
