@@ -23,7 +23,7 @@ if over > 0.01 then
   return { 0, tostring(over), 0 }
 end
 redis.call("SET", KEYS[1], string.format("%.4f", full), "PX", math.max(1, math.ceil(full - now)))
-return { 1, tostring(full - now), math.floor((0.01 - over) / interval) }]])
+return { 1, tostring(full - now), math.floor((0.01 - over) / interval) }]], { "integer", "string", "integer" })
 
 ---@class operations.RedisBuckets : operations.Buckets
 ---@field _address operations.RedisAddress
@@ -55,15 +55,17 @@ function Buckets:take(key, interval, burst)
   if self._link and self._link.connected then
     reply = take:call(self._link, 1, { self._prefix .. key, ("%.17g"):format(interval), burst })
   end
-  if type(reply) ~= "table" then
+  local wait = reply and tonumber(reply[2])
+  if not wait or wait ~= wait then
     return self._local:take(key, interval, burst)
   end
-  return reply[1] == 1, tonumber(reply[2]), reply[3]
+  return reply[1] == 1, wait, reply[3]
 end
 
 -- Value, ms | if there is none. Returns the existing one.
 local add = scripts.new([[
-return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]])
+return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]],
+  "string")
 
 -- Old value, new one or "", ms. Returns 1 when the old one was there. In a full Redis the old value stays for that
 -- time: an operation that ran must not run again.
@@ -79,7 +81,7 @@ else
     return reply
   end
 end
-return 1]])
+return 1]], "integer")
 
 -- Runs a script with one key; nil and an error while Redis is unavailable.
 local function ask(self, script, key, ...)

@@ -59,6 +59,125 @@ describe("a connection to Redis", function()
     end)
   end)
 
+  describe("that lies", function()
+    local lies = { "$-1\r\n", ":7\r\n", "*0\r\n", "*-1\r\n", "$3\r\nabc\r\n", "*1\r\n*1\r\n:1\r\n",
+      "*2\r\n$-1\r\n$-1\r\n" }
+
+    it("is not connected to, and the error says why", function()
+      for _, lie in ipairs(lies) do
+        with_server(function()
+          return lie
+        end, function(port)
+          for _, given in ipairs({ {}, { password = "p" }, { database = 1 }, { key = "k" } }) do
+            for _, channels in ipairs({ false, { "c" } }) do
+              local at = { host = "127.0.0.1", port = port, proxy = "" }
+              for name, value in pairs(given) do
+                at[name] = value
+              end
+              local one, err = link.connect(at, { ready = function() end, channels = channels or nil,
+                message = function() end })
+              assert.is_nil(one)
+              assert.equal("protocol", err.details.kind)
+              assert.matches("an unexpected answer of Redis to %u+: ", err.message)
+            end
+          end
+        end)
+      end
+    end)
+
+    it("is not connected to when one answer never ends", function()
+      local endless = task.spawn(function() end)
+      with_server(function(_, stream)
+        endless = task.spawn(function()
+          while stream:offer(("x"):rep(100000), true) ~= nil do
+            operations.sleep(0.001)
+          end
+        end)
+        return "+"
+      end, function(port)
+        local one, err = link.connect({ host = "127.0.0.1", port = port, proxy = "" }, { ready = function() end })
+        endless:cancel()
+        assert.is_nil(one)
+        assert.equal("an endless answer of Redis", err.message)
+      end)
+    end)
+
+    -- A transport of mode `reliable` to a server that lies once it is connected, and a map over it.
+    local function with_liar(lie, fn)
+      local first = { PING = "+PONG\r\n", UNLINK = ":0\r\n", PUBLISH = ":1\r\n", PUBSUB = "*2\r\n$1\r\nx\r\n:1\r\n",
+        TIME = "*2\r\n$1\r\n1\r\n$1\r\n1\r\n" }
+      with_server(function(words)
+        if words[1] == "SUBSCRIBE" then
+          return ("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"):rep(#words - 1)
+        end
+        return first[words[1]] or lie
+      end, function(port)
+        local transport = assert(operations.transports.redis("redis://127.0.0.1:" .. port, { mode = "reliable" }))
+        local map = operations.call_map(transport, { log = function() end })
+        fn(map, transport, port)
+        map:close()
+      end)
+    end
+
+    it("fails calls and dead letters with an error that says so", function()
+      for _, lie in ipairs({ "$-1\r\n", ":7\r\n", "$3\r\nabc\r\n", "*1\r\n*1\r\n:1\r\n" }) do
+        with_liar(lie, function(map, transport)
+          local _, err = map:call("a.b", {}, { timeout = 20000 })
+          assert.same({ "EXECUTION_ERROR", true }, { err.code, err.mayHaveRun })
+          assert.matches("an unexpected answer of Redis to a script: ", err.message, 1, true)
+          eventually(function()
+            local _, problem = transport:dead_letters()
+            return problem and problem.message:find("an unexpected answer of Redis to SMEMBERS: ", 1, true)
+          end)
+        end)
+      end
+    end)
+
+    it("does not stop a worker that reads its queues", function()
+      for _, lie in ipairs({ "$-1\r\n", ":7\r\n", "*1\r\n*2\r\n$1\r\nq\r\n*1\r\n*2\r\n$1\r\nx\r\n*0\r\n" }) do
+        local reads = 0
+        local function counted(words)
+          reads = reads + (words[1] == "XREADGROUP" and 1 or 0)
+        end
+        local ok = { PING = "+PONG\r\n", UNLINK = ":0\r\n", PUBLISH = ":1\r\n", TIME = "*2\r\n$1\r\n1\r\n$1\r\n1\r\n" }
+        with_server(function(words)
+          counted(words)
+          if words[1] == "SUBSCRIBE" then
+            return ("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"):rep(#words - 1)
+          end
+          return ok[words[1]] or words[1] == "XREADGROUP" and lie or "$-1\r\n"
+        end, function(port)
+          local map = operations.call_map(assert(operations.transports.redis("redis://127.0.0.1:" .. port,
+            { mode = "reliable" })), { log = function() end })
+          local registry = operations.registry({ log = function() end })
+          assert(registry:register({ namespace = "a", name = "b", handler = function() end }))
+          operations.call_handler(registry, map)
+          eventually(function()
+            return reads >= 3
+          end)
+          map:close()
+        end)
+      end
+    end)
+
+    it("lets each process count its rates for itself, and keeps no answers", function()
+      for _, lie in ipairs(lies) do
+        with_liar(lie, function(_, _, port)
+          local store = operations.middleware.redis("redis://127.0.0.1:" .. port)
+          assert.is_true((store:take("k", 1000, 1)))
+          assert.is_false((store:take("k", 1000, 1)))
+          local known, err = store:add("k", "v", 1000)
+          if known then
+            assert.is_string(known)
+          else
+            assert.is_true(err ~= nil)
+          end
+          store:close()
+        end)
+      end
+    end)
+  end)
+
   it("takes no answer for that of another command", function()
     local extra = false
     with_server(function(words)

@@ -3,7 +3,9 @@ local connections = require("spec.calls.connections")
 local contract = require("spec.calls.contract")
 local eventually = require("spec.support.eventually")
 local forward_clock = require("spec.support.forward_clock")
+local core = require("operations.core")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
@@ -55,8 +57,31 @@ describe("a signature", function()
     assert.is_false(one:is_new(heard[2]))
     assert.is_false(one:is_new(heard[3]))
     assert.is_false(one:is_new({ from = "another" }))
-    assert.is_true(one:is_new({ node = "another", n = 1 }))
-    assert.is_false(one:is_new({ n = 1 }))
+    assert.is_true(one:is_new({ node = "another", n = 1, t = core.now() }))
+    assert.is_false(one:is_new({ n = 1, t = core.now() }))
+  end)
+
+  it("has a time: what an ended process sent is refused by those that never heard it", function()
+    local now, real = core.now(), core.now
+    local function at(ms, fn)
+      core.now = function() return now + ms end
+      local result = fn()
+      core.now = real
+      return result
+    end
+    local recorded = at(0, function() return json.decode((signatures.new(SECRET):seal("p", '{"node":"a"}', true))) end)
+    local function is_new_at(ms, message)
+      return at(ms, function() return signatures.new(SECRET):is_new(message or recorded) end)
+    end
+    assert.same({ true, true, false, false }, { is_new_at(0), is_new_at(limits.redis_age),
+      is_new_at(limits.redis_age + 1), is_new_at(-limits.redis_age - 1) })
+    for _, wrong in ipairs({ "now", 0 / 0, false }) do
+      assert.is_false(is_new_at(0, { node = "a", n = 1, t = wrong or nil }))
+    end
+    local one = signatures.new(SECRET) -- a process that is known may have been held up
+    assert.is_true(at(0, function() return one:is_new(recorded) end))
+    assert.is_true(at(2 * limits.redis_age, function() return one:is_new({ node = "a", n = 2, t = now }) end))
+    assert.is_false(at(9 * limits.redis_age, function() return one:is_new({ node = "a", n = 3, t = now }) end))
   end)
 
   it("may have its digits in capitals, and adds a limited number of bytes", function()

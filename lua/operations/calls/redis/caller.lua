@@ -191,11 +191,12 @@ function answered(self, call, reply, err)
   if call.given_up then
     too_late(self, call, reply, err)
   elseif self._calls[id] ~= call or is_lost(err) then -- it is submitted again after the next connection
-    if err and refusals.lasts(err) then -- Redis may have it from an earlier submission
+    -- Refused now; Redis may have it from an earlier submission.
+    if err and refusals.lasts(err) and err.details.kind ~= "protocol" then
       call.sent = call.again
     end
   elseif err then
-    fail(self, id, err.code, err.message, call.again)
+    fail(self, id, err.code, err.message, err.mayHaveRun or call.again)
   else
     understood(self, call, reply)
   end

@@ -241,8 +241,7 @@ function Fast:request(payload)
     return nil, self._shared.subscriber:unconnected()
   elseif not node then
     return nil, call_event.error({ code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
-      message = ("no process on this Redis serves '%s'%s"):format(operation, self._shared.signature.missing
-        and "; there are processes that sign what they send (the option 'secret')" or "") })
+      message = ("no process on this Redis serves '%s'%s"):format(operation, self._shared.signature:remark()) })
   end
   assign(self, node, payload, text)
   return true

@@ -92,7 +92,7 @@ local function revive_batch(shared, operation, from, to)
   local keys, words = { shared.keys:queue(operation) }, { shared.max_queue }
   for i, entry in ipairs(entries) do
     local letter = letter_of(operation, entry)
-    keys[i + 1] = shared.keys:record(letter.requestId)
+    keys[i + 1] = shared.keys:record(letter.requestId or "")
     local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
     words[2 * i] = entry[1]
     words[2 * i + 1] = math.floor(math.min(ttl + shared.retention, limits.redis_ages))

@@ -8,6 +8,7 @@ local limits = require("operations.base.limits")
 local refusals = require("operations.calls.redis.refusal")
 local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
+local shapes = require("operations.calls.redis.shape")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
 
@@ -33,7 +34,7 @@ end
 
 local function fail_all(self, err)
   local waiting, subjects, first, last = self._waiting, self._subjects, self._first, self._last
-  self._waiting, self._subjects, self._first, self._last = {}, {}, 1, 0
+  self._waiting, self._subjects, self._sent, self._first, self._last = {}, {}, {}, 1, 0
   for i = first, last do
     waiting[i](nil, err, subjects[i])
   end
@@ -56,6 +57,16 @@ local function lost(self, err)
       end
     end
   end
+end
+
+-- An answer that this command cannot have: the others on this connection cannot be trusted, either.
+local function unexpected(name, reply)
+  local shown = type(reply) == "table" and "a list" or reply == false and "nil" or tostring(reply)
+  shown = shown:gsub("[^\32-\126]", "?"):sub(1, 60)
+  local err = errors.new("EXECUTION_ERROR", ("an unexpected answer of Redis to %s: %s"):format(name, shown),
+    { kind = "protocol" })
+  err.retryable, err.mayHaveRun = false, true
+  return err
 end
 
 -- Handles a reply on a subscribing link; true when it ends the answer to a command.
@@ -83,11 +94,16 @@ local function take(self, reply)
     return lost(self, not plain and reply.err and refusals.error(reply.err)
       or failure("protocol", "Redis sent an answer without a command"))
   end
-  local waiting, subject = self._waiting[first], self._subjects[first]
-  self._waiting[first], self._subjects[first] = nil, nil
+  local waiting, subject, sent = self._waiting[first], self._subjects[first], self._sent[first]
+  self._waiting[first], self._subjects[first], self._sent[first] = nil, nil, nil
   self._first = first + 1
   if plain or not reply.err then
-    return waiting and waiting(reply, nil, subject)
+    if sent.shape and not shapes.fits(sent.shape, reply) then
+      local err = unexpected(sent.name, reply)
+      waiting(nil, err, subject)
+      return lost(self, failure("protocol", err.message))
+    end
+    return waiting(reply, nil, subject)
   end
   local err = refusals.error(reply.err)
   if waiting then
@@ -115,8 +131,11 @@ local function on_bytes(self, stream, bytes, err)
   end
   self._silent = 0
   local replies, problem = self._reader:feed(bytes)
+  self._begun = replies and replies[1] == nil and self._begun + #bytes or 0
   if not replies then
     return lost(self, failure("protocol", "not an answer of Redis: " .. problem))
+  elseif not self.connected and self._begun > limits.redis_handshake then
+    return lost(self, failure("protocol", "an endless answer of Redis"))
   end
   -- A reply of an unexpected kind must end the connection, not the program.
   local ok, raised = pcall(take_all, self, stream, replies)
@@ -143,14 +162,24 @@ local function watch(self)
   end)
 end
 
-local function send(self, bytes, fn, subject)
+---@class operations.RedisSent
+---@field name string  of the command
+---@field shape? string|table  of its reply
+
+-- Commands by name.
+local commands = setmetatable({}, { __index = function(known, name)
+  known[name] = { name = name, shape = shapes.of[name] }
+  return known[name]
+end })
+
+local function send(self, sent, bytes, fn, subject)
   local stream, last = self._stream, self._last + 1
   if not stream then
     return fn(nil, self:unconnected(), subject)
   elseif self._first == last then -- no command waits: reuses the places
     self._first, last = 1, 1
   end
-  self._last, self._waiting[last], self._subjects[last] = last, fn, subject
+  self._last, self._waiting[last], self._subjects[last], self._sent[last] = last, fn, subject, sent
   stream:offer(bytes, true) -- where it has ended, `on_bytes` is told
 end
 
@@ -175,7 +204,15 @@ end
 ---@param fn fun(reply: any, err: operations.Error?)
 ---@param ... string|number
 function Link:post(fn, ...)
-  send(self, resp.command(...), fn)
+  send(self, commands[...], resp.command(...), fn)
+end
+
+--- Runs a script, as `post`.
+---@param fn fun(reply: any, err: operations.Error?)
+---@param sent operations.RedisSent
+---@param ... string|number  EVAL or EVALSHA and its arguments
+function Link:evaluate(fn, sent, ...)
+  send(self, sent, resp.command(...), fn)
 end
 
 --- Publishes; calls `fn(receivers, nil, subject)` or `fn(nil, err, subject)` with the answer; `fn` must not wait.
@@ -184,7 +221,7 @@ end
 ---@param fn fun(receivers: integer?, err: operations.Error?, subject: any)
 ---@param subject? any
 function Link:publish(channel, bytes, fn, subject)
-  send(self, resp.command("PUBLISH", channel, bytes), fn, subject)
+  send(self, commands.PUBLISH, resp.command("PUBLISH", channel, bytes), fn, subject)
 end
 
 --- Sends a command and waits for its answer.
@@ -215,7 +252,7 @@ local function connect_to(self, at)
   if not stream then
     return nil, err
   end
-  self._stream, self._reader, self._silent, self._unconfirmed = stream, resp.reader(), 0, nil
+  self._stream, self._reader, self._silent, self._unconfirmed, self._begun = stream, resp.reader(), 0, nil, 0
   watch(self)
   stream:each_chunk(function(bytes, why)
     on_bytes(self, stream, bytes, why)
@@ -337,7 +374,7 @@ end
 local function new(address, on)
   return setmetatable({
     connected = false, outage = failure("connect", "it is about to connect"),
-    _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0, _on = on,
+    _address = address, _waiting = {}, _subjects = {}, _sent = {}, _first = 1, _last = 0, _on = on,
     _channels = on.channels, _kept = false, -- is the task that keeps it connected running?
   }, Link)
 end

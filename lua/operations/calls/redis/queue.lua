@@ -66,7 +66,7 @@ local function read(self, count)
     return task.sleep(limits.reconnect_delay / 1000)
   end
   for _, queue in ipairs(reply or {}) do
-    for _, entry in ipairs(queue[2]) do
+    for _, entry in ipairs(operations[queue[1]] and queue[2] or {}) do
       take(operations[queue[1]], entry, 1)
     end
   end

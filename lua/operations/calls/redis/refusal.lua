@@ -37,12 +37,13 @@ end
 -- Temporary errors: Redis is starting, or a cluster is being reconfigured.
 local passing = { LOADING = true, MASTERDOWN = true, CLUSTERDOWN = true, MOVED = true, ASK = true, TRYAGAIN = true }
 
---- Does Redis itself refuse us until its configuration changes?
+--- Does Redis itself refuse us until its configuration changes, or is it something else?
 ---@param err operations.Error
 ---@return boolean
 function redis_refusal.lasts(err)
-  local word = type(err.details) == "table" and err.details.kind == "redis" and err.message:match("Redis: (%u+)")
-  return word and not passing[word] or false
+  local kind = type(err.details) == "table" and err.details.kind
+  local word = kind == "redis" and err.message:match("Redis: (%u+)")
+  return kind == "protocol" or word and not passing[word] or false
 end
 
 --- The address of the node that an error redirects to.

@@ -9,7 +9,10 @@
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
 --- | `ops:{ops}:dead`             | set    | the operations that have dead letters                            |
 local compat = require("operations.base.compat")
+local errors = require("operations.base.error")
 local resp = require("operations.redis")
+local scheduler = require("operations.task.scheduler")
+local shapes = require("operations.calls.redis.shape")
 local task = require("operations.task")
 
 local redis_scripts = {}
@@ -49,19 +52,19 @@ end
 ---@class operations.RedisScript
 ---@field text string
 ---@field id string  for EVALSHA
+---@field sent operations.RedisSent
 local Script = {}
 Script.__index = Script
 
-local function script(text)
-  return setmetatable({ text = text, id = resp.script_id(text) }, Script)
-end
-
 --- Makes a script from its text.
 ---@param text string
+---@param shape? string|table  of its answer; nil: any
 ---@return operations.RedisScript
-function redis_scripts.new(text)
-  return script(text)
+function redis_scripts.new(text, shape)
+  return setmetatable({ text = text, id = resp.script_id(text), sent = { name = "a script", shape = shape } }, Script)
 end
+
+local script = redis_scripts.new
 
 --- Runs it; calls `fn(reply)` or `fn(nil, err)` with its answer; `fn` must not wait.
 ---@param link operations.RedisLink
@@ -69,12 +72,12 @@ end
 ---@param keys integer  the number of keys among the words
 ---@param words (string|number)[]  the keys, then the arguments
 function Script:send(link, fn, keys, words)
-  link:post(function(reply, err)
+  link:evaluate(function(reply, err)
     if err and err.message:find("^Redis: NOSCRIPT") then
-      return link:post(fn, "EVAL", self.text, keys, compat.unpack(words))
+      return link:evaluate(fn, self.sent, "EVAL", self.text, keys, compat.unpack(words))
     end
     fn(reply, err)
-  end, "EVALSHA", self.id, keys, compat.unpack(words))
+  end, self.sent, "EVALSHA", self.id, keys, compat.unpack(words))
 end
 
 --- Runs it and waits for its answer.
@@ -84,9 +87,11 @@ end
 ---@return any reply
 ---@return operations.Error? err
 function Script:call(link, keys, words)
-  local reply, err = link:call("EVALSHA", self.id, keys, compat.unpack(words))
-  if err and err.message:find("^Redis: NOSCRIPT") then
-    return link:call("EVAL", self.text, keys, compat.unpack(words))
+  local raised, reply, err = scheduler.try_await(function(wake)
+    self:send(link, wake, keys, words)
+  end)
+  if raised ~= nil then
+    return nil, (errors.from(raised))
   end
   return reply, err
 end
@@ -117,7 +122,7 @@ for i = 2, #KEYS do
     answers[i - 1] = id and 1
   end
 end
-return answers]])
+return answers]], { each = "nil|integer|string" })
 
 --- Queue, records | worker, lifetime of outcomes (ms); for each request: entry, outcome, its caller's channel. Only the
 --- holder of the entry may end it. Returns for each: 1, or 0 when another worker holds it or it is gone.
@@ -143,7 +148,7 @@ end
 for _, channel in ipairs(channels) do
   redis.call("PUBLISH", channel, table.concat(told[channel], "\n"))
 end
-return answers]])
+return answers]], { each = "integer" })
 
 --- Queue, record, dead letters, operations with dead letters | entry, worker, outcome, its lifetime (ms), the caller's
 --- channel, maximum number of letters, attempts, request, caller, payload, operation. As `finish`, for a request that
@@ -185,7 +190,7 @@ if redis.call("XLEN", KEYS[1]) == 0 then
   redis.call("UNLINK", KEYS[1])
   redis.call("SREM", KEYS[2], ARGV[1])
 end
-return { count, full }]=])
+return { count, full }]=], { "integer", "integer" })
 
 --- Dead letters, operations with dead letters | operation, a letter's id or nothing. Returns the number of removed
 --- letters.
@@ -195,7 +200,7 @@ if not ARGV[2] or redis.call("XLEN", KEYS[1]) == 0 then
   redis.call("UNLINK", KEYS[1])
   redis.call("SREM", KEYS[2], ARGV[1])
 end
-return count]])
+return count]], "integer")
 
 --- Queue, record | event, prefix of the processes' channels. Takes a request back that has not ended, and tells its
 --- worker.
@@ -231,7 +236,7 @@ for i = 2, #ARGV do
     lost[#lost + 1] = ARGV[i]
   end
 end
-return lost]])
+return lost]], shapes.texts)
 
 --- Queue | worker, idle time (ms), entries, each followed by its number of deliveries: other workers may take them over
 --- at once.
@@ -255,7 +260,7 @@ for _, entry in ipairs(found[2]) do
     entries[#entries + 1] = entry
   end
 end
-return { found[1], entries }]])
+return { found[1], entries }]], { "string", { each = { "entry", shapes.fields, "integer" } } })
 
 -- Further items go into another script: Redis does nothing else while one runs.
 local MOST = 16
