@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -177,6 +178,55 @@ static int system_read_regular(lua_State *L) {
   if (problem == NULL) problem = system_push_text(L, file->fd, (size_t)most);
   system_close_file(file);
   return problem == NULL ? 1 : system_problem(L, path, problem);
+}
+
+/* system.readable(descriptor, ms) -> bytes that can be read, 0 at the end and
+** where a device does not tell | nil when there are none in that time */
+static int system_readable(lua_State *L) {
+  struct pollfd p;
+  int bytes = 0;
+  p.fd = (int)luaL_checkinteger(L, 1);
+  p.events = POLLIN;
+  p.revents = 0;
+  if (poll(&p, 1, (int)luaL_checkinteger(L, 2)) <= 0) return 0;
+  if (ioctl(p.fd, FIONREAD, &bytes) != 0) bytes = 0; /* a device */
+  lua_pushinteger(L, bytes);
+  return 1;
+}
+
+/* system.read(descriptor) -> some bytes, "" at the end | nil, message */
+static int system_read(lua_State *L) {
+  int fd = (int)luaL_checkinteger(L, 1);
+  char bytes[16384];
+  ssize_t n = read(fd, bytes, sizeof(bytes));
+  if (n >= 0) {
+    lua_pushlstring(L, bytes, (size_t)n);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(errno));
+  return 2;
+}
+
+/* system.link(from, to) -> true | nil, message
+** Gives a file a second name, which must not exist. */
+static int system_link(lua_State *L) {
+  const char *from = check_path(L, 1), *to = check_path(L, 2);
+  if (link(from, to) != 0) return push_failure(L, to, errno);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* system.open_standard_descriptors(): 0 to 2 are open from now on, those that
+** were closed as /dev/null: a file or socket that got one of these numbers
+** would be read as input, or written to. */
+static int system_open_standard_descriptors(lua_State *L) {
+  int fd;
+  do fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2);
+  if (fd < 0) return luaL_error(L, "/dev/null: %s", strerror(errno));
+  close(fd);
+  return 0;
 }
 
 /* system.real_path(path) -> absolute path without links, "." and ".." | nil,
@@ -494,6 +544,10 @@ static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
     {"read_regular", system_read_regular},
+    {"readable", system_readable},
+    {"read", system_read},
+    {"link", system_link},
+    {"open_standard_descriptors", system_open_standard_descriptors},
     {"real_path", system_real_path},
     {"is_terminal", system_is_terminal},
     {"terminal_width", system_terminal_width},

@@ -12,6 +12,7 @@ local operations = require("operations")
 local output = require("operations.cli.output")
 local schema_place = require("operations.offer.schema_place")
 local sources = require("operations.cli.sources")
+local stdin = require("operations.cli.stdin")
 local system = require("operations.system")
 local task = require("operations.task")
 
@@ -27,6 +28,7 @@ local STDIN = 0
 ---@field is_http boolean  an operation of an OpenAPI document
 ---@field references table[]  the members of remembered sources
 ---@field input any
+---@field reads_stdin boolean  an argument names standard input
 ---@field schema? table    of the input, compiled; nil where it accepts everything
 ---@field context table
 ---@field answer operations.cli.Answer
@@ -66,12 +68,23 @@ local function warner(options)
   end
 end
 
+-- Does an argument name standard input?
+local function is_asked_for(words)
+  for _, word in ipairs(words) do
+    if word == "-" or word == "@-" or word:find("=@%-$") then
+      return true
+    end
+  end
+  return false
+end
+
 -- Redirected standard input is the body if the operation takes one and none was given.
 local function add_stdin(asked)
-  if asked.input.body ~= nil or system.is_terminal(STDIN) then
+  if system.is_terminal(STDIN) then
     return nil
   end
   output.progress("reading standard input")
+  stdin.current.unasked = true
   local value, message = file_input.body(schema_place.find(asked.spec.inputSchema, { "body" }))
   output.settle()
   asked.input.body = value
@@ -92,7 +105,13 @@ local function read_input(asked, items)
     asked.schema = assert(operations.schema.compile(schema))
     asked.input = input.convert(value, texts, asked.schema)
   end
-  local message = has_body and core.kind(value) == "object" and add_stdin(asked) or nil
+  local is_body_given = core.kind(asked.input) ~= "object" or asked.input.body ~= nil
+  local message
+  if has_body and not is_body_given then
+    message = add_stdin(asked)
+  elseif not asked.reads_stdin then
+    stdin.tell_unread(has_body and "the body is given" or asked.id .. " takes no body")
+  end
   if asked.schema and not message and not asked.is_http then
     local _, issues = asked.schema:check(asked.input) -- the call reports them
     for _, near in ipairs(key_hint.near(value, schema, issues or {})) do
@@ -138,11 +157,13 @@ function request.read(parsed)
   local options = parsed.options
   local context, wrong_context = context_of(options)
   local answer, wrong_answer = answers.new(options)
+  stdin.current.deadline = context and context.deadline
+  local reads_stdin = is_asked_for(parsed.rest)
   local items, wrong_input = input.read(parsed.rest)
   if not (context and answer and items) then
     return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
   end
-  local asked = { id = id, context = context, answer = answer, references = {} }
+  local asked = { id = id, context = context, answer = answer, references = {}, reads_stdin = reads_stdin }
   asked.exchange = exchange.new({ show = options.verbose, hold = options["dry-run"] or options.curl })
   local code = load(asked, parsed)
   if code then
