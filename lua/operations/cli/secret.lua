@@ -1,4 +1,6 @@
 --- Secrets given by reference: other users can see the words of the command line, and configuration files are copied.
+local shell = require("operations.base.shell")
+
 local secret = {}
 
 local readers = {}
@@ -22,12 +24,35 @@ function readers.file(path)
   return first_line(file), ("%s is empty"):format(path)
 end
 
+local LONGEST = 65536 -- bytes that a command may print
+
+-- The first line and the exit code, which LuaJIT's `close` does not return: the shell prints it behind the output.
+local function output_of(pipe)
+  local first, size = nil, 0
+  for line in pipe:lines() do
+    local code = line:match("^\30(%d+)$")
+    size = size + #line
+    if code or size > LONGEST then
+      return first, tonumber(code)
+    end
+    first = first or line
+  end
+end
+
 function readers.cmd(command)
-  local pipe, err = io.popen(command)
+  local pipe, err = io.popen(("sh -c %s; printf '\\n\\036%%d\\n' $?"):format(shell.word(command)))
   if not pipe then
     return nil, err
   end
-  return first_line(pipe), ("`%s` printed nothing"):format(command)
+  local line, code = output_of(pipe)
+  pipe:close()
+  if code ~= 0 then
+    return nil, ("`%s` %s"):format(command, code and "failed with exit code " .. code
+      or "was ended, or printed too much")
+  elseif not line or line == "" then
+    return nil, ("`%s` printed nothing"):format(command)
+  end
+  return (line:gsub("\r$", ""))
 end
 
 --- Is a word a reference to a secret, not the secret itself?
