@@ -138,6 +138,58 @@ describe("a server whose callers have tokens", function()
     assert.is_table(judge(key:token(claims()), { algorithms = { "EdDSA" } }))
   end)
 
+  describe("that are bound to a key", function()
+    local FINGERPRINT = ("0fa1"):rep(16)
+    local THUMBPRINT = base64.encode_url(("\15\161"):rep(16))
+
+    local function judged(cnf, peer)
+      local bound = claims()
+      bound.cnf = cnf
+      return server()({ headers = {}, token = key:token(bound), peer = peer })
+    end
+
+    it("takes those of the client's certificate, in its own connection", function()
+      local identity = assert(judged({ ["x5t#S256"] = THUMBPRINT }, { tls = { fingerprint = FINGERPRINT } }))
+      assert.equal("ada", identity.id)
+      for _, peer in ipairs({ { tls = { fingerprint = ("0fa2"):rep(16) } }, { tls = {} }, { tls = true },
+        { tls = false }, {}, false }) do
+        local found, reason = judged({ ["x5t#S256"] = THUMBPRINT }, peer or nil)
+        assert.is_nil(found)
+        assert.equal("the token is bound to another certificate than the client's (cnf)", reason)
+      end
+      for _, wrong in ipairs({ THUMBPRINT .. "=", THUMBPRINT:lower(), "", 7, operations.null, { THUMBPRINT } }) do
+        assert.is_nil((judged({ ["x5t#S256"] = wrong }, { tls = { fingerprint = FINGERPRINT } })))
+      end
+    end)
+
+    it("refuses every other binding, which a bearer cannot prove", function()
+      for _, cnf in ipairs({ { jkt = "a" }, { jwk = { kty = "OKP" } }, { kid = "one" }, operations.object(),
+        operations.array(), operations.null, "x", 7, false, { ["x5t#S256"] = THUMBPRINT, jkt = "a" } }) do
+        local found, reason = judged(cnf, { tls = { fingerprint = FINGERPRINT } })
+        assert.is_nil(found)
+        assert.equal("the token is bound to a key in a way that cannot be checked (cnf)", reason)
+      end
+    end)
+
+    it("asks the same of what the authorization server says of a token", function()
+      local answer = {}
+      local opaque = operations.oauth.resource_server({ issuer = ISSUER, audience = AUDIENCE, introspection = {
+        endpoint = ISSUER .. "/introspect", client_id = "api", client_secret = "s" },
+        http = { request = function()
+          return { status = 200, headers = {}, body = json.encode(answer) }
+        end } })
+      local function of(cnf, token)
+        answer = claims()
+        answer.active, answer.cnf = true, cnf
+        return opaque({ headers = {}, token = token, peer = { tls = { fingerprint = FINGERPRINT } } })
+      end
+      assert.equal("ada", assert(of({ ["x5t#S256"] = THUMBPRINT }, "a")).id)
+      assert.equal("ada", assert(of(nil, "b")).id)
+      assert.is_nil((of({ ["x5t#S256"] = "other" }, "c")))
+      assert.is_nil((of({ jkt = "a" }, "d")))
+    end)
+  end)
+
   it("refuses another audience", function()
     refused("audience", key:token(claims({ aud = "https://other.example" })))
     refused("audience", key:token(claims({ aud = AUDIENCE .. "/" })))

@@ -1,5 +1,6 @@
 --- Identifies a caller by its access token, for `authorize` of a server. Tokens are JWTs, whose signatures and claims
 --- are checked here (RFC 9068, RFC 8725), or opaque ones, which the authorization server checks.
+local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
@@ -89,6 +90,32 @@ local function token_of(request)
   return token, not token and "Authorization: Bearer and one token expected" or nil
 end
 
+-- The digest of the client's certificate as in `x5t#S256`; nil without one, as behind a proxy that ends TLS.
+local function thumbprint_of(request)
+  local peer = request.peer and request.peer.tls
+  local fingerprint = type(peer) == "table" and peer.fingerprint
+  return fingerprint and base64.encode_url((fingerprint:gsub("%x%x", function(digits)
+    return string.char(tonumber(digits, 16))
+  end)))
+end
+
+-- The error in the key that a token is bound to (RFC 7800), or nil: only that of the client's certificate can be
+-- compared (RFC 8705, 3). A token that is bound to any other key is not a bearer token, so it is refused.
+local function binding_flaw(cnf, request)
+  if cnf == nil then
+    return nil
+  end
+  local name, wanted = nil, nil
+  if core.kind(cnf) == "object" then
+    name, wanted = next(cnf)
+  end
+  if name ~= "x5t#S256" or next(cnf, name) ~= nil then
+    return "the token is bound to a key in a way that cannot be checked (cnf)"
+  elseif type(wanted) ~= "string" or wanted ~= thumbprint_of(request) then
+    return "the token is bound to another certificate than the client's (cnf)"
+  end
+end
+
 function ResourceServer:__call(request)
   local token, flaw = token_of(request)
   if not token then
@@ -100,7 +127,8 @@ function ResourceServer:__call(request)
   else
     claims, reason = jwt.verify(token, self._rules, self._find, core.now() / 1000)
   end
-  if not claims then
+  reason = claims and binding_flaw(claims.cnf, request) or reason
+  if not claims or reason then
     return nil, reason
   end
   return identity_of(self, claims)
