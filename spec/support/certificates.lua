@@ -1,8 +1,8 @@
 --- Certificates for specs, made by the program openssl: files in a temporary directory.
 ---
 --- `ca` signs `localhost` (also 127.0.0.1), `example` (example.test and *.example.test), `rsa` (localhost, a key of
---- RSA), `expired` (localhost) and those of clients: `ada`, `late` (expired); `other` signs `stranger`. `locked.key` is
---- the key of `localhost` with the password "secret".
+--- RSA), `nameless` and `mailed` (localhost, as their CN only), `expired` (localhost) and those of clients: `ada`,
+--- `late` (expired); `other` signs `stranger`. `locked.key` is the key of `localhost` with the password "secret".
 local command = require("spec.support.command")
 
 local certificates = {}
@@ -24,6 +24,8 @@ local script = [[
   sign localhost ca /CN=localhost 2 subjectAltName=DNS:localhost,IP:127.0.0.1
   sign example ca /CN=example.test 2 'subjectAltName=DNS:example.test,DNS:*.example.test'
   sign rsa ca /CN=rsa 2 subjectAltName=DNS:localhost rsa:2048
+  sign nameless ca /CN=localhost 2 basicConstraints=CA:FALSE
+  sign mailed ca /CN=localhost 2 subjectAltName=email:a@localhost
   sign expired ca /CN=expired -1 subjectAltName=DNS:localhost
   sign ada ca '/O=Löve, Lace/CN=ada' 2 extendedKeyUsage=clientAuth
   sign late ca /CN=late -1 extendedKeyUsage=clientAuth

@@ -141,6 +141,31 @@ void http_judge(http_Transfer *t, CURLcode code) {
   }
 }
 
+static bool tells_extensions(void) {
+  const char *backend = curl_version_info(CURLVERSION_NOW)->ssl_version;
+  return backend != NULL && strstr(backend, "OpenSSL") != NULL;
+}
+
+static bool is_name_list(const char *line) {
+  static const char label[] = "X509v3 Subject Alternative Name:";
+  return strncmp(line, label, sizeof(label) - 1) == 0 &&
+         (strstr(line, "DNS:") != NULL || strstr(line, "IP Address:") != NULL);
+}
+
+bool http_is_unnamed(const http_Transfer *t) {
+  struct curl_certinfo *info = NULL;
+  const struct curl_slist *line;
+  long opened = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
+  if (!t->verifies || opened == 0 || !tells_extensions() ||
+      curl_easy_getinfo(t->easy->curl, CURLINFO_CERTINFO, &info) != CURLE_OK ||
+      info == NULL || info->num_of_certs < 1)
+    return false;
+  for (line = info->certinfo[0]; line != NULL; line = line->next)
+    if (is_name_list(line->data)) return false;
+  return true;
+}
+
 void http_fail(http_Transfer *t, const char *kind, const char *reason) {
   t->kind = kind;
   t->reason = reason;

@@ -112,6 +112,14 @@ static void learn_version(const http_Transfer *t) {
                           version <= CURL_HTTP_VERSION_1_1);
 }
 
+/* Refuses a connection, which must not be used by later requests either. */
+static bool is_refused_name(http_Transfer *t) {
+  if (!http_is_unnamed(t)) return false;
+  http_fail(t, "tls", "the certificate has no name in subjectAltName");
+  curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);
+  return true;
+}
+
 /* Called before a request is sent.  A request that must not be sent twice is
 ** retried on another connection only if nothing of it was sent on the first. */
 static int on_request(void *ud, char *ip, char *local_ip, int port,
@@ -120,6 +128,7 @@ static int on_request(void *ud, char *ip, char *local_ip, int port,
   long before = t->requested;
   http_Route route;
   (void)local_ip;
+  if (is_refused_name(t)) return CURL_PREREQFUNC_ABORT;
   http_route_set(&route, ip, port, local_port);
   if (is_unasked(t, &route)) {
     t->unasked = true;
@@ -263,7 +272,7 @@ static void finish(http_Transfer *t) {
 
 static void end(http_Transfer *t, CURLcode code) {
   if (renew(t)) return;
-  if (t->on_connected != NULL && code == CURLE_OK) {
+  if (t->on_connected != NULL && code == CURLE_OK && !is_refused_name(t)) {
     t->on_connected(t);
     return;
   }
@@ -508,6 +517,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->first_byte = q->first_byte_timeout;
   t->deadline = after(q->deadline);
   t->public_only = q->public_only;
+  t->verifies = !q->insecure;
   t->once = q->once;
   t->requested = -1;
   t->bodiless = strcmp(q->method, "HEAD") == 0;

@@ -109,6 +109,7 @@ struct http_Transfer {
   bool bodiless; /* a HEAD request: Content-Length without a body is valid */
   bool chunked;  /* the answer has Transfer-Encoding */
   bool public_only;
+  bool verifies; /* the server's certificate */
   bool once;
   bool shared;             /* its connection may carry other transfers */
   long requested;          /* bytes, at the last attempt; -1: there was none */
@@ -182,6 +183,11 @@ const char *http_kind_of(CURLcode code);
 /* Called when a transfer ended with a code of curl: sets kind, phase and
 ** message of a failure, unless a failure was found before. */
 void http_judge(http_Transfer *t, CURLcode code);
+
+/* Is the server named in the subject of its certificate only (CN), as curl
+** still accepts?  RFC 9525, 6.3, requires subjectAltName.  For a transfer that
+** has just connected; false where the backend does not tell. */
+bool http_is_unnamed(const http_Transfer *t);
 
 /* The failure's message. */
 const char *http_reason(const http_Transfer *t);

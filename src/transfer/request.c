@@ -33,6 +33,7 @@ CURLcode http_easy_open(http_Easy *kept) {
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, kept->message);
+  curl_easy_setopt(easy, CURLOPT_CERTINFO, 1L);
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
   curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION,
                    (long)CURL_SSLVERSION_TLSv1_2);

@@ -16,6 +16,33 @@ local tls = require("operations.net.tls")
 describe("over TLS without HTTP/2", function()
   teardown(certificates.remove)
 
+  it("is not to a server that only the subject of its certificate names (CN)", function()
+    for name, kind in pairs({ localhost = false, nameless = "tls", mailed = "tls" }) do
+      local count = 0
+      local listener = assert(net_stream.listen("127.0.0.1", 0, function(stream)
+        stream:each_chunk(function(bytes)
+          if bytes and bytes:find("\r\n\r\n", 1, true) then
+            count = count + 1
+            stream:offer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+          end
+        end)
+      end, { security = assert(tls.security(certificates.options(name))) }))
+      local request = { url = ("https://localhost:%d/"):format(listener.port), ca_file = certificates.path("ca.pem") }
+      for _ = 1, 2 do
+        local response, err = http.request(request)
+        assert.equal(kind, not response and err.details.kind)
+        assert.matches(kind and "the certificate has no name in subjectAltName" or "", err and err.message or "", 1,
+          true)
+      end
+      local connection, err = net_stream.connect("localhost", listener.port, { tls = true, ca_file = request.ca_file })
+      assert.equal(kind, not connection and err.details.kind)
+      assert.equal(kind and 0 or 2, count)
+      request.insecure = true
+      assert.equal(200, assert(http.request(request)).status)
+      listener:close()
+    end
+  end)
+
   it("has nothing that came unasked taken for an answer while another request runs", function()
     local function answered(body)
       return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body)
