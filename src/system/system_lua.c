@@ -211,8 +211,8 @@ static int system_read(lua_State *L) {
 /* system.link(from, to) -> true | nil, message
 ** Gives a file a second name, which must not exist. */
 static int system_link(lua_State *L) {
-  const char *from = check_path(L, 1), *to = check_path(L, 2);
-  if (link(from, to) != 0) return push_failure(L, to, errno);
+  const char *from = system_path(L, 1), *to = system_path(L, 2);
+  if (link(from, to) != 0) return system_failure(L, to, errno);
   lua_pushboolean(L, 1);
   return 1;
 }
