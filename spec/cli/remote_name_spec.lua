@@ -12,7 +12,9 @@ describe("the name that a server gives a file", function()
     assert.equal("passwd", remote_name.of('attachment; filename="../../etc/passwd"'))
     assert.equal("x.exe", remote_name.of([[attachment; filename="C:\\a\\x.exe"]]))
     assert.equal("b", remote_name.of("attachment; filename*=UTF-8''..%2Fa%2Fb"))
-    for _, name in ipairs({ "..", ".", "", "a/", ".bashrc", "a/.ssh", "\127" }) do
+    for _, name in ipairs({ "..", ".", "", "a/", ".bashrc", "a/.ssh", "\127", "-rf", "--help",
+      "a\226\128\174txt.exe", "a\nb",
+      "a\27[8mb", "a\tb", "\255", ("a"):rep(256), "  ", "a/-b" }) do
       assert.is_nil(remote_name.of(('attachment; filename="%s"'):format(name)), name)
     end
     assert.is_nil(remote_name.of('attachment; filename="a'))

@@ -110,13 +110,27 @@ local function open(self, draft, path)
   return self
 end
 
+local EXISTS = "%s exists already: -o FILE writes over a file"
+
+-- Gives the draft its name. A link replaces no file, also none that has appeared since the download began.
+local function publish(self)
+  if not self.name then
+    return os.rename(self.draft, self.path)
+  end
+  local ok, message = system.link(self.draft, self.path)
+  if ok then
+    return os.remove(self.draft)
+  end
+  return nil, system.kind(self.path) and EXISTS:format(self.path) or failure(self.path, message)
+end
+
 -- Determines the server's name for the file before anything is written, so that a failure costs no download.
 local function settle_name(self)
   local name, message = self.name()
   if not name then
     refuse(self, message)
   elseif system.kind(name) then
-    refuse(self, ("%s exists already: -o FILE writes over a file"):format(name))
+    refuse(self, EXISTS:format(name))
   end
   self.path = name
 end
@@ -150,12 +164,12 @@ function File:finish()
   self.file = nil
   local ok, message = file:close()
   if ok and self.draft then
-    ok, message = os.rename(self.draft, self.path)
+    ok, message = publish(self)
   end
   if not ok then
     os.remove(self.draft or "")
     self.draft = nil
-    return failure(self.path, message)
+    return self.name and message or failure(self.path, message)
   end
   self.draft = nil
   if self.name then

@@ -1,12 +1,17 @@
 --- The file name given by a server: from `Content-Disposition` (RFC 6266), else the end of the URL. Never a path.
+local printable = require("operations.base.printable")
 local url = require("operations.base.url")
 
 local remote_name = {}
 
--- The last part of a path of any system; nil if it is not a proper name.
+local LONGEST = 255 -- bytes of a name, on most systems
+
+-- The last part of a path of any system; nil if it is not a proper name: hidden, like an option, or with characters
+-- that hide or reorder others.
 local function last_part(text)
-  local name = text:gsub("[%z\1-\31\127]", ""):match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
-  return name:find("^[^.]") and name or nil
+  local name = text:match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
+  local is_proper = name:find("^[^.-]") and #name <= LONGEST and not name:find("%c") and printable.line(name) == name
+  return is_proper and name or nil
 end
 
 -- RFC 8187: charset'language'percent-encoded
