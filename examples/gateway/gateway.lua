@@ -3,7 +3,7 @@ local operations = require("operations")
 local otlp = require("otlp")
 
 local middleware = operations.middleware
-local shared = ngx.shared.gateway -- of all workers
+local shared = "gateway" -- nginx's lua_shared_dict, of all workers
 
 local metrics = middleware.metrics({ store = shared })
 

@@ -32,6 +32,7 @@ local hosts = {}
 ---  handle HTTP requests: passes the connection of the running request to `fn`, and returns when it was cancelled
 ---@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs
 ---  handle HTTP requests: answers the running request with the result of `handle`
+---@field dictionary? fun(name: string): table?  a dictionary that all processes that serve share
 ---@field workers? fun(): integer  with `serve_http`: the number of processes that serve
 
 local required = { "now", "timer" }

@@ -1,5 +1,6 @@
 --- Counts and durations of calls in the text format of Prometheus (exposition format 0.0.4).
 local argument = require("operations.base.argument")
+local dictionary = require("operations.task.dictionary")
 local disclosure = require("operations.base.disclosure")
 local figures = require("operations.middleware.figures")
 local layer = require("operations.middleware.layer")
@@ -11,11 +12,12 @@ local metrics = {}
 
 ---@class operations.MetricsOptions
 ---@field buckets? number[]  seconds, rising; default 0.005 to 10
----@field store? table  a shared dictionary of nginx, for the figures of all workers; default: this process
+---@field store? table|string  a shared dictionary of nginx or its name, for the figures of all workers; default: this
+---  process
 ---@field public? boolean  `to_http` also shows them to callers without credentials
 ---@field max_series? integer  pairs of operation and code counted separately, default 10,000; others count as "other"
 
-local kinds = { buckets = "table", store = "table or userdata", public = "boolean", max_series = "number" }
+local kinds = { buckets = "table", store = "string or table or userdata", public = "boolean", max_series = "number" }
 local seconds = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
 
 ---@class operations.Metrics  a middleware
@@ -70,6 +72,14 @@ local function note(err, self, id, start)
   kept:add(id, name_of(self, id, err), 1)
   kept:add(id, self._names[bucket_of(self._buckets, ms)], 1)
   kept:add(id, "ms", ms)
+end
+
+local function store_of(given)
+  local store = dictionary.of(given, "store", "metrics", 3)
+  if store and not (type(store.incr) == "function" and type(store.get_keys) == "function") then
+    error("bad option 'store' to 'metrics' (a shared dictionary of nginx, or its name, expected)", 3)
+  end
+  return store
 end
 
 function Metrics:__call(handler, spec)
@@ -172,7 +182,7 @@ function metrics.new(options)
   end
   local self = setmetatable({ public = options.public or false, _buckets = bounds, _names = names, _running = {},
     _seen = {}, _series = 0, _max_series = options.max_series or limits.metrics_series,
-    _figures = figures.new(options.store) }, Metrics)
+    _figures = figures.new(store_of(options.store)) }, Metrics)
   self._wrap = layer.new(function(inner, spec)
     local id = layer.id(spec)
     self._running[id], self._seen[id] = self._running[id] or 0, self._seen[id] or {}

@@ -1,6 +1,7 @@
 --- Limits the rate of calls of each caller.
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
+local dictionary = require("operations.task.dictionary")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -15,8 +16,8 @@ local rate_limit = {}
 ---@field by? operations.KeyOption  calls that share a bucket, default { "identity", "operation" }; a caller without an
 ---  identity is identified by its address
 ---@field name? string  of the policy, in refusals; default "default"
----@field store? operations.Buckets|table  where the buckets are stored: a shared dictionary of nginx, for all its
----  workers; or `operations.middleware.redis(url)`, for all processes; default: this process
+---@field store? operations.Buckets|table|string  where the buckets are stored: a shared dictionary of nginx or its
+---  name, for all its workers; or `operations.middleware.redis(url)`, for all processes; default: this process
 ---@field max_keys? integer  buckets in this process, default 10,000; the least recently used ones are dropped
 
 --- A store of buckets. A bucket is the time at which it will be full again (GCRA).
@@ -25,7 +26,7 @@ local rate_limit = {}
 ---  was there one; ms until there is one, else until the bucket is full; calls that are left. `interval` is ms a call
 
 local kinds = { rate = "number", per = "number", burst = "number", by = "string or table or function", name = "string",
-  store = "table or userdata", max_keys = "number" }
+  store = "string or table or userdata", max_keys = "number" }
 
 local function expect(value, least, name, what)
   if type(value) ~= "number" or not (value >= least and value < math.huge) then
@@ -35,7 +36,7 @@ local function expect(value, least, name, what)
 end
 
 local function store_of(given)
-  local store = given.store
+  local store = dictionary.of(given.store, "store", "rate_limit", 4)
   if not store then
     return buckets.new(given.max_keys or limits.middleware_keys)
   elseif type(store.take) == "function" then

@@ -57,7 +57,8 @@ local option_kinds = {
   heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
   metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
-  trusted_proxies = "table", cors = "table", idempotency = "boolean or table or userdata", idempotency_ttl = "number",
+  trusted_proxies = "table", cors = "table", idempotency = "boolean or string or table or userdata",
+  idempotency_ttl = "number",
 }
 
 local function check_prefix(prefix)

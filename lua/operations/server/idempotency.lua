@@ -6,6 +6,7 @@
 local answer_store = require("operations.server.answer_store")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
+local dictionary = require("operations.task.dictionary")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -154,10 +155,11 @@ function idempotency.answer(call, request, value, run, refuse)
 end
 
 --- Reads the option `idempotency`; misuse raises.
----@param given? boolean|table  true, a shared dictionary of nginx, or a store
+---@param given? boolean|string|table  true, a shared dictionary of nginx or its name, or a store
 ---@param level integer  as of `error`
 ---@return operations.AnswerStore?
 function idempotency.store(given, level)
+  given = dictionary.of(given, "idempotency", "to_http", level)
   if not given then
     return nil
   elseif given == true then

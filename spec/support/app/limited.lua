@@ -4,9 +4,9 @@ local operations = require("operations")
 
 local kept = package.loaded["spec.limited"]
 if not kept then
-  kept = { metrics = operations.middleware.metrics({ store = ngx.shared.notes }) }
+  kept = { metrics = operations.middleware.metrics({ store = "notes" }) }
   kept.registry = operations.registry({ middleware = { kept.metrics,
-    operations.middleware.rate_limit({ rate = 20, per = 3600000, store = ngx.shared.notes }) } })
+    operations.middleware.rate_limit({ rate = 20, per = 3600000, store = "notes" }) } })
   assert(kept.registry:register({ namespace = "limited", name = "call", handler = function()
     return ngx.worker.pid()
   end }))

@@ -43,6 +43,13 @@ function openresty.workers()
   return ngx.worker.count()
 end
 
+--- A shared dictionary by its name.
+---@param name string
+---@return table?
+function openresty.dictionary(name)
+  return ngx.shared[name]
+end
+
 local function take_semaphore()
   local semaphore = table.remove(free)
   return semaphore or assert(semaphores.new(0))
