@@ -39,10 +39,27 @@ describe("the exit code of an error", function()
       TIMEOUT = 6, ABORTED = 7, EXECUTION_ERROR = 8, GONE = 9, OK = 9 }) do
       assert.equal(expected, code(name))
     end
+    for _, exit in ipairs(output.exits) do -- codes of operations that have the names of our own
+      local expected = errors.codes[exit[2]] and exit[1] or 9
+      assert.equal(expected, code(exit[2]))
+    end
     for _, err in ipairs({ "text", {}, 7, { code = 7 } }) do
       assert.equal(1, output.exit_code(err))
     end
     assert.equal(1, output.exit_code(nil))
+  end)
+
+  it("is in the page's table, in the same order", function()
+    local file = assert(io.open("doc/command-line.md"))
+    local numbers = {}
+    for number in file:read("*a"):gmatch("\n| (%d+) |[^\n]*") do
+      numbers[#numbers + 1] = tonumber(number)
+    end
+    file:close()
+    for i, exit in ipairs(output.exits) do
+      assert.equal(exit[1], numbers[i])
+    end
+    assert.equal(#output.exits, #numbers)
   end)
 
   it("is that of an HTTP status", function()

@@ -12,6 +12,16 @@ local system = require("operations.system")
 
 local cli = {}
 
+-- In two columns.
+local function exit_codes()
+  local lines, half = {}, math.floor(#output.exits / 2)
+  for i = 1, #output.exits - half do
+    local left, right = i <= half and output.exits[i], output.exits[half + i]
+    lines[i] = ("%-25s%4d  %s\n"):format(left and ("%3d  %s"):format(left[1], left[3]) or "", right[1], right[3])
+  end
+  return table.concat(lines)
+end
+
 local function help()
   local lines = {
     "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls operations: endpoints of HTTP APIs (OpenAPI), tools of "
@@ -21,18 +31,7 @@ local function help()
     lines[#lines + 1] = ("  %-10s %s\n"):format(command[1], command[2])
   end
   lines[#lines + 1] = "\n`operations COMMAND --help` lists the options.\n\n" .. arguments.help(catalog.general)
-  lines[#lines + 1] = [[
-
-Exit codes:
-  0  done                   7  aborted
-  1  unknown error          8  the handler, or a tool of an MCP server, failed
-  2  wrong usage            9  an error that the operation declares
-  3  no such operation     10  HTTP status 4xx
-  4  access denied         11  other HTTP error status
-  5  invalid input         12  a source could not be loaded
-  6  timeout               13  a server could not be reached
-                          130  interrupted
-]]
+  lines[#lines + 1] = "\nExit codes:\n" .. exit_codes()
   return table.concat(lines)
 end
 

@@ -1,5 +1,6 @@
 --- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local printable = require("operations.base.printable")
 local system = require("operations.system")
@@ -8,24 +9,25 @@ local output = {}
 
 local STDOUT, STDERR = 1, 2
 
---- Exit codes. doc/command-line.md prints this table.
-output.codes = {
-  OK = 0,
-  UNKNOWN_ERROR = 1,
-  USAGE = 2,
-  OPERATION_NOT_FOUND = 3,
-  ACCESS_DENIED = 4,
-  VALIDATION_ERROR = 5,
-  TIMEOUT = 6,
-  ABORTED = 7,
-  EXECUTION_ERROR = 8,
-  OPERATION_CODE = 9, -- a code from the operation's errorSchemas
-  HTTP_CLIENT_ERROR = 10, -- HTTP status 400 to 499
-  HTTP_SERVER_ERROR = 11, -- any other HTTP error status
-  SOURCE = 12, -- a source could not be loaded
-  UNREACHABLE = 13, -- no connection: refused, unknown host, untrusted certificate
-  INTERRUPTED = 130,
+--- The exit codes: number, name, and what `operations --help` says.
+---@type { [1]: integer, [2]: string, [3]: string }[]
+output.exits = {
+  { 0, "OK", "done" }, { 1, "UNKNOWN_ERROR", "unknown error" }, { 2, "USAGE", "wrong usage" },
+  { 3, "OPERATION_NOT_FOUND", "no such operation" }, { 4, "ACCESS_DENIED", "access denied" },
+  { 5, "VALIDATION_ERROR", "invalid input" }, { 6, "TIMEOUT", "timeout" }, { 7, "ABORTED", "aborted" },
+  { 8, "EXECUTION_ERROR", "the handler, or a tool of an MCP server, failed" },
+  { 9, "OPERATION_CODE", "an error that the operation declares" }, { 10, "HTTP_CLIENT_ERROR", "HTTP status 4xx" },
+  { 11, "HTTP_SERVER_ERROR", "other HTTP error status" }, { 12, "SOURCE", "a source could not be loaded" },
+  { 13, "UNREACHABLE", "a server could not be reached" }, { 130, "INTERRUPTED", "interrupted" },
 }
+
+--- The number of each, by name.
+---@type table<string, integer>
+output.codes = {}
+
+for _, exit in ipairs(output.exits) do
+  output.codes[exit[2]] = exit[1]
+end
 
 --- Raised when stdout is closed: the reader has finished, which is not a failure.
 output.closed = setmetatable({}, { __tostring = function() return "stdout is closed" end })
@@ -289,8 +291,8 @@ function output.exit_code(err)
   elseif type(status) == "number" then
     return status >= 400 and status < 500 and output.codes.HTTP_CLIENT_ERROR or output.codes.HTTP_SERVER_ERROR
   end
-  local known = output.codes[code]
-  return known and known ~= output.codes.OK and known or output.codes.OPERATION_CODE
+  -- An operation's own code may have the name of one of ours.
+  return errors.codes[code] and output.codes[code] or output.codes.OPERATION_CODE
 end
 
 --- Reports the error that ended a command.
