@@ -318,6 +318,29 @@ describe("an authorizer", function()
       assert.matches("no authorization server metadata: tried .*answered 302.*answered 404", failure(new()).message)
     end)
 
+    it("takes a relative address of it, and looks at the well-known place too", function()
+      for _, where in ipairs({ "/.well-known/oauth-protected-resource/mcp", "nowhere", "https" }) do
+        setup_server()
+        local auth = new()
+        auth:headers(server.mcp)
+        assert.is_true(auth:challenged({ status = 401,
+          headers = { ["www-authenticate"] = ('Bearer resource_metadata="%s"'):format(where) } }))
+      end
+    end)
+
+    it("tries the next issuer where the first cannot be used", function()
+      setup_server(function(resource)
+        resource.authorization_servers = { server.base .. "/gone", "http://as.test", server.issuer }
+      end)
+      local auth = new()
+      assert.equal("", server:call(auth))
+      assert.equal(server.issuer, auth._record.issuer)
+      setup_server(function(resource)
+        resource.authorization_servers = { server.base .. "/gone", "http://as.test" }
+      end)
+      assert.matches("no authorization server metadata: tried", failure(new()).message, 1, true)
+    end)
+
     it("stays away from addresses that the challenge must not name", function()
       for where, problem in pairs({
         ["http://as.test/x"] = "it is neither https nor on this machine",

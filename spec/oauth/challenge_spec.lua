@@ -26,6 +26,12 @@ describe("a WWW-Authenticate header", function()
     ["\"quoted\", Bearer a=b"] = { one("bearer", { a = "b" }) },
     ["Bearer @, a=b"] = { one("bearer", { a = "b" }) },
     ["Bearer =x, a=b"] = {},
+    ["Bearer resource_metadata=https://mcp.test/.well-known/x"] = {
+      one("bearer", { resource_metadata = "https://mcp.test/.well-known/x" }) },
+    ["Bearer resource_metadata=https://mcp.test/x?a=b, scope=c"] = {
+      one("bearer", { resource_metadata = "https://mcp.test/x?a=b", scope = "c" }) },
+    ["Bearer resource_metadata='https://mcp.test/x', scope='c'"] = {
+      one("bearer", { resource_metadata = "https://mcp.test/x", scope = "'c'" }) },
     [""] = {},
     [","] = {},
   }) do
@@ -49,6 +55,14 @@ describe("a WWW-Authenticate header", function()
     assert.same({ scope = "b" }, challenge.bearer({ ["www-authenticate"] = "Basic scope=\"a\", Bearer scope=\"b\"" }))
     assert.same({}, challenge.bearer({ ["www-authenticate"] = "Basic scope=\"a\"" }))
     assert.same({}, challenge.bearer({}))
+  end)
+
+  it("has every Bearer challenge count, and the missing scope first", function()
+    assert.same({ error = "insufficient_scope", scope = "write", realm = "r" }, challenge.bearer({
+      ["www-authenticate"] = "Bearer error=invalid_token, realm=r, Basic realm=x, "
+        .. "Bearer error=insufficient_scope, scope=write" }))
+    assert.same({ error = "invalid_token", scope = "a" }, challenge.bearer({ ["www-authenticate"] =
+      "Bearer error=invalid_token, Bearer scope=a, Bearer scope=b" }))
   end)
 end)
 

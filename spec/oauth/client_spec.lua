@@ -157,6 +157,19 @@ describe("a registration", function()
     assert.same({ "N", "https://n.example" }, { made.client_name, made.client_uri })
   end)
 
+  it("names the scopes that will be requested, and is made again for others", function()
+    local options = options_with({ client_id = "made" })
+    local function requested(scope)
+      assert(client.of(options, server_with(), scope))
+      local last = options.requests[#options.requests]
+      return #options.requests, json.decode(last.body).scope
+    end
+    assert.same({ 1, "a b" }, { requested("a b") })
+    assert.same({ 1, "a b" }, { requested("b") })
+    assert.same({ 1, "a b" }, { requested(nil) })
+    assert.same({ 2, "a b c" }, { requested("a b c") })
+  end)
+
   it("is of a web application where the browser comes back to https elsewhere", function()
     assert.equal("web", sent({ redirect_uri = "https://app.example/cb" }).application_type)
     for _, address in ipairs({ "https://localhost/cb", "http://app.example/cb", "com.example.app:/cb" }) do

@@ -133,6 +133,18 @@ describe("metadata that is fetched", function()
       code_challenge_methods_supported = { "plain" } })))
   end)
 
+  it("of an issuer without a path may be named with and without the slash at the end", function()
+    for _, names in ipairs({ { "https://g.test", "https://g.test/" }, { "https://g.test/", "https://g.test" } }) do
+      local at = "https://g.test/.well-known/oauth-authorization-server"
+      local found = assert(metadata.server(names[1], transport({ [at] = json.encode({ issuer = names[2],
+        token_endpoint = "https://g.test/t" }) })))
+      assert.equal(names[1], found.issuer)
+    end
+    assert.is_false(metadata.same_issuer("https://g.test/a/", "https://g.test/a"))
+    assert.is_false(metadata.same_issuer("https://g.test//", "https://g.test"))
+    assert.is_false(metadata.same_issuer(nil, "https://g.test"))
+  end)
+
   it("of an issuer is refused where it is another one's, or an endpoint is not safe", function()
     local at = "authorization server metadata at " .. AT .. ": "
     for problem, document in pairs({

@@ -113,9 +113,17 @@ local function refresh(self)
   return stores.alone(self._options.store, key_of(self), refresh_alone, self)
 end
 
--- Prepares a login; returns the function that completes it.
+-- Prepares a login with the first issuer that can be used; returns the function that completes it.
 local function log_in(self, found)
-  local finish, err = login.prepare(self._options, found.issuer, found.resource, found.scope)
+  local finish, err
+  for i, issuer in ipairs(found.issuers) do
+    local problem
+    finish, problem = login.prepare(self._options, issuer, found.resource, found.scope)
+    if finish or problem.code == "ABORTED" then
+      break
+    end
+    err = i == 1 and problem or err
+  end
   return finish and function()
     local record
     record, err = finish()

@@ -45,8 +45,14 @@ local function parameter(text, position)
   local value, stop
   if text:sub(at, at) == '"' then
     value, stop = header_field.quoted(text, at)
-  else
-    value, stop = text:match("^(" .. TOKEN .. ")()", at)
+  else -- some servers write a URL without quotes, or in single ones
+    value, stop = text:match("^'(%a[%w+.-]*://[^'%s]*)'()", at)
+    if not value then
+      value, stop = text:match("^(%a[%w+.-]*://[^%s\"]*)()", at)
+    end
+    if not value then
+      value, stop = text:match("^(" .. TOKEN .. ")()", at)
+    end
   end
   return value and name:lower(), value, value and text:match("^[ \t]*()", stop)
 end
@@ -90,16 +96,23 @@ function challenge.parse(text)
   return list
 end
 
---- The parameters of the first Bearer challenge (RFC 6750, 3); empty without one.
+--- The parameters of the Bearer challenges (RFC 6750, 3): the first value of each name, but an error that a login can
+--- mend counts before others. Empty without such a challenge.
 ---@param headers table  of a response
 ---@return table<string, string>
 function challenge.bearer(headers)
+  local params = {}
   for _, one in ipairs(challenge.parse(headers["www-authenticate"])) do
     if one.scheme == "bearer" then
-      return one.params
+      for name, value in pairs(one.params) do
+        params[name] = params[name] or value
+      end
+      if one.params.error == "insufficient_scope" then
+        params.error, params.scope = one.params.error, one.params.scope or params.scope
+      end
     end
   end
-  return {}
+  return params
 end
 
 -- Scopes.

@@ -2,6 +2,7 @@
 --- described in a document that the server reads (client id metadata documents), or registered now (RFC 7591).
 --- Credentials from an issuer are sent to that issuer only.
 local base64 = require("operations.base.base64")
+local challenge = require("operations.oauth.challenge")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
@@ -113,7 +114,8 @@ local function application_type(redirect_uri)
   return parsed and parsed.scheme == "https" and not url.is_loopback(parsed.host) and "web" or "native"
 end
 
-local function request_of(options, server)
+-- `scope`: some servers refuse scopes that were not registered.
+local function request_of(options, server, scope)
   local offered = server.auth_methods
   local method = nil -- the server's default
   for _, candidate in ipairs({ "client_secret_post", "client_secret_basic", "none" }) do
@@ -123,7 +125,7 @@ local function request_of(options, server)
     client_name = options.client_name or "operations for Lua", client_uri = options.client_uri,
     redirect_uris = { options.redirect_uri }, application_type = application_type(options.redirect_uri),
     grant_types = { "authorization_code", "refresh_token" }, response_types = { "code" },
-    token_endpoint_auth_method = method,
+    token_endpoint_auth_method = method, scope = scope,
   }
 end
 
@@ -143,8 +145,8 @@ local function client_of(answer, request, server)
   }
 end
 
-local function register(options, server)
-  local request = request_of(options, server)
+local function register(options, server, scope)
+  local request = request_of(options, server, scope)
   local answer, err = endpoint.post(server.registration_endpoint, options, {
     headers = { ["Content-Type"] = "application/json" }, body = json.encode(request), secrets = {},
   })
@@ -170,27 +172,27 @@ local function basis_key(issuer)
 end
 
 -- The parts of a server's metadata that a registration depends on.
-local function basis_of(server)
-  return { registration = server.registration_endpoint, authorization = server.authorization_endpoint,
+local function basis_of(server, scope)
+  return { scope = scope, registration = server.registration_endpoint, authorization = server.authorization_endpoint,
     token = server.token_endpoint, methods = table.concat(server.auth_methods or {}, " ") }
 end
 
--- Is the metadata what it was at the registration? Unknown of a registration without it.
-local function is_based(options, server)
+-- Is the metadata what it was at the registration, and were the scopes registered? Unknown of one without them.
+local function is_based(options, server, scope)
   local before, now = options.store.load(basis_key(server.issuer)), basis_of(server)
   for _, name in ipairs(type(before) == "table" and { "registration", "authorization", "token", "methods" } or {}) do
     if before[name] ~= now[name] then
       return false
     end
   end
-  return true
+  return type(before) ~= "table" or type(before.scope) ~= "string" or challenge.covers(before.scope, scope)
 end
 
 -- A client that was registered before, if it is still valid.
-local function remembered(options, server)
+local function remembered(options, server, scope)
   local held = options.store.load(key_of(server.issuer))
   local good = type(held) == "table" and not client.problem(held) and held.redirect_uri == options.redirect_uri
-    and (not held.expires_at or core.now() < held.expires_at) and is_based(options, server)
+    and (not held.expires_at or core.now() < held.expires_at) and is_based(options, server, scope)
   return good and held or nil
 end
 
@@ -206,13 +208,13 @@ function client.forget(options, issuer)
 end
 
 -- The registered client; registers one if there is none.
-local function registered(options, server)
-  local found, err = remembered(options, server), nil
+local function registered(options, server, scope)
+  local found, err = remembered(options, server, scope), nil
   if not found then
-    found, err = register(options, server)
+    found, err = register(options, server, scope)
     if found then
       options.store.save(key_of(server.issuer), found)
-      options.store.save(basis_key(server.issuer), basis_of(server))
+      options.store.save(basis_key(server.issuer), basis_of(server, scope))
     end
   end
   return found, err
@@ -221,23 +223,24 @@ end
 --- The client for an authorization server.
 ---@param options operations.oauth.AuthorizerOptions
 ---@param server operations.oauth.Server
+---@param scope? string  to be requested
 ---@return operations.oauth.Client?
 ---@return operations.Error? err
-function client.of(options, server)
+function client.of(options, server, scope)
   local found, err = known(options, server)
   if found or err then
     return found, err
   elseif server.takes_metadata_urls and options.client_metadata_url then
     return { client_id = options.client_metadata_url, client_auth = "none" }
   end
-  found = remembered(options, server)
+  found = remembered(options, server, scope)
   if found then
     return found
   elseif not (server.registration_endpoint and options.redirect_uri) then
     return nil, endpoint.failure(("no client is known for %s: pass a registered one (option 'client')"):format(
       url.redact(server.issuer)))
   end
-  return stores.alone(options.store, key_of(server.issuer), registered, options, server)
+  return stores.alone(options.store, key_of(server.issuer), registered, options, server, scope)
 end
 
 return client

@@ -17,19 +17,25 @@ local login = {}
 
 ---@class operations.oauth.Place
 ---@field issuer string
+---@field issuers string[]  that one, and others to try if it cannot be used
 ---@field same boolean  it issued the previous token
 ---@field resource string
 ---@field scope? string  scopes to request
 
--- Chooses one of the issuers: the one in use, the one that has our registration, or the first.
-local function choose_issuer(options, record, issuers)
-  local known = type(options.client) == "table" and options.client.issuer
-  for _, preferred in ipairs({ record and record.issuer or false, known }) do
-    if members.contains(issuers, preferred) then
-      return preferred
+-- The issuers in the order of trying: the one in use, the one that has our registration, the others.
+local function ordered(options, record, issuers)
+  local known, list = type(options.client) == "table" and options.client.issuer, {}
+  for _, preferred in ipairs({ record and record.issuer or false, known or false }) do
+    if members.contains(issuers, preferred) and not members.contains(list, preferred) then
+      list[#list + 1] = preferred
     end
   end
-  return issuers[1]
+  for _, issuer in ipairs(issuers) do
+    if not members.contains(list, issuer) then
+      list[#list + 1] = issuer
+    end
+  end
+  return list
 end
 
 -- A client without an issuer belongs to the one that it was first used with.
@@ -52,7 +58,8 @@ function login.find(options, server, record, asked)
   if not resource then
     return nil, err
   end
-  local issuer = choose_issuer(options, record, resource.issuers)
+  local issuers = ordered(options, record, resource.issuers)
+  local issuer = issuers[1]
   if belongs_elsewhere(options, record, issuer) then
     return nil, endpoint.failure(("%s is now protected by %s, which does not know the client of %s"):format(
       url.redact(server), url.redact(issuer), url.redact(record.issuer)))
@@ -60,7 +67,8 @@ function login.find(options, server, record, asked)
   local same = record ~= nil and record.issuer == issuer
   local before = same and record.scope or nil
   local wanted = challenge.union(options.scope, asked.scope) or (not before and resource.scope or nil)
-  return { issuer = issuer, same = same, resource = resource.resource, scope = challenge.union(before, wanted) }
+  return { issuer = issuer, issuers = issuers, same = same, resource = resource.resource,
+    scope = challenge.union(before, wanted) }
 end
 
 -- The browser.
@@ -109,7 +117,7 @@ end
 local function answer_problem(server, state, fields)
   if fields.state ~= state then
     return "its state is not the one that was sent"
-  elseif fields.iss ~= nil and fields.iss ~= server.issuer then
+  elseif fields.iss ~= nil and not metadata.same_issuer(fields.iss, server.issuer) then
     return "it comes from another issuer"
   elseif fields.iss == nil and server.names_issuer then
     return "it does not say which issuer it comes from, which this one always does"
@@ -201,15 +209,15 @@ local function scope_of(options, server, wanted)
   return offline and challenge.union(wanted, "offline_access") or wanted
 end
 
--- The authorization server, and our client there.
-local function parties(options, issuer)
+-- The authorization server, our client there, and the scopes to request.
+local function parties(options, issuer, wanted)
   local server, err = metadata.server(issuer, options)
   if not server then
     return nil, nil, err
   end
-  local client
-  client, err = clients.of(options, server)
-  return client and server, client, err
+  local scope = scope_of(options, server, wanted)
+  local client, problem = clients.of(options, server, scope)
+  return client and server, client, problem, scope
 end
 
 --- Prepares to get a first token, or one for other scopes: everything that needs no user.
@@ -225,12 +233,12 @@ function login.prepare(options, issuer, resource, wanted)
     return nil, endpoint.failure(("%s requires a login, but no browser can be opened (option 'open')"):format(
       url.redact(issuer)), { error = "login_required" })
   end
-  local server, client, err = parties(options, issuer)
+  local server, client, err, scope = parties(options, issuer, wanted)
   if not server then
     return nil, err
   end
   local record = {
-    issuer = issuer, client_id = client.client_id, resource = resource, scope = scope_of(options, server, wanted),
+    issuer = issuer, client_id = client.client_id, resource = resource, scope = scope,
   }
   return function()
     record.token, err = get_token(options, server, client, record)

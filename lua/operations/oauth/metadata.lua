@@ -40,6 +40,16 @@ local function split(address)
   return address:match("^(%a[%w+.-]*://[^/?#]*)([^?#]*)")
 end
 
+--- Do two names mean the same issuer? They are compared letter by letter, but an empty path and "/" are the same: some
+--- servers write one in one place and one in another.
+---@param a any
+---@param b string
+---@return boolean
+function metadata.same_issuer(a, b)
+  local root = "^(%a[%w+.-]*://[^/?#]+)/?$"
+  return a == b or type(a) == "string" and a:match(root) ~= nil and a:match(root) == b:match(root)
+end
+
 --- Default locations of a server's metadata: at its path, then at the root.
 ---@param server string
 ---@return string[]
@@ -111,7 +121,12 @@ end
 ---@return operations.oauth.Resource?
 ---@return operations.Error? err
 function metadata.resource(server, named, transport)
-  local urls = named and { named } or metadata.resource_urls(server)
+  local urls = metadata.resource_urls(server)
+  if named and named:find("^%a[%w+.-]*:") then
+    urls = { named }
+  elseif named then -- a relative reference, which RFC 9728 does not have
+    table.insert(urls, 1, url.resolve(server, named))
+  end
   local document, err, tried, address = first(urls, transport)
   if err then
     return nil, err
@@ -137,7 +152,7 @@ local endpoints = { "authorization_endpoint", "token_endpoint", "registration_en
 -- The error in an authorization server's metadata, or nil.
 local function server_problem(document, issuer, transport)
   local named = document.issuer
-  if named ~= issuer then
+  if not metadata.same_issuer(named, issuer) then
     return ("it is of another issuer, %s"):format(url.redact(type(named) == "table" and json.encode(named)
       or tostring(named)))
   elseif document.token_endpoint == nil then
