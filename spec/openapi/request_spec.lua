@@ -162,7 +162,8 @@ describe("the request of an operation", function()
       "/parts":{"post":{"operationId":"parts","requestBody":{"content":{"multipart/form-data":
         {"schema":{"properties":{"policy":{"type":"string"},"file":{"type":"string"},
           "a":{"type":"string"}}}}}}}}},
-      "components":{"schemas":{"O":{"type":"object","properties":{"z":{},"in":{"$ref":"#/components/schemas/O"},"b":{}}}}}}]]
+      "components":{"schemas":{"O":{"type":"object","properties":{
+        "z":{},"in":{"$ref":"#/components/schemas/O"},"b":{}}}}}}]]
     local document = json.decode(text, { property_order = true })
     local requests = {}
     local function answer(request)
