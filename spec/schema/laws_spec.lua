@@ -110,6 +110,95 @@ describe("whatever the schema and the value are", function()
   end)
 end)
 
+-- A random union of objects, however nested. Each of its leaves is an object with a tag, members of its own, one that
+-- all share and an enum. Returns also the leaves, each with a value that is valid for it.
+local function random_union(pick)
+  local leaves, defs = {}, { base = { type = "object", required = { "status" },
+    properties = { status = { enum = { "on", "off" } }, shared = { type = "integer" } } } }
+  local function leaf()
+    local tag = "t" .. #leaves + 1
+    local own, value = { tag = { const = tag } }, { tag = tag, status = "off", shared = pick(9) }
+    for i = 1, pick(4) do
+      own[tag .. i] = ({ { type = "integer" }, { type = "string" }, true })[pick(3)]
+      value[tag .. i] = own[tag .. i] == true and { pick(9) } or own[tag .. i].type == "integer" and pick(9) or "s"
+    end
+    leaves[#leaves + 1] = value
+    local part = { properties = own, required = { "tag" } }
+    local case = pick(5)
+    if case == 1 then
+      own.status, own.shared = defs.base.properties.status, defs.base.properties.shared
+      return { type = "object", properties = own, required = { "tag", "status" } }
+    elseif case == 2 then
+      return { allOf = { part, { ["$ref"] = "#/$defs/base" } } }
+    elseif case == 3 then
+      defs[tag] = { allOf = { { ["$ref"] = "#/$defs/base" }, part } }
+      return { ["$ref"] = "#/$defs/" .. tag }
+    elseif case == 4 then
+      return { ["$ref"] = "#/$defs/base", properties = own, required = { "tag" } }
+    end
+    return { allOf = { { ["$ref"] = "#/$defs/base" } }, ["if"] = { required = { "tag" } }, ["then"] = part,
+      required = { "tag" } }
+  end
+  local function union(depth)
+    local branches = {}
+    for i = 1, 1 + pick(3) do
+      branches[i] = depth > 0 and pick(3) == 1 and union(depth - 1) or leaf()
+    end
+    return { [pick(2) == 1 and "anyOf" or "oneOf"] = branches }
+  end
+  local definition = union(2)
+  definition["$defs"] = defs
+  return definition, leaves
+end
+
+describe("a random union", function()
+  local function each_leaf(visit)
+    for seed = 1, 300 do
+      local definition, leaves = random_union(random_schema.generator(seed * 15485863))
+      local compiled = assert(schema.compile(definition))
+      for _, value in ipairs(leaves) do
+        local label = "seed " .. seed .. ": " .. text(definition) .. " with " .. text(value)
+        assert.is_true(compiled:check(value), label)
+        visit(compiled, value, label)
+      end
+    end
+  end
+
+  -- A copy with one member set.
+  local function with(value, name, member)
+    local copy = {}
+    for key, kept in pairs(value) do
+      copy[key] = kept
+    end
+    copy[name] = member
+    return copy
+  end
+
+  it("loses nothing of a value that is valid for a branch, nor of one with a new value in an enum", function()
+    each_leaf(function(compiled, value, label)
+      assert.equal(text(value), text((compiled:cast(value))), label)
+      local spoiled = with(value, "status", "new")
+      assert.equal(text(spoiled), text((compiled:cast(spoiled))), label)
+    end)
+  end)
+
+  it("loses nothing but a member that no branch declares", function()
+    each_leaf(function(compiled, value, label)
+      for _, status in ipairs({ "on", "new" }) do
+        local known = with(value, "status", status)
+        assert.equal(text(known), text((compiled:cast(with(known, "unknown", 1)))), label)
+      end
+    end)
+  end)
+
+  it("is forced to nothing but a value of the enum", function()
+    each_leaf(function(compiled, value, label)
+      assert.equal(text(with(value, "status", "on")), text((compiled:cast(with(value, "status", "new"), "force"))),
+        label)
+    end)
+  end)
+end)
+
 -- A scalar as many tables deep.
 local function nested(depth, wrap)
   local value = "7"

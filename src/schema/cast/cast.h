@@ -2,7 +2,7 @@
 ** cast.h - moves a value towards a schema, into a new value.  The cast value
 ** replaces the one in a stack slot; input tables are only read.
 **
-** Machine: cast.c combined.c convert.c force.c.
+** Machine: cast.c combined.c convert.c force.c gather.c.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H
@@ -32,11 +32,16 @@ typedef struct cast_Machine {
   int ahead;             /* stack index of the items cast ahead, or 0 */
 } cast_Machine;
 
-/* The schemas that apply to one value: of allOf, $ref, chosen branches. */
+#define CAST_UNIONS 16 /* undecided unions of one value */
+
+/* The schemas that apply to one value: of allOf, $ref, chosen branches; and the
+** unions of which no branch fits, or several: what any of their branches
+** declares stays. */
 typedef struct cast_Views {
   int32_t nodes[CAST_VIEWS];
-  bool weak[CAST_VIEWS]; /* only its property names count */
   int count;
+  int32_t undecided[CAST_UNIONS];
+  int unions; /* with more than CAST_UNIONS, every member stays */
 } cast_Views;
 
 /* Pushes the cast value; the array of changes, or nil without `changes`; and
@@ -85,6 +90,11 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
 
 /* Collects the schemas that apply to the value in `slot`. */
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
+
+/* Does a branch of an undecided union declare the name, however deep in allOf,
+** `$ref`, `if` and other unions? */
+bool cast_declares(cast_Machine *c, const cast_Views *views, const char *name,
+                   size_t len);
 
 /* The types that all schemas accept, as TYPE_ bits. */
 uint16_t cast_types(const cast_Machine *c, const cast_Views *views);

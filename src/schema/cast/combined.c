@@ -1,186 +1,13 @@
 /*
-** combined.c - casting when several schemas apply to one value: those of allOf
-** and $ref, the branch of a union or of an `if` (schema/cast/cast.h).
+** combined.c - casting when several schemas apply to one value, which gather.c
+** collects (schema/cast/cast.h).
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
 #include "schema/check/equal.h"
 
-#define MAX_TRIALS 3    /* nested casts that look for a branch */
 #define MAX_EXPECTED 32 /* members for which a new table has room */
 #define MAX_GATHERED 6  /* until members that were added apply no schema */
-
-static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
-                   bool weak);
-
-static bool fits(cast_Machine *c, int32_t node, int slot) {
-  return check_node(&c->m, node, slot, lua_type(c->m.L, slot));
-}
-
-/* Does the value conform to the branch after casting? */
-static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
-  lua_State *L = c->m.L;
-  int changes = c->changes, changed = c->changed, copy;
-  int64_t made = c->m.made;
-  bool force = c->force, ok;
-  lua_pushvalue(L, slot);
-  copy = lua_gettop(L);
-  c->changes = 0;
-  c->force = false;
-  c->trials++;
-  cast_slot(c, node, copy, lua_type(L, copy));
-  ok = !c->m.too_deep && fits(c, node, copy);
-  c->trials--;
-  c->force = force;
-  c->changes = changes;
-  c->changed = changed;
-  c->m.made = made;
-  lua_settop(L, copy - 1);
-  return ok;
-}
-
-/* The number of members that the branch knows. */
-static int score(cast_Machine *c, int32_t node, int slot) {
-  lua_State *L = c->m.L;
-  const schema_Node *n =
-      program_node(c->m.s, program_node(c->m.s, node)->target);
-  int t = lua_type(L, slot), sum = 1, top = lua_gettop(L);
-  const schema_Object *object;
-  int32_t i;
-  uint16_t type = schema_type_of(L, c->m.core, slot, t, n->types);
-  if ((type & n->types) == 0) return 0;
-  if (type != TYPE_OBJECT || n->object < 0) return sum;
-  object = program_object(c->m.s, n->object);
-  c->m.left -= object->count / CHECK_STEP_ITEMS;
-  for (i = 0; i < object->count; i++) {
-    const schema_Property *p = program_property(c->m.s, object->first + i);
-    ops_rawgeti(L, c->m.constants, (size_t)p->key);
-    if (ops_rawget(L, slot) != LUA_TNIL) {
-      sum += 1;
-      if (fits(c, p->node, top + 1)) sum += p->fixed != 0 ? 100 : 10;
-    }
-    lua_settop(L, top);
-  }
-  return sum;
-}
-
-static int32_t best_branch(cast_Machine *c, const schema_Union *u, int slot) {
-  int32_t i, best = -1;
-  int most = 0;
-  c->m.left -= u->count; /* the cost of the scores */
-  if (c->trials < MAX_TRIALS) {
-    for (i = 0; i < u->count && !c->m.too_deep; i++) {
-      if (fits_when_cast(c, *program_link(c->m.s, u->first + i), slot))
-        return i;
-    }
-  }
-  for (i = 0; i < u->count; i++) {
-    int points = score(c, *program_link(c->m.s, u->first + i), slot);
-    if (points <= most) continue;
-    most = points;
-    best = i;
-  }
-  return best;
-}
-
-static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
-                           int32_t branch) {
-  return *program_link(c->m.s, u->first + branch);
-}
-
-/* Adds `first` if it fits (-1: none), else the branches that fit.  Other
-** branches that fit add only their property names.  False when none fits. */
-static bool gather_fitting(cast_Machine *c, cast_Views *views,
-                           const schema_Op *op, int slot, bool weak,
-                           int32_t first) {
-  const schema_Union *u = program_union(c->m.s, op->a);
-  bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
-  int32_t i;
-  c->m.left -= u->count / CHECK_STEP_ITEMS;
-  if (found) gather(c, views, branch_node(c, u, first), slot, weak);
-  if (found && op->code == CODE_ONE_OF) return true;
-  for (i = 0; i < u->count; i++) {
-    int32_t node = branch_node(c, u, i);
-    if (i == first || !fits(c, node, slot)) continue;
-    gather(c, views, node, slot, weak || found);
-    found = true;
-    if (op->code == CODE_ONE_OF) return true;
-  }
-  return found;
-}
-
-/* Adds the branch of the tag; else those that fit; else the one that was meant;
-** else the one with the highest score. */
-static void gather_union(cast_Machine *c, cast_Views *views,
-                         const schema_Op *op, int slot, bool weak) {
-  const schema_Union *u = program_union(c->m.s, op->a);
-  int32_t branch = u->member != 0 ? check_const_branch(&c->m, u, slot)
-                                  : check_tagged_branch(&c->m, u, slot);
-  if (branch < 0 && u->member == 0) {
-    c->chosen = true;
-    branch = check_hinted_branch(&c->m, u, slot);
-    if (gather_fitting(c, views, op, slot, weak, branch)) return;
-    if (branch < 0) branch = best_branch(c, u, slot);
-  }
-  if (branch < 0 && c->first && c->trials == 0 && u->count > 0) branch = 0;
-  if (branch >= 0) gather(c, views, branch_node(c, u, branch), slot, weak);
-}
-
-static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
-                      int slot, bool weak) {
-  int32_t node = op->c;
-  c->chosen = true;
-  if (fits(c, op->a, slot)) {
-    gather(c, views, op->a, slot, weak);
-    node = op->b;
-  }
-  if (node >= 0) gather(c, views, node, slot, weak);
-}
-
-static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
-                      int slot, bool weak) {
-  switch (op->code) {
-  case CODE_CALL: gather(c, views, op->a, slot, weak); break;
-  case CODE_DYNAMIC:
-    gather(c, views, check_dynamic(&c->m, op), slot, weak);
-    break;
-  case CODE_ANY_OF:
-  case CODE_ONE_OF: gather_union(c, views, op, slot, weak); break;
-  case CODE_IF: gather_if(c, views, op, slot, weak); break;
-  case CODE_DEPENDENT_SCHEMA:
-    c->chosen = true;
-    if (lua_type(c->m.L, slot) == LUA_TTABLE &&
-        check_has_key(&c->m, slot, op->c))
-      gather(c, views, op->a, slot, weak);
-    break;
-  default: break;
-  }
-}
-
-static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
-                   bool weak) {
-  const schema_Node *n = program_node(c->m.s, node);
-  check_Scope scope = {.outer = c->m.scope, .resource = n->resource};
-  int32_t i;
-  int known = 0;
-  while (known < views->count && views->nodes[known] != node) known++;
-  if (known < views->count && (weak || !views->weak[known])) return;
-  if (known >= CAST_VIEWS) {
-    check_too_deep(&c->m); /* more than any real schema has: keep the value */
-    return;
-  }
-  if (known == views->count) views->count++;
-  views->nodes[known] = node;
-  views->weak[known] = weak;
-  if (c->m.s->has_dynamic) c->m.scope = &scope;
-  for (i = n->objects; i < n->end && !c->m.too_deep; i++)
-    gather_op(c, views, program_op(c->m.s, i), slot, weak);
-  c->m.scope = scope.outer;
-}
-
-void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
-  gather(c, views, node, slot, false);
-}
 
 /* What all schemas together say about one member. */
 typedef struct Verdict {
@@ -199,20 +26,20 @@ static void add_node(Verdict *verdict, int32_t node) {
   if (verdict->count < CAST_VIEWS) verdict->nodes[verdict->count++] = node;
 }
 
-static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
+static void ask_object(cast_Machine *c, const schema_Object *object,
                        const char *name, size_t len, Verdict *verdict) {
   const schema_Schema *s = c->m.s;
   const schema_Property *p = program_find(s, object, name, len);
   bool known = p != NULL && p->declared;
   int32_t i;
   if (!object->open) verdict->names = true;
-  if (known && !weak) add_node(verdict, p->node);
+  if (known) add_node(verdict, p->node);
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
     if (check_match(&c->m, *program_regex(s, pattern->regex), name, len) <= 0)
       continue;
     known = true;
-    if (!weak) add_node(verdict, pattern->node);
+    add_node(verdict, pattern->node);
   }
   if (!known && object->additional >= 0) {
     if (program_node(s, object->additional)->is_false) {
@@ -220,7 +47,7 @@ static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
       return;
     }
     known = true;
-    if (!weak) add_node(verdict, object->additional);
+    add_node(verdict, object->additional);
   }
   if (p != NULL && object->patterns == 0) known = true;
   if (known) verdict->known = true;
@@ -248,9 +75,9 @@ static void ask(cast_Machine *c, const cast_Views *views, const char *name,
   for (i = 0; i < views->count; i++) {
     const schema_Node *n = program_node(c->m.s, views->nodes[i]);
     if (n->object >= 0)
-      ask_object(c, program_object(c->m.s, n->object), views->weak[i], name,
-                 len, verdict);
+      ask_object(c, program_object(c->m.s, n->object), name, len, verdict);
   }
+  if (!verdict->known) verdict->known = cast_declares(c, views, name, len);
   for (i = 0; i < views->count && !verdict->known; i++)
     ask_unevaluated(c, program_node(c->m.s, views->nodes[i]), verdict);
 }
@@ -331,7 +158,7 @@ uint16_t cast_types(const cast_Machine *c, const cast_Views *views) {
   uint16_t types = TYPE_ANY;
   int i;
   for (i = 0; i < views->count; i++) {
-    if (!views->weak[i]) types &= program_node(c->m.s, views->nodes[i])->types;
+    types &= program_node(c->m.s, views->nodes[i])->types;
   }
   return types;
 }
@@ -402,7 +229,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
   for (i = 0; i < views->count; i++) {
     const schema_Node *n = program_node(c->m.s, views->nodes[i]);
     const schema_Object *object;
-    if (n->object < 0 || views->weak[i]) continue;
+    if (n->object < 0) continue;
     object = program_object(c->m.s, n->object);
     c->m.left -= object->count / CHECK_STEP_ITEMS;
     for (j = 0; j < object->count && !c->m.too_deep; j++)
@@ -421,7 +248,7 @@ static int item_nodes(cast_Machine *c, const cast_Views *views, size_t i,
     const schema_Node *n = program_node(c->m.s, views->nodes[j]);
     const schema_Op *op;
     int32_t node;
-    if (n->items < 0 || views->weak[j]) continue;
+    if (n->items < 0) continue;
     op = program_op(c->m.s, n->items);
     node =
         i < (size_t)op->b ? *program_link(c->m.s, op->a + (int32_t)i) : op->c;
@@ -483,7 +310,7 @@ static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
 static void gather_all(cast_Machine *c, cast_Views *views, const int32_t *nodes,
                        int count, int slot) {
   int i;
-  views->count = 0;
+  views->count = views->unions = 0;
   for (i = 0; i < count; i++) cast_gather(c, views, nodes[i], slot);
 }
 
@@ -491,7 +318,7 @@ static bool same_views(const cast_Views *a, const cast_Views *b) {
   int i;
   if (a->count != b->count) return false;
   for (i = 0; i < a->count; i++) {
-    if (a->nodes[i] != b->nodes[i] || a->weak[i] != b->weak[i]) return false;
+    if (a->nodes[i] != b->nodes[i]) return false;
   }
   return true;
 }
@@ -545,10 +372,10 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
   only = check_tagged_branch(&c->m, u, slot);
   if (only >= 0) {
     *type = found;
-    return branch_node(c, u, only);
+    return *program_link(c->m.s, u->first + only);
   }
   for (i = 0; i < u->count; i++) {
-    int32_t node = branch_node(c, u, i);
+    int32_t node = *program_link(c->m.s, u->first + i);
     uint16_t types = program_node(c->m.s, node)->types;
     node = program_node(c->m.s, node)->target;
     types &= program_node(c->m.s, node)->types;
