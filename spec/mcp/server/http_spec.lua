@@ -379,6 +379,36 @@ describe("an MCP server over HTTP", function()
     assert.same({ false, true, true, false }, { call(nil), call("debug"), call("info"), call("warning") })
   end)
 
+  it("refuses a batch of too many messages", function()
+    local session, batch = initialize("2025-03-26"), {}
+    for i = 1, 101 do
+      batch[i] = { jsonrpc = "2.0", id = i, method = "ping" }
+    end
+    assert.same({ 400, -32600 }, error_of(post(batch, { ["mcp-session-id"] = session })))
+    batch[101] = nil
+    assert.equal(100, #post(batch, { ["mcp-session-id"] = session }).json)
+  end)
+
+  it("counts anonymous callers by their address in rate_limit", function()
+    local rate = operations.middleware.rate_limit({ rate = 1, per = 60000 })
+    local limited = operations.registry({ middleware = { rate } })
+    limited:register({ namespace = "spec", name = "call", handler = function() return "ok" end })
+    local one = operations.to_mcp(limited, { log = function() end })
+    local function call(address)
+      local answer = operations.run(function()
+        return one:handle({ method = "POST", target = "/mcp", peer = { address = address }, headers = {
+          accept = BOTH, ["content-type"] = "application/json", host = "localhost",
+          ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = "tools/call", ["mcp-name"] = "spec_call" },
+          body = operations.json.encode({ jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "spec_call",
+            arguments = operations.object(), _meta = { [PREFIX .. "protocolVersion"] = "2026-07-28",
+            [PREFIX .. "clientCapabilities"] = operations.object() } } }) })
+      end)
+      return operations.json.decode(answer.body).result.isError or false
+    end
+    assert.same({ false, true, false }, { call("192.0.2.1"), call("192.0.2.1"), call("192.0.2.2") })
+    one:close()
+  end)
+
   it("runs the requests of a batch side by side, and hears of those that are cancelled", function()
     local id = initialize("2025-03-26")
     local given = { ["mcp-session-id"] = id }

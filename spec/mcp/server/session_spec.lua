@@ -53,6 +53,61 @@ describe("the sessions of an MCP server", function()
     assert.same({ nil, 2 }, { all:find(second.id, "a"), all.count })
   end)
 
+  it("of one who opens too many end his own oldest, never another's", function()
+    server.options.max_sessions, server.options.max_identity_sessions = 6, 3
+    local all = sessions.none(server)
+    local ada = { all:open("a"), all:open("a") }
+    local bob = {}
+    for i = 1, 50 do
+      bob[i] = all:open("b")
+    end
+    assert.same({ 5, 2, 3 }, { all.count, all.counts.a, all.counts.b })
+    assert.equal(bob[50], all:find(bob[50].id, "b"))
+    for _, session in ipairs(ada) do
+      assert.equal(session, all:find(session.id, "a"))
+    end
+    local carl = { all:open("c"), all:open("c") } -- six, then one of bob's ends
+    assert.same({ 6, 2, 2, 2 }, { all.count, all.counts.a, all.counts.b, all.counts.c })
+    assert.equal(carl[1], all:find(carl[1].id, "c"))
+  end)
+
+  it("keep ended streams up to a number of bytes by session, owner and server", function()
+    server.options.max_sessions, server.options.session_bytes = 10, 3000
+    server.options.identity_bytes, server.options.kept_bytes = 5000, 8000
+    local all = sessions.none(server)
+    local function ended(session)
+      local stream = session:stream()
+      stream:put(("x"):rep(980))
+      session:finish(stream)
+      return stream.name .. "_0"
+    end
+    local one, two, other = all:open("a"), all:open("a"), all:open("b")
+    local last = ended(other)
+    local first = ended(one)
+    assert.truthy(one:find(first))
+    for _ = 1, 20 do
+      ended(one)
+    end
+    assert.is_nil(one:find(first))
+    assert.is_true(all.kept_of.a <= 3000)
+    for _ = 1, 20 do
+      ended(two)
+    end
+    assert.is_true(all.kept_of.a <= 5000)
+    for i = 1, 5 do
+      local each = all:open("c" .. i % 2)
+      for _ = 1, 3 do
+        ended(each)
+      end
+    end
+    assert.is_true(all.kept <= 8000)
+    assert.truthy(other:find(last))
+    for _, session in pairs(all.all) do
+      all:remove(session, "ends")
+    end
+    assert.same({ 0, {}, {}, 0 }, { all.kept, all.kept_of, all.counts, all.count })
+  end)
+
   it("belong to one identity, whatever makes it another one", function()
     local request, seen = { headers = { authorization = "Bearer x" } }, {}
     for _, identity in ipairs(identities.different) do

@@ -52,7 +52,8 @@ local function modern(server, request, value, kind, identity)
 end
 
 local function initialize(server, request, value, identity)
-  local session = server.sessions:open(sessions.credential(request, identity), identity)
+  local session = server.sessions:open(sessions.credential(request, identity), identity,
+    sessions.owner(request, identity))
   if not session then
     return refuse(503, "there are too many sessions", codes.INTERNAL_ERROR, value.id, { ["retry-after"] = "1" })
   end
@@ -138,6 +139,9 @@ local function legacy(server, request, value, kind, identity)
   elseif kind == "batch" then
     if session.peer.version ~= "2025-03-26" then
       return refuse(400, "Invalid Request: batches are not supported")
+    elseif #value > server.options.max_batch then
+      return refuse(400, ("Invalid Request: a batch of %d messages; %d are allowed"):format(#value,
+        server.options.max_batch))
     end
     return busy(server) or legacy_batch(server, request, value, session)
   end

@@ -62,6 +62,12 @@ local mcp_server = {}
 ---@field state_ttl? integer  ms until such a state expires, default 3,600,000
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field max_sessions? integer  of the legacy era over HTTP, default 1,024; beyond that, the one idle for longest ends
+---@field max_identity_sessions? integer  of them for one identity or, without one, address, default 128; beyond that,
+---  the one of its own that is idle for longest ends
+---@field max_batch? integer  messages of a batch (revision 2025-03-26), default 100
+---@field session_bytes? integer  of ended streams that a session may resume, default 4 MiB; the oldest are forgotten
+---@field identity_bytes? integer  the same for all sessions of an identity, default 16 MiB
+---@field kept_bytes? integer  the same for all sessions, default 64 MiB
 ---@field session_ttl? integer  ms after which an idle session ends, default 3,600,000
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
@@ -72,9 +78,10 @@ local option_kinds = {
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
   expose_errors = "boolean", upstream_errors = "string", ttl = "number", state_secret = "string",
   state_ttl = "number", heartbeat = "number",
-  max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
-  schema_bytes = "number", resources = "boolean or table or function", clients = "table", oauth = "table",
-  log = "function", cors = "table", trusted_proxies = "table",
+  max_identity_sessions = "number", max_batch = "number", session_bytes = "number", identity_bytes = "number",
+  kept_bytes = "number", max_sessions = "number", session_ttl = "number", search = "string or boolean",
+  pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
+  oauth = "table", log = "function", cors = "table", trusted_proxies = "table",
 }
 
 ---@class operations.McpServer
@@ -192,6 +199,9 @@ function mcp_server.new(registry, options)
   argument.options(options or {}, option_kinds, "to_mcp")
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
     heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
+    max_identity_sessions = limits.mcp_identity_sessions, max_batch = limits.mcp_batch,
+    session_bytes = limits.mcp_session_bytes, identity_bytes = limits.mcp_identity_bytes,
+    kept_bytes = limits.mcp_kept_bytes,
     timeout = limits.server_max_timeout, state_ttl = limits.mcp_state, local_pages = true }, options)
   for name, kind in pairs(option_kinds) do
     if kind == "number" and kept[name] and kept[name] < 0 then

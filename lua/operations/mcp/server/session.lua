@@ -13,6 +13,7 @@ local KEPT = 16 -- ended streams, for clients that missed their end
 ---@field id string
 ---@field peer operations.mcp.Peer
 ---@field credential string  digest of the client's credentials
+---@field owner string  whose share it takes
 ---@field used integer  ms since the epoch
 ---@field general? operations.mcp.Channel  the newest stream opened by GET
 ---@field _streams table<string, operations.mcp.Channel>
@@ -21,6 +22,9 @@ Session.__index = Session
 
 ---@class operations.mcp.Sessions
 ---@field count integer
+---@field counts table<string, integer>  by owner
+---@field kept integer  bytes of ended streams
+---@field kept_of table<string, integer>  by owner
 ---@field new_id fun(): string
 ---@field all table<string, operations.mcp.ServerSession>
 local Sessions = {}
@@ -30,7 +34,8 @@ Sessions.__index = Sessions
 ---@param server operations.McpServer
 ---@return operations.mcp.Sessions
 function session.none(server)
-  return setmetatable({ server = server, count = 0, all = {}, new_id = core.random_id }, Sessions)
+  return setmetatable({ server = server, count = 0, counts = {}, kept = 0, kept_of = {}, all = {},
+    new_id = core.random_id }, Sessions)
 end
 
 --- The key of a caller: of its identity; without one, or one without an id, of its credentials, which are not stored.
@@ -93,38 +98,94 @@ function Sessions:touch(each)
   end
 end
 
--- Ends sessions that were idle for too long; the one idle for longest when there are too many.
-local function make_room(self, now)
-  local options = self.server.options
+local function end_expired(self, now)
   for _ = 1, self.count do
     local each = self._oldest
-    local has_expired = now - each.used > options.session_ttl
-    if not has_expired and self.count < options.max_sessions then
-      break
+    if now - each.used <= self.server.options.session_ttl then
+      return
     elseif each:is_busy() then
       self:touch(each)
     else
       self:remove(each, "the session was idle")
     end
   end
-  return self.count < options.max_sessions
+end
+
+-- Ends the session idle for longest of an owner; true when there was an idle one.
+local function end_oldest(self, is_of)
+  local each = self._oldest
+  while each do
+    if is_of(each) and not each:is_busy() then
+      self:remove(each, "the session was idle")
+      return true
+    end
+    each = each._after
+  end
+  return false
+end
+
+-- The largest value of owners.
+local function most(of)
+  local largest = 0
+  for _, value in pairs(of) do
+    largest = math.max(largest, value)
+  end
+  return largest
+end
+
+-- Makes room for a session of an owner: one who has too many loses an idle one of his own; when there are too many in
+-- all, one who has the most of them does.
+local function make_room(self, now, owner)
+  local options, counts = self.server.options, self.counts
+  local function is_own(each)
+    return each.owner == owner
+  end
+  end_expired(self, now)
+  if (counts[owner] or 0) >= options.max_identity_sessions and not end_oldest(self, is_own) then
+    return false
+  elseif self.count < options.max_sessions then
+    return true
+  end
+  local largest = most(counts)
+  return end_oldest(self, function(each)
+    return counts[each.owner] == largest
+  end) or end_oldest(self, is_own)
+end
+
+local function add_to(of, owner, amount)
+  local sum = (of[owner] or 0) + amount
+  of[owner] = sum > 0 and sum or nil
+end
+
+--- Who a session counts for: an identity, or an address where there is none.
+---@param request operations.ServerRequest
+---@param identity? operations.Identity
+---@return string
+function session.owner(request, identity)
+  if identity then
+    return session.credential(request, identity)
+  end
+  return "address " .. tostring(request.peer and request.peer.address)
 end
 
 --- Opens a session.
 ---@param credential string
 ---@param identity? operations.Identity
+---@param owner? string  as `session.owner` gives it, default the credential
 ---@return operations.mcp.ServerSession?  nil: too many sessions, all busy
-function Sessions:open(credential, identity)
+function Sessions:open(credential, identity, owner)
   local now = core.now()
-  if not make_room(self, now) then
+  owner = owner or credential
+  if not make_room(self, now, owner) then
     return nil
   end
-  local made = setmetatable({ id = self.new_id(), credential = credential, used = now, _streams = {}, _over = {},
-    _last = 0 }, Session)
+  local made = setmetatable({ id = self.new_id(), credential = credential, used = now, owner = owner, _sessions = self,
+    _streams = {}, _over = {}, _kept = 0, _last = 0 }, Session)
   made.peer = peers.new(self.server, function(value)
     made:tell(value)
   end, identity)
   self.all[made.id], self.count = made, self.count + 1
+  add_to(self.counts, owner, 1)
   link(self, made)
   return made
 end
@@ -151,6 +212,10 @@ end
 function Sessions:remove(found, reason)
   if self.all[found.id] then
     self.all[found.id], self.count = nil, self.count - 1
+    add_to(self.counts, found.owner, -1)
+    while found._over[1] do
+      found:_forget()
+    end
     unlink(self, found)
     self.server.changes:leave(found.peer)
     found.peer:cancel_all(reason)
@@ -169,14 +234,59 @@ function Session:stream()
   return self._streams[name]
 end
 
+-- Forgets the stream that ended first.
+function Session:_forget()
+  local stream, all = table.remove(self._over, 1), self._sessions
+  self._streams[stream.name] = nil
+  self._kept, all.kept = self._kept - stream.bytes, all.kept - stream.bytes
+  add_to(all.kept_of, self.owner, -stream.bytes)
+end
+
+-- Forgets ended streams of an owner, those of the session that is idle for longest first, until they fit.
+local function trim(self, owner, fits)
+  local each = self._oldest
+  while each and not fits() do
+    while each.owner == owner and each._over[1] and not fits() do
+      each:_forget()
+    end
+    each = each._after
+  end
+end
+
+-- One who keeps too much loses the oldest of his own; when all is too much, one who has the most does.
+local function limit_kept(self, owner)
+  local options, kept_of = self.server.options, self.kept_of
+  trim(self, owner, function()
+    return (kept_of[owner] or 0) <= options.identity_bytes
+  end)
+  while self.kept > options.kept_bytes do
+    local largest = most(kept_of)
+    for each, kept in pairs(kept_of) do
+      if kept == largest then
+        trim(self, each, function()
+          return self.kept <= options.kept_bytes or (kept_of[each] or 0) < largest
+        end)
+        break
+      end
+    end
+  end
+end
+
 --- Ends a stream; its client may not have got the last events yet.
 ---@param stream operations.mcp.Channel
 function Session:finish(stream)
+  local all = self._sessions
   stream:close()
-  table.insert(self._over, stream.name)
-  if #self._over > KEPT then
-    self._streams[table.remove(self._over, 1)] = nil
+  if not all.all[self.id] then
+    return
   end
+  table.insert(self._over, stream)
+  self._kept, all.kept = self._kept + stream.bytes, all.kept + stream.bytes
+  add_to(all.kept_of, self.owner, stream.bytes)
+  while #self._over > KEPT or self._kept > all.server.options.session_bytes do
+    self:_forget()
+  end
+  limit_kept(all, self.owner)
 end
 
 --- The stream of a Last-Event-ID.

@@ -83,6 +83,10 @@ local function take_line(self, value, err)
   elseif type(value) == "table" and value.jsonrpc == nil and value[1] ~= nil and self.peer.version ~= "2025-03-26" then
     return self:send(message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: batches are not supported"))
   end
+  if type(value) == "table" and value.jsonrpc == nil and #value > self.server.options.max_batch then
+    return self:send(message.failure(nil, codes.INVALID_REQUEST, ("Invalid Request: a batch of %d messages; %d are "
+      .. "allowed"):format(#value, self.server.options.max_batch)))
+  end
   message.each(value, function(_, item)
     take(self, item)
   end)
