@@ -84,6 +84,39 @@ describe("answers in this process", function()
   end)
 end)
 
+describe("answers in this process, of many senders", function()
+  it("take the place of the sender's own, never that of another one", function()
+    local store, answer = answer_store.new(), ("x"):rep(900000)
+    assert.is_nil(store:add("k", "1", 60000, "ada"))
+    assert.is_true(store:swap("k", "1", answer, 60000, "ada"))
+    for i = 1, 100 do
+      store:add("k" .. i, answer, 60000, "bob")
+    end
+    assert.equal(answer, store:add("k", "2", 60000, "ada"))
+    assert.is_nil(store:add("k1", "2", 60000, "bob"))
+    assert.equal(answer, store:add("k100", "2", 60000, "bob"))
+    for i = 1, limits.idempotency_sender_keys * 2 do
+      store:add("n" .. i, "1", 60000, "carl")
+    end
+    assert.equal(answer, store:add("k", "2", 60000, "ada"))
+    assert.is_true(store.count <= limits.idempotency_keys and store.weight <= limits.idempotency_bytes)
+  end)
+
+  it("are those of whoever has most when all are too many", function()
+    local store, answer = answer_store.new(), ("x"):rep(1000000)
+    for sender = 1, 6 do
+      for i = 1, 15 do
+        store:add("k" .. i, answer, 60000, "many" .. sender)
+      end
+      store:add("k", "1", 60000, "few" .. sender)
+    end
+    for sender = 1, 6 do
+      assert.equal("1", store:add("k", "2", 60000, "few" .. sender))
+    end
+    assert.is_true(store.weight <= limits.idempotency_bytes)
+  end)
+end)
+
 describe("answers in a shared dictionary", function()
   contract(function()
     return answer_store.shared(dictionary())

@@ -114,6 +114,26 @@ describe("a request", function()
       '{"title":"x"}'))
   end)
 
+  it("may open a share of the streams, by identity or address", function()
+    local server = serve({ { name = "watch", type = "subscription", handler = function(_, context)
+      context.emit(1)
+      context.emit(2)
+    end } }, { max_identity_streams = 2, anonymous = true, authorize = function(request)
+      return request.token and { id = request.token, scopes = {} }
+    end })
+    local function open(address, token)
+      return server:handle({ method = "GET", target = "/task/watch", body = "", peer = { address = address },
+        headers = { host = "localhost", authorization = token and "Bearer " .. token } })
+    end
+    local first = open("192.0.2.1")
+    assert.same({ 200, 200, 503, 200 }, { first.status, open("192.0.2.1").status, open("192.0.2.1").status,
+      open("192.0.2.2").status })
+    assert.same({ 200, 200, 503, 200 }, { open("192.0.2.1", "ada").status, open("192.0.2.2", "ada").status,
+      open("192.0.2.3", "ada").status, open("192.0.2.3", "bob").status })
+    while first.body() do end -- luacheck: ignore 542
+    assert.same({ 200, 503 }, { open("192.0.2.1").status, open("192.0.2.1").status })
+  end)
+
   it("has a body that may come in pieces, and may fail", function()
     local server = serve({ { name = "echo", handler = function(input) return input end } }, { max_body = 20 })
     local function pieces(...)

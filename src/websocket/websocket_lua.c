@@ -40,8 +40,9 @@ static const char *kind_name(websocket_Kind kind) {
   }
 }
 
-/* codec:feed(bytes) -> open, messages: an array of kind, payload, kind, ...;
-** the payload of "close" is "<code> <reason>" */
+/* codec:feed(bytes) -> open, messages, unfinished
+** messages: an array of kind, payload, kind, ...; the payload of "close" is
+** "<code> <reason>"; unfinished: bytes of a message that has not ended */
 static int codec_feed(lua_State *L) {
   websocket_Codec *c = check_codec(L);
   websocket_Message message;
@@ -63,7 +64,8 @@ static int codec_feed(lua_State *L) {
     }
     ops_rawseti(L, -2, ++n);
   }
-  return 2;
+  lua_pushinteger(L, (lua_Integer)c->part.len);
+  return 3;
 }
 
 /* Pushes the bytes to send; nil when there are none. */

@@ -86,6 +86,13 @@ function Lru:put(key, value, weight)
   end
 end
 
+--- Removes the entry that was not used for longest.
+function Lru:drop()
+  if self._oldest then
+    self:remove(self._oldest.key)
+  end
+end
+
 --- Removes all entries.
 function Lru:clear()
   self._by_key, self._newest, self._oldest, self.count, self.weight = {}, nil, nil, 0, 0

@@ -9,49 +9,80 @@ local scheduler = require("operations.task.scheduler")
 local answer_store = {}
 
 ---@class operations.AnswerStore
----@field add fun(self, key: string, value: string, ttl: number): string?, operations.Error?  keeps a value for `ttl` ms
----  where there is none; returns the one that is there
----@field swap fun(self, key: string, old: string, new: string?, ttl: number?): boolean?, operations.Error?  keeps
----  another value, or none, where `old` is there still
+---@field add fun(self, key: string, value: string, ttl: number, owner: string?): string?, operations.Error?  keeps a
+---  value for `ttl` ms where there is none; returns the one that is there
+---@field swap fun(self, key: string, old: string, new: string?, ttl: number?, owner: string?): boolean?,
+---  operations.Error?  keeps another value, or none, where `old` is there still
 ---@field is_local? boolean  it is of this process only
 
 ---@class operations.LocalAnswers : operations.AnswerStore
+---@field count integer  answers
+---@field weight integer  bytes of all of them
+---@field _of table<string, operations.Lru>  by owner
 local Local = { is_local = true }
 Local.__index = Local
 
-local function find(self, key)
-  local found = self._kept:get(key)
+local function find(self, key, owner)
+  local kept = self._of[owner]
+  local found = kept and kept:get(key)
   return found and found.ends > scheduler.host().now() and found or nil
 end
 
-local function put(self, key, value, ttl)
-  self._kept:put(key, { value = value, ends = scheduler.host().now() + ttl }, #key + #value)
+-- Changes what is kept of an owner.
+local function change(self, owner, method, ...)
+  local kept = self._of[owner] or lru.new(limits.idempotency_sender_keys, limits.idempotency_sender_bytes)
+  local count, weight = kept.count, kept.weight
+  kept[method](kept, ...)
+  self.count, self.weight = self.count + kept.count - count, self.weight + kept.weight - weight
+  self._of[owner] = kept.count > 0 and kept or nil
 end
 
-function Local:add(key, value, ttl)
-  local found = find(self, key)
+-- The owner with most answers ("count"), or most bytes ("weight").
+local function largest(self, field)
+  local found
+  for owner, kept in pairs(self._of) do
+    found = (not found or kept[field] > self._of[found][field]) and owner or found
+  end
+  return found
+end
+
+-- An owner has a share; beyond the limit of all, the one who has most loses the answer used least recently.
+local function put(self, key, owner, value, ttl)
+  change(self, owner, "put", key, { value = value, ends = scheduler.host().now() + ttl }, #key + #value)
+  while self.count > limits.idempotency_keys do
+    change(self, largest(self, "count"), "drop")
+  end
+  while self.weight > limits.idempotency_bytes do
+    change(self, largest(self, "weight"), "drop")
+  end
+end
+
+function Local:add(key, value, ttl, owner)
+  local found = find(self, key, owner or "")
   if found then
     return found.value
   end
-  put(self, key, value, ttl)
+  put(self, key, owner or "", value, ttl)
 end
 
-function Local:swap(key, old, new, ttl)
-  local found = find(self, key)
+function Local:swap(key, old, new, ttl, owner)
+  owner = owner or ""
+  local found = find(self, key, owner)
   if not found or found.value ~= old then
     return false
   elseif new then
-    put(self, key, new, ttl)
+    put(self, key, owner, new, ttl)
   else
-    self._kept:remove(key)
+    change(self, owner, "remove", key)
   end
   return true
 end
 
---- A store in this process. When it is full, the least recently used answers are dropped.
+--- A store in this process. A sender who keeps too much loses answers of its own; when it is full, whoever has most
+--- does: those used least recently.
 ---@return operations.LocalAnswers
 function answer_store.new()
-  return setmetatable({ _kept = lru.new(limits.idempotency_keys, limits.idempotency_bytes) }, Local)
+  return setmetatable({ _of = {}, count = 0, weight = 0 }, Local)
 end
 
 local PREFIX = "operations:answer:"

@@ -9,6 +9,7 @@ local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local event_stream = require("operations.server.event_stream")
 local idempotency = require("operations.server.idempotency")
+local identity_key = require("operations.base.identity_key")
 local input = require("operations.server.input")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
@@ -102,15 +103,42 @@ local function run_sink(call, request, value)
   return response or exchange.conclude(call, envelope, err)
 end
 
+-- Whose share a stream takes.
+local function owner_of(call, request)
+  local address = tostring(request.peer and request.peer.address)
+  local identity = call.identity
+  return not identity and address or identity_key.of(identity) .. (identity.id == nil and address or "")
+end
+
+-- Counts a stream; false when its owner has too many.
+local function begin_stream(server, owner)
+  local count = (server.streams_of[owner] or 0) + 1
+  if count > (server.options.max_identity_streams or limits.identity_streams) then
+    return false
+  end
+  server.streams_of[owner] = count
+  return true
+end
+
+local function end_stream(server, owner)
+  local count = server.streams_of[owner] - 1
+  server.streams_of[owner] = count > 0 and count or nil
+end
+
 local function stream(call, request, value, last_event_id)
   local server, media = call.server, event_stream.choose(request.headers.accept)
   if not media then
     return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
   end
-  local context = contexts.of(call, request, server.options)
+  local context, owner = contexts.of(call, request, server.options), owner_of(call, request)
   context.lastEventId = last_event_id
+  if not begin_stream(server, owner) then
+    return problem.refuse(call, 503, "BUSY", ("%d streams of this caller are open, no more are accepted"):format(
+      server.streams_of[owner]), { ["retry-after"] = "1" })
+  end
   local subscription, err = server.registry:subscribe(call.route.id, value, context)
   if not subscription then
+    end_stream(server, owner)
     return exchange.conclude(call, nil, err)
   end
   local response, close = event_stream.response(subscription, media, {
@@ -120,6 +148,7 @@ local function stream(call, request, value, last_event_id)
     end,
     heartbeat = server.options.heartbeat or limits.heartbeat,
     done = function()
+      end_stream(server, owner)
       server.streams[call] = nil
       leave(call)
     end,

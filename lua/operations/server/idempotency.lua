@@ -40,6 +40,11 @@ local function sender(call, request)
   return credentials and "c" .. credentials
 end
 
+-- Whose share an answer takes: credentials that nobody checked can be any.
+local function owner_of(call, request, from)
+  return call.identity and core.sha256(from) or "-" .. tostring(request.peer and request.peer.address)
+end
+
 local function hex(bytes)
   return (bytes:gsub(".", function(byte)
     return ("%02x"):format(byte:byte())
@@ -94,13 +99,13 @@ end
 
 -- Stores the record of a request; nil frees the key. If there is no room for the answer, only the fact that it has run
 -- is stored.
-local function keep(call, id, mark, record)
+local function keep(call, id, mark, record, owner)
   local server = call.server
   local store, ttl = server.answers, server.options.idempotency_ttl or limits.idempotency
-  local kept, err = store:swap(id, mark, record, ttl)
+  local kept, err = store:swap(id, mark, record, ttl, owner)
   local short = err and record and record:sub(1, 33)
-  if short and store:add(id, short, ttl) == mark then
-    store:swap(id, mark, short, ttl)
+  if short and store:add(id, short, ttl, owner) == mark then
+    store:swap(id, mark, short, ttl, owner)
   end
   if not kept then
     server.options.log("warn", ("%s: the answer to a request with an Idempotency-Key is not kept: %s (request %s)")
@@ -138,8 +143,9 @@ function idempotency.answer(call, request, value, run, refuse)
     return refuse(call, 422, "VALIDATION_ERROR", "an input with an Idempotency-Key: " .. flaw.message)
   end
   local store, id = server.answers, hex(core.sha256(framed(from) .. framed(route.id) .. read_key(field)))
-  local mark = "r" .. print .. core.random_id()
-  local known, err = store:add(id, mark, contexts.timeout(request.headers, server.options) + limits.idempotency_lease)
+  local mark, owner = "r" .. print .. core.random_id(), owner_of(call, request, from)
+  local known, err = store:add(id, mark, contexts.timeout(request.headers, server.options) + limits.idempotency_lease,
+    owner)
   if err then
     return refuse(call, 503, "UNAVAILABLE", "the store of Idempotency-Keys cannot be reached: " .. err.message)
   elseif known then
@@ -147,7 +153,7 @@ function idempotency.answer(call, request, value, run, refuse)
   end
   call.lasts = true
   local ok, response = pcall(run, call, request, value)
-  keep(call, id, mark, ok and record_of(call, response, print) or nil)
+  keep(call, id, mark, ok and record_of(call, response, print) or nil, owner)
   if not ok then
     error(response, 0)
   end

@@ -63,6 +63,7 @@ local server = {}
 ---@field answers operations.AnswerStore|false
 ---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
+---@field streams_of table<string, integer>  open streams by identity, or address without one
 local Server = {}
 Server.__index = Server
 
@@ -312,7 +313,8 @@ function server.new(registry, options)
   resource_metadata.check(kept, "to_http")
   kept.oauth = resource_metadata.of(kept)
   local self = setmetatable({ running = 0, draining = false, registry = registry, options = kept, workers = {},
-    streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {}, _listeners = {},
+    streams = {}, streams_of = {}, answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {},
+    _listeners = {},
     _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false, _cors = cors.new(kept, "to_http", 3) or false,
   }, Server)
   self._direct = direct.new(self) or false

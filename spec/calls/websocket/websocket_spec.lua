@@ -3,6 +3,7 @@ local contract = require("spec.calls.contract")
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local hostile = require("spec.support.hostile_websocket")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 
 local function quiet() end
@@ -66,6 +67,40 @@ end
 local opening, talk = hostile.opening, hostile.talk
 
 describe("a WebSocket hub", function()
+  it("limits the bytes of all unfinished messages, and ends the connection with the longest", function()
+    local most = limits.websocket_unfinished
+    limits.websocket_unfinished = 10000
+    local ok, raised = pcall(with_hub, {}, function(hub, connect)
+      local honest = connect()
+      local function begin(bytes)
+        local stream = assert(streams.connect("127.0.0.1", hub.port))
+        local state = { stream = stream, got = "" }
+        stream:each_chunk(function(piece)
+          state.got, state.ended = state.got .. (piece or ""), piece == nil
+        end)
+        assert(stream:write(opening .. "\r\n\1\254" .. string.char(math.floor(bytes / 256), bytes % 256) .. "\0\0\0\0"
+          .. ("x"):rep(bytes)))
+        return state
+      end
+      local small = begin(1000)
+      local large = {}
+      for i = 1, 3 do
+        large[i] = begin(4000)
+        operations.sleep(0.02)
+      end
+      eventually(function()
+        return large[1].ended or large[2].ended or large[3].ended
+      end)
+      assert.is_falsy(small.ended)
+      assert.equal("nobody", assert(honest:call("a.who")).data)
+      for _, each in ipairs({ small, large[1], large[2], large[3] }) do
+        each.stream:close()
+      end
+    end)
+    limits.websocket_unfinished = most
+    assert(ok, raised)
+  end)
+
   it("answers the handshake of RFC 6455, also when it comes byte by byte", function()
     with_hub({}, function(hub)
       local got = talk(hub.port, opening .. "\r\n", function(bytes)

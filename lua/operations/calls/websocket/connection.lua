@@ -18,12 +18,21 @@ Connection.__index = Connection
 -- Small events that others wait for: sent even when the queue is full.
 local urgent = { ["call.credit"] = true, ["call.aborted"] = true, ["call.completed"] = true }
 
+-- The connections of this process with unfinished messages, and the bytes of all of these.
+local unfinished, unfinished_bytes = {}, 0
+
+local function count_unfinished(self, bytes)
+  unfinished_bytes = unfinished_bytes + bytes - (unfinished[self] or 0)
+  unfinished[self] = bytes > 0 and bytes or nil
+end
+
 -- Ends it; with `grace`, queued bytes are sent first, for at most that many ms.
 local function lost(self, err, grace)
   if self._lost then
     return
   end
   self._lost = err
+  count_unfinished(self, 0)
   if self._ping then
     self._ping()
   end
@@ -51,6 +60,17 @@ local function close(self, code, reason, kind, grace)
     self._stream:offer(bytes, true)
   end
   lose(self, kind or "closed", reason, grace or limits.close_grace)
+end
+
+-- Together they are limited: the connection with the longest one ends.
+local function limit_unfinished()
+  while unfinished_bytes > limits.websocket_unfinished do
+    local longest
+    for each, bytes in pairs(unfinished) do
+      longest = (not longest or bytes > unfinished[longest]) and each or longest
+    end
+    close(longest, 1013, ("unfinished messages have more than %d bytes"):format(limits.websocket_unfinished), "full")
+  end
 end
 
 local messages = {}
@@ -104,13 +124,17 @@ local function on_bytes(self, bytes, err)
     return lost(self, err or errors.new("TRANSPORT_LOST", self._closing or "the connection ended", { kind = "reset" }))
   end
   self._silent, self._taking = 0, true
-  local open, list = self._codec:feed(bytes)
+  local open, list, left = self._codec:feed(bytes)
   for i = 1, #list, 2 do
     if not self._lost then
       messages[list[i]](self, list[i + 1])
     end
   end
   self._taking = false
+  if not self._lost and (left > 0 or unfinished[self]) then
+    count_unfinished(self, left)
+    limit_unfinished()
+  end
   local answer = not self._lost and self._codec:output()
   if answer then
     queue(self, answer)
