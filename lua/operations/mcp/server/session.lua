@@ -157,7 +157,7 @@ local function add_to(of, owner, amount)
   of[owner] = sum > 0 and sum or nil
 end
 
---- Who a session counts for: an identity, or an address where there is none.
+--- The owner of a session, whose share it takes: an identity, or an address where there is none.
 ---@param request operations.ServerRequest
 ---@param identity? operations.Identity
 ---@return string
