@@ -20,7 +20,7 @@ SANITIZED = $(filter-out $(NOT_SANITIZED),$(SPECS))
 
 # The part of asan for one runtime; GOAL=all only builds.
 asan-%:
-	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(SANITIZED))"
+	@exec $(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(SANITIZED))"
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some

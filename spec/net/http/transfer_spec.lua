@@ -1,5 +1,6 @@
 --- Transfers of a reactor and a server of the spec in one thread: what either side does next is decided here.
 require("operations.transfer")
+local core = require("operations.core")
 local module = require("operations.reactor")
 local usage = require("spec.support.usage")
 
@@ -30,12 +31,10 @@ describe("a transfer", function()
 
   -- Waits for events, or for `ms` at the most. Returns those of transfers, each a list.
   local function turn(ms)
-    local events, steps = {}, 0
+    local events, stop = {}, core.now() + 30000
     repeat
-      reactor:step(ms or 100)
-      steps = steps + 1
-    until ms or reactor:pending()
-      or steps == 100 and error("nothing happens any more")
+      reactor:step(ms or 100) -- ends early for what is no event here
+    until ms or reactor:pending() or core.now() > stop and error("nothing happens any more")
     for handle, kind, a, b, c, d in function() return reactor:next() end do
       if handle == server.listener then
         accept()
