@@ -226,7 +226,7 @@ lint-system: # calls of one operating system stand in src/platform
 
 .PHONY: lint
 lint: dependencies-lint lint-system ## gcc, clang, clang-format, clang-tidy, luacheck, the rockspec
-	@$(MAKE) -s --no-print-directory -j$(PROCESSORS) lint-c
+	@$(MAKE) -s --no-print-directory -k -j$(PROCESSORS) lint-c
 	@echo clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
 	luacheck --quiet lua spec examples

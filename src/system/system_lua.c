@@ -154,13 +154,14 @@ static const char *open_regular(system_File *file, const char *path) {
 /* Pushes the text; returns a message, or NULL. */
 const char *system_push_text(lua_State *L, int fd, size_t most) {
   luaL_Buffer buffer;
+  char bytes[4096];
   size_t total = 0;
   ssize_t n;
   luaL_buffinit(L, &buffer);
-  while ((n = read(fd, luaL_prepbuffer(&buffer), LUAL_BUFFERSIZE)) > 0) {
+  while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
     total += (size_t)n;
     if (total > most) return "too large";
-    luaL_addsize(&buffer, (size_t)n);
+    luaL_addlstring(&buffer, bytes, (size_t)n);
   }
   if (n < 0) return strerror(errno);
   luaL_pushresult(&buffer);
