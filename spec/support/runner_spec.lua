@@ -73,6 +73,8 @@ describe("the runner of the specs", function()
     write("specs/x_spec.lua", 'it("a", function() end)\nit("b", function() error("no") end)')
     assert.same({ 1, 0 }, { counts(run("", directory .. "/specs --filter-out=b")) })
     assert.same({ 1, 0 }, { counts(run("", directory .. "/specs --filter a")) })
+    write("specs/x_spec.lua", 'it("goes well", function() end)\nit("goes wrong", function() error("no") end)')
+    assert.same({ 1, 0 }, { counts(run("", directory .. "/specs --filter-out='goes wrong'")) })
   end)
 
   it("fails when a path does not exist", function()

@@ -60,9 +60,7 @@ end
 local function chosen()
   local arguments = {}
   for i = 4, #arg do
-    for word in arg[i]:gmatch("%S+") do
-      arguments[#arguments + 1] = word
-    end
+    arguments[#arguments + 1] = arg[i]
   end
   local files, options = plan.files(arguments)
   if not files then
