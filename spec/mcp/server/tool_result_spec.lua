@@ -5,7 +5,8 @@ local tool_result = require("operations.mcp.server.tool_result")
 
 local function of(data, modern, schema, meta, version)
   return json.encode((tool_result.of({ data = data, meta = meta or { source = "local" } },
-    { id = "a.b", modern = modern or false, schema = schema, version = version })), { sort_keys = true })
+    { id = "a.b", modern = modern or false, version = version,
+    schema_of = function() return schema end })), { sort_keys = true })
 end
 
 describe("the result of a tool", function()
@@ -53,6 +54,22 @@ describe("the result of a tool", function()
       assert.is_nil(media("iVBORw==", { type = "string", contentMediaType = "image/png", contentEncoding = "base64" }))
     end)
 
+    it("within data is base64 in structured content, a note in the text, and a block", function()
+      local schema = { type = "object", properties = { list = { type = "array", items = { type = "object",
+        properties = { photo = PNG } } } } }
+      local data = { list = { { photo = "\137PNG", name = "a" } }, other = "\255" }
+      for _, modern in ipairs({ false, true }) do
+        local result = json.decode(of(data, modern, schema))
+        assert.same({ list = { { photo = "iVBORw==", name = "a" } }, other = "/w==" }, result.structuredContent)
+        assert.same({ list = { { photo = "[image/png, 4 bytes]", name = "a" } },
+          other = "[application/octet-stream, 1 bytes]" }, json.decode(result.content[1].text))
+        local types = { result.content[2].type, result.content[3].type }
+        table.sort(types)
+        assert.same({ "image", "resource" }, types)
+      end
+      assert.same({ list = { { photo = "\137PNG", name = "a" } }, other = "\255" }, data)
+    end)
+
     it("is a resource where the client's revision has no audio", function()
       assert.matches('"type":"resource"', of("\255", false, { type = "string", contentMediaType = "audio/wav" }, nil,
         "2024-11-05"))
@@ -65,7 +82,8 @@ describe("the result of a tool", function()
   end)
 
   it("is an error where the data is not JSON", function()
-    local made, err = tool_result.of({ data = { print }, meta = { source = "local" } }, { id = "a.b", modern = true })
+    local made, err = tool_result.of({ data = { print }, meta = { source = "local" } },
+      { id = "a.b", modern = true, schema_of = function() end })
     assert.is_nil(made)
     assert.is_true(errors.is_error(err))
   end)

@@ -73,4 +73,37 @@ function bytes.text_block(text, uri)
   return bytes.block(text, UNKNOWN, uri)
 end
 
+-- The schema of a member, where it is known.
+local function part_of(schema, key)
+  if type(schema) ~= "table" then
+    return nil
+  elseif type(key) == "number" then
+    return schema.items
+  end
+  return type(schema.properties) == "table" and schema.properties[key] or nil
+end
+
+local function copy_of(value, schema, replace, seen)
+  if type(value) == "string" then
+    return bytes.is_text(nil, value) and value or replace(value, bytes.media(schema) or UNKNOWN)
+  elseif type(value) ~= "table" or seen[value] then
+    return seen[value] or value
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  seen[value] = copy
+  for key, item in next, value do
+    copy[key] = copy_of(item, part_of(schema, key), replace, seen)
+  end
+  return copy
+end
+
+--- A copy of data in which texts that are not UTF-8 are replaced.
+---@param data table
+---@param schema any  the operation's outputSchema
+---@param replace fun(value: string, media: string): string
+---@return table
+function bytes.replaced(data, schema, replace)
+  return copy_of(data, schema, replace, {})
+end
+
 return bytes

@@ -1,5 +1,6 @@
 --- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it;
 --- bytes as an image, audio or resource; failures as results on which a model can act.
+local base64 = require("operations.base.base64")
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -20,14 +21,28 @@ end
 
 ---@class operations.mcp.Answered
 ---@field id string  of the operation
----@field schema any  its outputSchema
+---@field schema_of fun(): any  gives its outputSchema
 ---@field modern boolean  revision 2026-07-28 or newer
 ---@field version? string  the client's revision
+
+-- Data with bytes in it: base64 in the structured content, a note in the text, and a block for each.
+local function with_bytes(data, answered)
+  local schema, blocks = answered.schema_of(), marks.array({ "the text" })
+  local text, err = json.encode(bytes.replaced(data, schema, function(value, media)
+    blocks[#blocks + 1] = bytes.block(value, media, "operation:" .. answered.id, answered.version)
+    return ("[%s, %d bytes]"):format(media, #value)
+  end), { keep_order = true })
+  if not text then
+    return nil, err
+  end
+  blocks[1] = text_block(text)
+  return { content = blocks, structuredContent = bytes.replaced(data, schema, base64.encode) }
+end
 
 -- Data as a result.
 local function of_data(envelope, answered)
   local data, modern = envelope.data, answered.modern
-  local media, text, err = bytes.of(envelope, answered.schema), data, nil
+  local media, text, err = type(data) == "string" and bytes.of(envelope, answered.schema_of()), data, nil
   if data == nil then
     return { content = marks.array() }
   elseif media then
@@ -35,14 +50,14 @@ local function of_data(envelope, answered)
   elseif type(data) ~= "string" then
     text, err = json.encode(data, { keep_order = true })
   end
+  local result = { content = marks.array({ text_block(text) }), structuredContent = data }
   if not text then
-    return nil, err
+    result, err = with_bytes(data, answered)
   end
-  local result = { content = marks.array({ text_block(text) }) }
-  if modern or core.kind(data) == "object" then -- until 2025-11-25 only an object
-    result.structuredContent = data
+  if result and not modern and core.kind(data) ~= "object" then -- until 2025-11-25 only an object
+    result.structuredContent = nil
   end
-  return result
+  return result, err
 end
 
 -- Returns the content of an envelope from another server's tool, or one made by a handler, unchanged.

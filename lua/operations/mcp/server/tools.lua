@@ -115,9 +115,11 @@ end
 local function result_of(call, id, envelope, err)
   local result
   if envelope then
-    local spec = type(envelope.data) == "string" and call.server.registry:get_spec(id)
     result, err = require("operations.mcp.server.tool_result").of(envelope, { id = id, modern = call.modern,
-      version = call.version, schema = spec and spec.outputSchema or nil })
+      version = call.version, schema_of = function()
+        local spec = call.server.registry:get_spec(id)
+        return spec and spec.outputSchema
+      end })
   end
   if result then
     return result
