@@ -169,6 +169,9 @@ local functions = {
 function config.of_connection(self)
   local has_answers = (self.roots or self.sampling or self.elicitation or self.questions) ~= nil
   local copy = members.merged(self, { has_answers = has_answers })
+  if self.command then -- if it is silent, it is asked in the other era: that takes time, too
+    copy.probe_timeout = math.min(self.probe_timeout, self.connect_timeout / 2)
+  end
   for _, key in ipairs(functions) do
     copy[key] = nil
   end

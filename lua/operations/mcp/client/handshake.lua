@@ -51,12 +51,7 @@ end
 function steps.discover(self, state)
   self._self.modern, self._self.version = true, state.version
   self._link:speak(true, state.version)
-  local config = self._config
-  local timeout = config.probe_timeout
-  if config.command then -- if it is silent, it is asked in the other era: that takes time, too
-    timeout = math.min(timeout, config.connect_timeout / 2)
-  end
-  return state:discovered(ask(self, "server/discover", requests.params(self._self, {}, {}), timeout))
+  return state:discovered(ask(self, "server/discover", requests.params(self._self, {}, {}), self._config.probe_timeout))
 end
 
 function steps.initialize(self, state)

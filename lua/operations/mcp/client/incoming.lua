@@ -132,17 +132,24 @@ local needs = {
   ["roots/list"] = "roots", ["sampling/createMessage"] = "sampling", ["elicitation/create"] = "elicitation",
 }
 
-local POSITION = "%D:%d+: " -- of code, in the message of a raised error
+local POSITION = "^[^\n]-%D:%d+: " -- of code, at the beginning of the message of a raised error
 
--- The failure for what the program's function raised, or gave with nil. A message with a position in the program's code
--- is for the program's log, not for the server.
+-- The failure for what the program's function raised, or gave with nil. The server gets the words; positions in the
+-- program's code, and values that are not words, are for the program's log.
 local function failure_of(config, method, raised)
   local err, is_expected = errors.from(raised)
-  if not err.message:find(POSITION) and (is_expected or type(raised) == "string") then
+  local words, count = err.message, 0
+  if not is_expected and type(raised) ~= "string" then
+    words, count = method .. ": the client failed", 1
+  end
+  while words:find(POSITION) do
+    words, count = words:gsub(POSITION, ""), count + 1
+  end
+  if count == 0 then
     return err
   end
   config.log("error", ("%s: the program's function failed: %s"):format(method, err.message))
-  return errors.new("EXECUTION_ERROR", method .. ": the client failed")
+  return errors.new(is_expected and err.code or "EXECUTION_ERROR", (words:match("^[^\n]*")))
 end
 
 --- Answers one request. May wait for the program's function.
