@@ -142,6 +142,23 @@ describe("shapes", function()
   end)
 end)
 
+describe("a selection that misses", function()
+  it("does not lose the answer of a mutation", function()
+    local result = api:run("call create owner=a title=x --select nothing; echo $?")
+    local answer, code = result.out:match("^({.-})\n(%d+)\n$")
+    assert.same({ '{"title":"x"}', "14" }, { json.decode(answer).body, code })
+    assert.matches("^operations: %-%-select: .*; the call was made, so its whole answer is printed\n$", result.err)
+    result = api:run("call create owner=a title=x --select nothing -o kept; echo $?")
+    assert.same({ "14\n", "kept\n" }, { result.out, result.files })
+    assert.equal('{"title":"x"}', json.decode(api:file("kept")).body)
+  end)
+
+  it("is wrong usage of a query, which can be called again", function()
+    local result = api:run("call thing --select nothing; echo $?")
+    assert.equal("2\n", result.out)
+  end)
+end)
+
 describe("headers", function()
   it("go to the API alone, or to the document alone", function()
     local result = command.run("operations call doc.get --openapi " .. api.url .. "/shell/document --bearer abcdefgh "

@@ -263,6 +263,13 @@ function Answer:print(value, source, pretty)
   end
 end
 
+--- Prints a value as JSON, whatever the options select.
+---@param value any
+---@param pretty? boolean
+function Answer:whole(value, pretty)
+  print_json(self, value, pretty)
+end
+
 --- Sets the columns of tables.
 ---@param schema any  of the output
 function Answer:describe(schema)

@@ -49,7 +49,11 @@ function outcome.print(asked, envelope, pretty)
     end
   end
   local message = answer:value(value, envelope.meta.source, pretty)
-  if message then
+  if message and asked.spec.type == "mutation" and not has_failed then -- it cannot be called again for its answer
+    output.complain("%s; the call was made, so its whole answer is printed", message)
+    answer:whole(value, pretty)
+    return output.codes.SELECTION
+  elseif message then
     return output.usage("%s", message)
   elseif has_failed then
     output.tool_failure(envelope.meta.content)
@@ -64,7 +68,7 @@ end
 ---@return integer code  of the last failure, else `code`
 function outcome.finish(asked, code)
   local place = asked.answer.place
-  if place and code == output.codes.OK then
+  if place and (code == output.codes.OK or code == output.codes.SELECTION) then
     local ok, result = pcall(place.finish, place)
     local message = place.problem or ok and result
     if message then

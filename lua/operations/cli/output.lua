@@ -18,7 +18,8 @@ output.exits = {
   { 8, "EXECUTION_ERROR", "the handler, or a tool of an MCP server, failed" },
   { 9, "OPERATION_CODE", "an error that the operation declares" }, { 10, "HTTP_CLIENT_ERROR", "HTTP status 4xx" },
   { 11, "HTTP_SERVER_ERROR", "other HTTP error status" }, { 12, "SOURCE", "a source could not be loaded" },
-  { 13, "UNREACHABLE", "a server could not be reached" }, { 130, "INTERRUPTED", "interrupted" },
+  { 13, "UNREACHABLE", "a server could not be reached" },
+  { 14, "SELECTION", "done, --select names no part" }, { 130, "INTERRUPTED", "interrupted" },
 }
 
 --- The number of each, by name.

@@ -26,7 +26,7 @@ source_options.list = members.joined({
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
-  { name = "--no-check", help = "send inputs that do not fit their schemas, with a warning" },
+  { name = "--no-check", help = "send inputs that do not fit, with a warning" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
   { name = "--client-secret", value = "SECRET", help = "OpenAPI: its secret (client credentials)" },
