@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -184,13 +184,17 @@ static int system_read_regular(lua_State *L) {
 /* system.readable(descriptor, ms) -> bytes that can be read, 0 at the end and
 ** where a device does not tell | nil when there are none in that time */
 static int system_readable(lua_State *L) {
-  struct pollfd p;
+  int fd = (int)luaL_checkinteger(L, 1), ms = (int)luaL_checkinteger(L, 2);
   int bytes = 0;
-  p.fd = (int)luaL_checkinteger(L, 1);
-  p.events = POLLIN;
-  p.revents = 0;
-  if (poll(&p, 1, (int)luaL_checkinteger(L, 2)) <= 0) return 0;
-  if (ioctl(p.fd, FIONREAD, &bytes) != 0) bytes = 0; /* a device */
+  struct timeval time;
+  fd_set set;
+  luaL_argcheck(L, fd >= 0 && fd < FD_SETSIZE, 1, "descriptor expected");
+  time.tv_sec = ms / 1000;
+  time.tv_usec = ms % 1000 * 1000;
+  FD_ZERO(&set);
+  FD_SET(fd, &set);
+  if (select(fd + 1, &set, NULL, NULL, &time) <= 0) return 0;
+  if (ioctl(fd, FIONREAD, &bytes) != 0) bytes = 0; /* a device */
   lua_pushinteger(L, bytes);
   return 1;
 }

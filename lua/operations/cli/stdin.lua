@@ -1,5 +1,5 @@
 --- Standard input of the command line program, in place of `io.stdin`: waits no longer than the call may take, and says
---- what it waits for. Reads from the descriptor: what nobody asked for stays there for the next program.
+--- what it waits for. Reads from the descriptor: bytes that no call reads stay there for other programs.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local output = require("operations.cli.output")
@@ -15,7 +15,7 @@ local file = io.stdin
 
 ---@class operations.cli.Stdin
 ---@field deadline? integer  ms since the epoch, of the call
----@field unasked? boolean  nobody asked for the input by name
+---@field unasked? boolean  no argument names the input
 ---@field _rest string  bytes of a line that were read with the one before
 local Stdin = { _rest = "" }
 

@@ -302,7 +302,7 @@ describe("an editor that is an MCP server", function()
           break
         end
         nvim:eval("execute('OperationsAnswer always')")
-        nvim:wait_for("told", "operations: the question goes on: :OperationsAnswer more, or last, shows the rest")
+        nvim:wait_for("told", "operations: the question continues: :OperationsAnswer more, or last, shows the rest")
         nvim:eval("execute('OperationsAnswer " .. last .. "')")
       end
       assert.is_true(#seen > 1)

@@ -86,7 +86,7 @@ function answers.document()
   ngx.header["Content-Type"] = "application/json"
   ngx.print(([[{"openapi":"3.1.0","info":{"title":"doc","version":"1"},"servers":[{"url":"/"}],"paths":{"/echo":{"get":{
     "operationId":"get","parameters":[
-    {"name":"seen","in":"query","schema":{"type":"string","default":"%s.%s.%s"}}]}}}}]])
+    {"name":"seen","in":"query","required":true,"schema":{"type":"string","default":"%s.%s.%s"}}]}}}}]])
     :format(tostring(headers["x-api"]), tostring(headers["x-document"]), tostring(headers.authorization)))
 end
 
