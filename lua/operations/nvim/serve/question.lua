@@ -300,8 +300,8 @@ function question.choose(word)
   elseif view and (word == "more" or word == "last") then
     return view.turn(word)
   elseif view and word ~= "no" and not (view.seen and view.whole) then
-    return warn(view.whole and "the question continues: :%s more, or last, shows the rest" or "it cannot be shown whole",
-      COMMAND)
+    return warn(view.whole and "the question continues: :%s more, or last, shows the rest"
+      or "it cannot be shown whole", COMMAND)
   end
   for _, choice in ipairs(choices) do
     if choice.word == word then
