@@ -6,6 +6,15 @@ describe("an error object", function()
     assert.equal("NOT_FOUND: no such task", tostring(operations.error("NOT_FOUND", "no such task")))
   end)
 
+  it("is joined with texts as its code and message", function()
+    local err = operations.error("NOT_FOUND", "no such task")
+    assert.equal("failed: NOT_FOUND: no such task", "failed: " .. err)
+    assert.equal("NOT_FOUND: no such task\n1", err .. "\n" .. 1)
+    assert.equal("NOT_FOUND: no such taskNOT_FOUND: no such task", err .. err)
+    local missing = select(2, operations.registry():execute("a.b"))
+    assert.equal(tostring(missing), missing .. "")
+  end)
+
   it("is raised by assert as it is", function()
     local err = operations.error("NOT_FOUND", "no such task")
     local ok, raised = pcall(_G.assert, nil, err) -- luassert's own wraps what it raises

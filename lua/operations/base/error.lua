@@ -35,6 +35,11 @@ errors.codes = {
 
 errors.mt = core.error_mt
 
+-- Reporters of test programs join what was raised with other texts.
+function errors.mt.__concat(left, right)
+  return tostring(left) .. tostring(right)
+end
+
 --- Makes an error object; `tostring` gives "CODE: message".
 ---@param code string
 ---@param message string
