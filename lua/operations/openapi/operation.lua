@@ -54,8 +54,13 @@ local function security_of(build, node)
   return security.names(requirements, build.schemes)
 end
 
+-- What the methods of HTTP promise (RFC 9110, 9.2). Others may destroy something or not.
+local destructive = { GET = false, HEAD = false, QUERY = false, OPTIONS = false, TRACE = false, DELETE = true }
+local idempotent = { GET = true, HEAD = true, QUERY = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
+
 local function meta_of(build, info, node)
   return {
+    destructive = destructive[info.method], idempotent = idempotent[info.method] or false,
     security = security_of(build, node),
     source = "openapi", method = info.method, path = info.path, operationId = info.operationId,
     deprecated = node.deprecated == true or nil, exposed = build.config.accessControl ~= nil,

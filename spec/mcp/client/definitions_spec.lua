@@ -39,6 +39,16 @@ describe("the definition of a tool", function()
     assert.is_nil(one('{"name":"a","annotations":{"title":7},"inputSchema":{}}').title)
   end)
 
+  it("says whether it destroys something and may be repeated, as far as its server does", function()
+    for hints, expected in pairs({ ['{"readOnlyHint":true,"destructiveHint":true}'] = { false, true },
+      ['{"destructiveHint":true,"idempotentHint":false}'] = { true, false },
+      ['{"destructiveHint":false,"idempotentHint":true}'] = { false, true }, ["{}"] = {},
+      ['{"destructiveHint":"true","idempotentHint":1}'] = {} }) do
+      local meta = one(('{"name":"a","annotations":%s,"inputSchema":{}}'):format(hints))._meta
+      assert.same(expected, { meta.destructive, meta.idempotent })
+    end
+  end)
+
   it("is a query where the tool only reads", function()
     for hints, expected in pairs({ ['{"readOnlyHint":true}'] = "query", ['{"readOnlyHint":false}'] = "mutation",
       ['{"readOnlyHint":"true"}'] = "mutation", ['"x"'] = "mutation" }) do

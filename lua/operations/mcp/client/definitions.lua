@@ -65,17 +65,29 @@ local function unknown_of(value)
   return unknown
 end
 
+-- A hint of a tool, or what a tool that only reads is in any case; nil: the server does not say.
+local function promised(reads, of_reading, hint)
+  if reads then
+    return of_reading
+  elseif type(hint) == "boolean" then
+    return hint
+  end
+end
+
 -- The spec of a tool's operation. An unusable schema is left out and reported: any input is then sent, any output
 -- accepted.
 local function spec_of(namespace, value, report)
   local hints = object_or_nil(value.annotations) or {}
+  local reads = hints.readOnlyHint == true
   local spec = {
     namespace = namespace,
     name = name_of(value.name),
-    type = hints.readOnlyHint == true and "query" or "mutation",
+    type = reads and "query" or "mutation",
     title = text_or_nil(value.title) or text_or_nil(hints.title),
     description = text_or_nil(value.description) or text_or_nil(value.title) or value.name,
     _meta = {
+      destructive = promised(reads, false, hints.destructiveHint),
+      idempotent = promised(reads, true, hints.idempotentHint),
       source = "mcp", tool = value.name, title = value.title, annotations = value.annotations, icons = value.icons,
       execution = value.execution, _meta = value._meta, unknown = unknown_of(value),
     },
@@ -229,7 +241,7 @@ function definitions.of_server(client)
       list[#list + 1] = finish(client, {
         namespace = client._config.namespace, name = entry.name, type = "query", description = entry.description,
         inputSchema = entry.input, outputSchema = entry.output or object({ [entry.key] = objects }, { entry.key }),
-        _meta = { source = "mcp", method = entry.method },
+        _meta = { source = "mcp", method = entry.method, destructive = false, idempotent = true },
         handler = handler_of(client, entry.method, entry.key),
       })
     end
