@@ -138,7 +138,7 @@ end
 --- Ends the process and what it has started.
 function batch:kill()
   os.execute(([[
-    kill -KILL -- "-$(cat '%s.pid')" 2>/dev/null
+    kill -KILL "-$(cat '%s.pid')" 2>/dev/null
     for file in $(grep -lsxz 'SPEC_RUN=%s' /proc/[0-9]*/environ); do
       process=${file#/proc/}
       kill -KILL "${process%%/*}" 2>/dev/null
