@@ -96,7 +96,7 @@ end
 function call.outcome(plan, reply, context, credentials)
   local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
   if warning and context and context.log then
-    context.log("warn", "the API's answer: " .. warning) -- MCP clients read it: without the address
+    context.log("warn", "the API's answer: " .. warning) -- MCP clients read it, so it has no address
   end
   return envelope, failure and credential.redact(failure, credentials)
 end

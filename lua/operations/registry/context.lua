@@ -56,6 +56,13 @@ function methods:cancelled()
   return deadline ~= nil and core.now() >= deadline or scheduler.cancelled()
 end
 
+--- Writes to the registry's log only: unlike `log`, which MCP clients read, too.
+---@param level "debug"|"info"|"warn"|"error"
+---@param message string
+function methods:_report(level, message)
+  rawget(self, "_registry")._options.log(level, message)
+end
+
 local kinds = {
   requestId = "string",
   parentRequestId = "string",

@@ -26,6 +26,17 @@ return function(kit)
     assert.same({ 1, "ada", "r1" }, (call({ a = 1 }, { identity = { id = "ada", scopes = {} }, requestId = "r1" })))
   end)
 
+  it("reports what a function of the program raised to the registry's log only, which callers do not read", function()
+    local heard = {}
+    local call = kit.operation({ middleware.log(function() error("POST http://collector/: refused", 0) end) },
+      kit.answers(1).handler)
+    call({}, { log = function(_, message)
+      heard[#heard + 1] = message
+    end })
+    assert.same({}, heard)
+    assert.same({ "error: spec.call: middleware: POST http://collector/: refused" }, kit.log)
+  end)
+
   it("makes error objects of what was raised, by the operation's declarations", function()
     local raises = { error = function() error("GONE: no such thing", 0) end }
     local call = kit.operation(idle(), { handler = raises.error,
