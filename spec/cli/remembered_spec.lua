@@ -163,6 +163,14 @@ change('{ "sources": { "a": 7 } }')
 ]]))
   end)
 
+  it("of programs that add at the same time are all kept", function()
+    local result = command.run([[d=$(mktemp -d); export XDG_CONFIG_HOME=$d XDG_CACHE_HOME=$d/cache
+      echo 'return { namespace = "a", name = "b", type = "query", handler = print }' >$d/a.lua
+      for i in 1 2 3 4 5 6 7 8; do operations add s$i $d/a.lua >/dev/null 2>&1 & done; wait
+      grep -c '"lua"' $d/operations/config.json; rm -r $d]])
+    assert.same({ "8\n", "" }, { result.out, result.err })
+  end)
+
   it("of a project counts in the state in which it was trusted, and goes before the user's", function()
     assert.equal("mine\n$D/project/.operations.json both near\nboth mine near\n$D/project\n$D\nnil \n"
       .. "$D/project/.operations.json: /sources/near: expected an object\n"

@@ -14,6 +14,7 @@ local secret = require("operations.cli.secret")
 local source_options = require("operations.cli.source_options")
 local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
+local task = require("operations.task")
 local url = require("operations.base.url")
 
 local remembered = {}
@@ -281,15 +282,20 @@ function remembered.order(source, profile)
   return order
 end
 
---- Changes the user's sources.
----@param change fun(sources: table<string, table>)
----@return string? path
----@return string? message
-function remembered.change(change)
-  local path = user_file()
-  if not path then
-    return nil, "neither XDG_CONFIG_HOME nor HOME says where to remember it"
+local PATIENCE, PAUSE = 10000, 20 -- ms for which, and after which, the lock of another program is asked for again
+
+-- The lock on the file of sources: programs may change it at the same time.
+local function lock(path)
+  local stop = core.now() + PATIENCE
+  local held, message = system.lock(path)
+  while held == false and core.now() < stop do
+    task.sleep(PAUSE / 1000)
+    held, message = system.lock(path)
   end
+  return held or nil, message or path .. ": another program has not released it"
+end
+
+local function write(path, change)
   local text = read_file(path)
   local content, message = parse(text or "{}", path)
   if not content then
@@ -298,11 +304,32 @@ function remembered.change(change)
   content.sources = content.sources or {}
   change(content.sources)
   local ok
-  ok, message = system.make_private_directory(directories.config())
-  if ok then
-    ok, message = system.write_private(path, assert(json.encode(content, { indent = 2, sort_keys = true })) .. "\n")
-  end
+  ok, message = system.write_private(path, assert(json.encode(content, { indent = 2, sort_keys = true })) .. "\n")
   return ok and path or nil, message
+end
+
+--- Changes the user's sources, after the changes of other programs.
+---@param change fun(sources: table<string, table>)
+---@return string? path
+---@return string? message
+function remembered.change(change)
+  local path = user_file()
+  if not path then
+    return nil, "neither XDG_CONFIG_HOME nor HOME says where to remember it"
+  end
+  local ok, message = system.make_private_directory(directories.config())
+  if not ok then
+    return nil, message
+  end
+  local held
+  held, message = lock(path .. ".lock")
+  if not held then
+    return nil, message
+  end
+  local written
+  written, message = write(path, change)
+  system.unlock(held)
+  return written, message
 end
 
 --- The options that may be remembered, as members of a source.
