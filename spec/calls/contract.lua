@@ -289,8 +289,15 @@ return function(it, connect, traits)
   end
 
   it("lets a handler wait no more once its deadline has passed", function()
-    with(function(map, seen)
-      local _, err = map:call("contract.stubborn", nil, { timeout = 50 })
+    with(function(map, seen, _, clock)
+      local caller = operations.spawn(function()
+        return map:call("contract.stubborn", nil, { timeout = 10000 })
+      end)
+      eventually(function()
+        return seen.started
+      end)
+      clock:forward(10000)
+      local _, err = caller:wait()
       assert.is_true(err and err.code == "TIMEOUT" or not traits.direct)
       eventually(function()
         return seen.waits
