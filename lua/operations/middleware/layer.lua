@@ -151,7 +151,7 @@ function layer.tell(context, id, fn, ...)
   if ok then
     return result
   end
-  pcall(context._report, context, "error", ("%s: middleware: %s"):format(id, errors.text(result)))
+  pcall(context.report, context, "error", ("%s: middleware: %s"):format(id, errors.text(result)))
 end
 
 return layer

@@ -59,7 +59,7 @@ end
 --- Writes to the registry's log only: unlike `log`, which MCP clients read, too.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string
-function methods:_report(level, message)
+function methods:report(level, message)
   rawget(self, "_registry")._options.log(level, message)
 end
 
