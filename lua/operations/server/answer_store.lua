@@ -78,7 +78,7 @@ function Local:swap(key, old, new, ttl, owner)
   return true
 end
 
---- A store in this process. A sender who keeps too much loses answers of its own; when it is full, whoever has most
+--- A store in this process. A sender who keeps too much loses answers of its own; when it is full, the sender with most
 --- does: those used least recently.
 ---@return operations.LocalAnswers
 function answer_store.new()

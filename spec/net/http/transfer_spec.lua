@@ -33,7 +33,7 @@ describe("a transfer", function()
   local function turn(ms)
     local events, stop = {}, core.now() + 30000
     repeat
-      reactor:step(ms or 100) -- ends early for what is no event here
+      reactor:step(ms or 100) -- returns early without an event, too
     until ms or reactor:pending() or core.now() > stop and error("nothing happens any more")
     for handle, kind, a, b, c, d in function() return reactor:next() end do
       if handle == server.listener then
