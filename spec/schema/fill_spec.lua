@@ -101,6 +101,12 @@ describe("filling in defaults", function()
     end
   end)
 
+  it("is a list where an empty table is the default of one", function()
+    local member = { ["$ref"] = "#/$defs/list" }
+    assert.equal('{"a":[],"b":{}}', text(fill({ ["$defs"] = { list = { type = "array", default = {} } },
+      properties = { a = member, b = { type = { "array", "object" }, default = {} } } }, {})))
+  end)
+
   it("keeps a default that fits once the defaults inside it are filled in", function()
     assert.equal('{"a":{"b":1}}', text(fill({ properties = { a = { type = "object", default = json.decode("{}"),
       required = { "b" }, properties = { b = { default = 1 } } } } }, {})))

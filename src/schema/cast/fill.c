@@ -203,6 +203,17 @@ static bool takes_default(Filler *f, const schema_Property *p) {
          (!f->only_required || p->required || requires(f, f->outermost, p, 0));
 }
 
+/* Marks the empty table on top as an array where the schema takes no object. */
+static void mark_list(Filler *f, int32_t node) {
+  lua_State *L = f->m.L;
+  uint16_t types = program_target(f->m.s, node)->types;
+  if ((types & TYPE_OBJECT) != 0 || lua_type(L, -1) != LUA_TTABLE ||
+      value_kind(L, f->m.core, -1) != VALUE_EMPTY)
+    return;
+  core_push_array_mt(L);
+  lua_setmetatable(L, -2);
+}
+
 static void fill_properties(Filler *f, const schema_Object *object, int v,
                             bool *owned) {
   lua_State *L = f->m.L;
@@ -221,6 +232,7 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
         fill_stop(&f->m, &step, p->node, FILL_MANY);
         return;
       }
+      mark_list(f, p->node);
       own(f, v, owned);
       lua_pushvalue(L, -2);
       lua_pushvalue(L, -2);
