@@ -91,6 +91,7 @@ local limits = {
   nvim_text = 256 * 1024, -- bytes of a buffer in one answer of the editor as an MCP server
   nvim_items = 1000, -- buffers, diagnostics, symbols and such in one answer
   nvim_questions = 16, -- questions waiting for the user
+  nvim_arguments = 1024 * 1024, -- bytes of the arguments of a call that can be approved
   approvals = 1000, -- approvals that are remembered
   tool_result = 100000, -- bytes of text of a result for a language model
   tool_image = 5000000, -- an image in such a result, in base64

@@ -11,7 +11,6 @@ local api = vim.api
 
 local question = {}
 
-local SHOWN = 1024 * 1024 -- bytes of arguments; longer ones cannot be approved
 local PROMPT = 80 -- columns of a prompt that no menu cuts
 local COMMAND = "OperationsAnswer"
 local LOOK = 1000 -- ms for which a question that replaced another cannot be answered
@@ -46,7 +45,7 @@ end
 -- The arguments as JSON, in which everything can be seen.
 local function arguments_of(call, indent)
   local arguments = json.encode(call.input or {}, { indent = indent, sort_keys = true })
-  return arguments and #arguments <= SHOWN and printable.json(arguments) or nil
+  return arguments and #arguments <= limits.nvim_arguments and printable.json(arguments) or nil
 end
 
 local widths = {} -- columns of characters other than ASCII; Neovim's own measure, which options change
