@@ -1039,6 +1039,22 @@ describe("an authorizer", function()
       assert.equal(1, #browser.opened)
     end)
 
+    it("is of a client that is registered again where the metadata of its issuer has changed", function()
+      local published
+      local config = setup_server(function(_, metadata)
+        published = metadata
+      end)
+      local auth = new()
+      server:call(auth)
+      published.token_endpoint_auth_methods_supported = json.decode('["client_secret_post","none"]')
+      server:configure(config)
+      auth = later(auth)
+      auth:headers(server.mcp)
+      assert.is_true(auth:challenged({ status = 401, headers = {} }))
+      assert.equal(2, #server:requests("/register"))
+      assert.equal(2, #browser.opened)
+    end)
+
     it("is read again where its refresh token was used by a program without the lock", function()
       setup_server()
       local first = new()

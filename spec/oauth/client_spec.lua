@@ -157,17 +157,10 @@ describe("a registration", function()
     assert.same({ "N", "https://n.example" }, { made.client_name, made.client_uri })
   end)
 
-  it("names the scopes that will be requested, and is made again for others", function()
+  it("names the scopes that will be requested", function()
     local options = options_with({ client_id = "made" })
-    local function requested(scope)
-      assert(client.of(options, server_with(), scope))
-      local last = options.requests[#options.requests]
-      return #options.requests, json.decode(last.body).scope
-    end
-    assert.same({ 1, "a b" }, { requested("a b") })
-    assert.same({ 1, "a b" }, { requested("b") })
-    assert.same({ 1, "a b" }, { requested(nil) })
-    assert.same({ 2, "a b c" }, { requested("a b c") })
+    assert(client.of(options, server_with(), "a b"))
+    assert.equal("a b", json.decode(options.requests[1].body).scope)
   end)
 
   it("is of a web application where the browser comes back to https elsewhere", function()
@@ -225,20 +218,5 @@ describe("a registration", function()
     options.store.kept["client " .. ISSUER] = { client_id = "old", redirect_uri = "http://127.0.0.1:1/callback",
       expires_at = core.now() + 100000 }
     assert.equal("old", client.of(options, server_with()).client_id)
-  end)
-
-  it("is made again where the metadata of its server has changed", function()
-    local options = options_with({ client_id = "made" })
-    local function count(more)
-      assert(client.of(options, server_with(more)))
-      return #options.requests
-    end
-    assert.equal(1, count())
-    assert.equal(1, count())
-    assert.equal(2, count({ token_endpoint = ISSUER .. "/other" }))
-    assert.equal(3, count({ authorization_endpoint = ISSUER .. "/other" }))
-    assert.equal(4, count({ registration_endpoint = ISSUER .. "/other" }))
-    assert.equal(5, count({ auth_methods = { "client_secret_post", "none" } }))
-    assert.equal(5, count({ auth_methods = { "client_secret_post", "none" } }))
   end)
 end)

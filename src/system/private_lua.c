@@ -59,15 +59,24 @@ static int system_check_private_directory(lua_State *L) {
   return 1;
 }
 
+/* Is the open file still the one of its name?  Its last holder removed it. */
+static bool is_current(int fd, const char *path) {
+  struct stat own, named;
+  return fstat(fd, &own) == 0 && lstat(path, &named) == 0 &&
+         own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
 /* system.lock(path) -> lock | false when another holds it | nil, message
-** A lock between processes, and between the locks of one, by a private file
-** that is made if it is missing.  It ends with `unlock`, the process, or the
-** collection of `lock`. */
+** A lock between processes, and between the locks of one, by a private file.
+** It ends with `unlock`, the process, or the collection of `lock`. */
 static int system_lock(lua_State *L) {
   const char *path = system_path(L, 1);
   system_File *file = system_new_file(L);
   const char *problem = open_private(file, path, O_RDWR | O_CREAT);
-  if (problem == NULL && flock(file->fd, LOCK_EX | LOCK_NB) == 0) return 1;
+  if (problem == NULL && flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
+    if (is_current(file->fd, path)) return 1;
+    errno = EWOULDBLOCK;
+  }
   if (problem == NULL && errno == EWOULDBLOCK) {
     system_close_file(file);
     lua_pushboolean(L, 0);
@@ -78,10 +87,12 @@ static int system_lock(lua_State *L) {
   return system_problem(L, path, problem);
 }
 
-/* system.unlock(lock) */
+/* system.unlock(lock, path): removes the file, and releases the lock */
 static int system_unlock(lua_State *L) {
-  return system_close_file(
-      (system_File *)luaL_checkudata(L, 1, SYSTEM_FILE_NAME));
+  system_File *file = (system_File *)luaL_checkudata(L, 1, SYSTEM_FILE_NAME);
+  const char *path = system_path(L, 2);
+  if (file->fd >= 0) unlink(path);
+  return system_close_file(file);
 }
 
 static bool write_all(int fd, const char *text, size_t n) {

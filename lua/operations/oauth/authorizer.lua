@@ -118,7 +118,7 @@ local function log_in(self, found)
   local finish, err
   for i, issuer in ipairs(found.issuers) do
     local problem
-    finish, problem = login.prepare(self._options, issuer, found.resource, found.scope)
+    finish, problem = login.prepare(self._options, issuer, found.resource, found.scope, self._record)
     if finish or problem.code == "ABORTED" then
       break
     end

@@ -2,7 +2,6 @@
 --- described in a document that the server reads (client id metadata documents), or registered now (RFC 7591).
 --- Credentials from an issuer are sent to that issuer only.
 local base64 = require("operations.base.base64")
-local challenge = require("operations.oauth.challenge")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
@@ -167,32 +166,19 @@ local function key_of(issuer)
   return "client " .. issuer
 end
 
-local function basis_key(issuer)
-  return "registered with " .. issuer
-end
-
--- The parts of a server's metadata that a registration depends on.
-local function basis_of(server, scope)
-  return { scope = scope, registration = server.registration_endpoint, authorization = server.authorization_endpoint,
-    token = server.token_endpoint, methods = table.concat(server.auth_methods or {}, " ") }
-end
-
--- Is the metadata what it was at the registration, and were the scopes registered? Unknown of one without them.
-local function is_based(options, server, scope)
-  local before, now = options.store.load(basis_key(server.issuer)), basis_of(server)
-  for _, name in ipairs(type(before) == "table" and { "registration", "authorization", "token", "methods" } or {}) do
-    if before[name] ~= now[name] then
-      return false
-    end
-  end
-  return type(before) ~= "table" or type(before.scope) ~= "string" or challenge.covers(before.scope, scope)
+--- The parts of a server's metadata that a registration depends on, as a text to compare.
+---@param server operations.oauth.Server
+---@return string
+function client.basis(server)
+  return table.concat({ server.registration_endpoint or "", server.authorization_endpoint or "",
+    server.token_endpoint or "", table.concat(server.auth_methods or {}, " ") }, "\n")
 end
 
 -- A client that was registered before, if it is still valid.
-local function remembered(options, server, scope)
+local function remembered(options, server)
   local held = options.store.load(key_of(server.issuer))
   local good = type(held) == "table" and not client.problem(held) and held.redirect_uri == options.redirect_uri
-    and (not held.expires_at or core.now() < held.expires_at) and is_based(options, server, scope)
+    and (not held.expires_at or core.now() < held.expires_at)
   return good and held or nil
 end
 
@@ -203,18 +189,16 @@ end
 function client.forget(options, issuer)
   local existed = options.store.load(key_of(issuer)) ~= nil
   options.store.save(key_of(issuer), nil)
-  options.store.save(basis_key(issuer), nil)
   return existed
 end
 
 -- The registered client; registers one if there is none.
 local function registered(options, server, scope)
-  local found, err = remembered(options, server, scope), nil
+  local found, err = remembered(options, server), nil
   if not found then
     found, err = register(options, server, scope)
     if found then
       options.store.save(key_of(server.issuer), found)
-      options.store.save(basis_key(server.issuer), basis_of(server, scope))
     end
   end
   return found, err
@@ -233,7 +217,7 @@ function client.of(options, server, scope)
   elseif server.takes_metadata_urls and options.client_metadata_url then
     return { client_id = options.client_metadata_url, client_auth = "none" }
   end
-  found = remembered(options, server, scope)
+  found = remembered(options, server)
   if found then
     return found
   elseif not (server.registration_endpoint and options.redirect_uri) then

@@ -151,6 +151,7 @@ end
 ---@field client_id string  the client of the token
 ---@field resource string
 ---@field scope? string  all requested scopes
+---@field basis? string  the server's metadata at its registration
 ---@field token? operations.oauth.Token
 
 -- Requests a token with `fields`; forgets a client that the issuer does not accept (any more).
@@ -209,11 +210,20 @@ local function scope_of(options, server, wanted)
   return offline and challenge.union(wanted, "offline_access") or wanted
 end
 
--- The authorization server, our client there, and the scopes to request.
-local function parties(options, issuer, wanted)
+-- Has the metadata changed since the record was made?
+local function is_outdated(record, server)
+  return record.basis ~= nil and record.basis ~= clients.basis(server)
+end
+
+-- The authorization server, our client there, and the scopes to request. A registration is not reused when the metadata
+-- has changed since the previous record.
+local function parties(options, issuer, wanted, before)
   local server, err = metadata.server(issuer, options)
   if not server then
     return nil, nil, err
+  end
+  if before and before.issuer == issuer and is_outdated(before, server) then
+    clients.forget(options, issuer)
   end
   local scope = scope_of(options, server, wanted)
   local client, problem = clients.of(options, server, scope)
@@ -225,20 +235,22 @@ end
 ---@param issuer string
 ---@param resource string
 ---@param wanted? string  scopes
+---@param before? operations.oauth.Record  the previous one
 ---@return (fun(): operations.oauth.Record?, operations.Error?)|nil finish  gets the token; a user may be asked
 ---@return operations.Error? err
-function login.prepare(options, issuer, resource, wanted)
+function login.prepare(options, issuer, resource, wanted, before)
   local get_token = type(options.grant) == "function" and own_grant or grants[options.grant or "authorization_code"]
   if get_token == grants.authorization_code and not options.open then
     return nil, endpoint.failure(("%s requires a login, but no browser can be opened (option 'open')"):format(
       url.redact(issuer)), { error = "login_required" })
   end
-  local server, client, err, scope = parties(options, issuer, wanted)
+  local server, client, err, scope = parties(options, issuer, wanted, before)
   if not server then
     return nil, err
   end
   local record = {
     issuer = issuer, client_id = client.client_id, resource = resource, scope = scope,
+    basis = client.redirect_uri and clients.basis(server) or nil, -- of a registration
   }
   return function()
     record.token, err = get_token(options, server, client, record)
@@ -267,8 +279,14 @@ end
 ---@return operations.oauth.Token?
 ---@return operations.Error? err
 function login.refresh(options, record)
-  local server, client, err = parties(options, record.issuer)
-  if not server then
+  local server, err = metadata.server(record.issuer, options)
+  local client
+  if server and is_outdated(record, server) then
+    return nil, endpoint.failure("the issuer's metadata has changed since the login", { error = "invalid_grant" })
+  elseif server then
+    client, err = clients.of(options, server)
+  end
+  if not client then
     return nil, err
   elseif client.client_id ~= record.client_id then
     return nil, endpoint.failure("the refresh token belongs to another client", { error = "invalid_grant" })

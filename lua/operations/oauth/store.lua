@@ -69,7 +69,7 @@ local function lock(path)
     held = taken(path)
   end
   return function()
-    system.unlock(held)
+    system.unlock(held, path)
   end
 end
 
