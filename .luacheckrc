@@ -3,6 +3,7 @@ max_line_length = 120
 files["lua/operations/hosts/nvim.lua"] = { read_globals = { "vim" } }
 files["lua/operations/nvim"] = { std = "luajit", globals = { "vim" } }
 files["lua/operations/hosts/openresty"] = { globals = { "ngx" } }
+files["plugin"] = { read_globals = { "vim" } }
 files["spec/nvim/inside"] = { std = "+busted", read_globals = { "vim" } }
 files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" } }
 files["examples/neovim/**/*.lua"] = { globals = { "vim" } }

@@ -229,7 +229,7 @@ lint: dependencies-lint lint-system ## gcc, clang, clang-format, clang-tidy, lua
 	@$(MAKE) -s --no-print-directory -k -j$(PROCESSORS) lint-c
 	@echo clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
-	luacheck --quiet lua spec examples
+	luacheck --quiet lua spec examples plugin
 	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)
 
 # A C file is read again when it, a header of it or the checks have changed. clang-tidy has a process for each file: its

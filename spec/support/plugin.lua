@@ -12,7 +12,7 @@ Plugin.__index = Plugin
 -- What a clone has, and the objects of this build, so that it need not be compiled again.
 local copy = [[
 directory=$(mktemp -d) && plugin=$directory/pack/spec/opt/operations && mkdir -p $plugin/spec $plugin/build &&
-cp -a .gitignore Makefile src lua doc *.rockspec $plugin &&
+cp -a .gitignore Makefile src lua doc plugin *.rockspec $plugin &&
 cp -a spec/checks.mk $plugin/spec && cp -a build/luajit $plugin/build &&
 rm -f $plugin/doc/tags $plugin/lua/operations/*.so && echo $directory
 ]]
