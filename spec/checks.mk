@@ -422,8 +422,9 @@ test-image: dependencies-test all ## examples/nginx/Dockerfile, its commands run
 	@$(BUSTED) spec/release/image.lua
 
 .PHONY: soak
-soak: dependencies-test all ## 112,000 requests on $(LUA): memory and descriptors that remain
+soak: dependencies-test all ## what remains after 112,000 requests; attacks beside callers who behave, for SOAK_SECONDS (60)
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
+	@$(ENVIRONMENT) $(LUA) spec/bench/attacks.lua
 
 build/npm/node_modules: spec/checks.mk
 	@mkdir -p build/npm

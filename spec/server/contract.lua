@@ -274,6 +274,21 @@ return function(busted, start)
     assert.equal(1, note("once"))
   end)
 
+  it("keeps the answer of a sender whatever others send", function()
+    local function echo(key, headers)
+      headers["Idempotency-Key"], headers["Content-Type"] = key, "application/json"
+      return request("POST", "/echo", { body = '"' .. ("x"):rep(200000) .. '"', headers = headers })
+    end
+    local function own()
+      return echo("own", { Authorization = "Bearer root" }).headers["idempotent-replayed"]
+    end
+    assert.is_nil(own())
+    for i = 1, 90 do
+      echo("other" .. i, {})
+    end
+    assert.equal("true", own())
+  end)
+
   it("refuses one that is under way, and ends it when its caller leaves", function()
     local body = { note = "slow", wait = 1.2 }
     inside.shell(("curl -s --max-time 0.2 -H 'Idempotency-Key: k2' -H 'Content-Type: application/json' -d '%s' '%s'")

@@ -78,14 +78,14 @@ function Local:swap(key, old, new, ttl, owner)
   return true
 end
 
---- A store in this process. A sender who keeps too much loses answers of its own; when it is full, the sender with most
---- does: those used least recently.
+--- A store in this process. A sender who keeps too much loses the answers of its own that were used least recently;
+--- when the store is full, the sender with most of them does.
 ---@return operations.LocalAnswers
 function answer_store.new()
   return setmetatable({ _of = {}, count = 0, weight = 0 }, Local)
 end
 
-local PREFIX = "operations:answer:"
+local PREFIX, OWNER = "operations:answer:", "operations:answers of:"
 
 ---@class operations.SharedAnswers : operations.AnswerStore
 local Shared = {}
@@ -97,31 +97,60 @@ local function keep(dictionary, place, value, ttl)
   return not ok and errors.new("UNAVAILABLE", "the shared dictionary does not keep it: " .. tostring(why)) or nil
 end
 
-local function add(dictionary, place, value, ttl)
-  local found = dictionary:get(place)
-  return found, not found and keep(dictionary, place, value, ttl) or nil
+-- The bytes that one sender may keep: a quarter of the dictionary.
+local function share_of(dictionary)
+  local capacity = dictionary.capacity and dictionary:capacity()
+  return capacity and capacity / 4 or limits.idempotency_sender_bytes
 end
 
-local function swap(dictionary, place, old, new, ttl)
+-- Stores a value of an owner, who loses the oldest ones beyond its share. nginx would drop those of others.
+local function keep_of(dictionary, place, value, ttl, owner)
+  local list, share = OWNER .. owner, share_of(dictionary)
+  if #value > share then
+    return errors.new("UNAVAILABLE", "the answer is larger than its sender's share of the shared dictionary")
+  elseif dictionary.lpush then
+    dictionary:lpush(list, #value .. ":" .. place)
+    local kept = dictionary:incr(list .. ":bytes", #value, 0)
+    while kept and kept > share do
+      local oldest = dictionary:rpop(list)
+      local bytes, at = (oldest or ""):match("^(%d+):(.*)$")
+      if not bytes then
+        break
+      elseif at ~= place then
+        dictionary:delete(at)
+      end
+      kept = dictionary:incr(list .. ":bytes", -tonumber(bytes), 0)
+    end
+  end
+  return keep(dictionary, place, value, ttl)
+end
+
+local function add(dictionary, place, value, ttl, owner)
+  local found = dictionary:get(place)
+  return found, not found and keep_of(dictionary, place, value, ttl, owner or "") or nil
+end
+
+local function swap(dictionary, place, old, new, ttl, owner)
   if dictionary:get(place) ~= old then
     return false
   elseif new then
-    local err = keep(dictionary, place, new, ttl)
+    local err = keep_of(dictionary, place, new, ttl, owner or "")
     return not err or nil, err
   end
   dictionary:delete(place)
   return true
 end
 
-function Shared:add(key, value, ttl)
-  return dictionary_lock.run(self._dictionary, PREFIX .. key, add, value, ttl)
+function Shared:add(key, value, ttl, owner)
+  return dictionary_lock.run(self._dictionary, PREFIX .. key, add, value, ttl, owner)
 end
 
-function Shared:swap(key, old, new, ttl)
-  return dictionary_lock.run(self._dictionary, PREFIX .. key, swap, old, new, ttl)
+function Shared:swap(key, old, new, ttl, owner)
+  return dictionary_lock.run(self._dictionary, PREFIX .. key, swap, old, new, ttl, owner)
 end
 
---- A store shared by all workers of nginx. When the dictionary is full, the oldest answers are dropped.
+--- A store shared by all workers of nginx. A sender has a quarter of the dictionary; when that is full, the oldest
+--- answers are dropped.
 ---@param dictionary table  `ngx.shared.NAME`
 ---@return operations.SharedAnswers
 function answer_store.shared(dictionary)

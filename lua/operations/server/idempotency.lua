@@ -40,7 +40,7 @@ local function sender(call, request)
   return credentials and "c" .. credentials
 end
 
--- Whose share an answer takes: unchecked credentials can be any.
+-- The owner of the share that an answer takes. Unchecked credentials can be made up, so they own nothing.
 local function owner_of(call, request, from)
   return call.identity and core.sha256(from) or "-" .. tostring(request.peer and request.peer.address)
 end
