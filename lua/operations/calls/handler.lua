@@ -4,6 +4,7 @@ local call_event = require("operations.calls.event")
 local catalog = require("operations.registry.catalog")
 local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
+local identity_key = require("operations.base.identity_key")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local services = require("operations.calls.services")
@@ -28,7 +29,29 @@ local function fail(self, request, err)
   return request:fail(err)
 end
 
-local function stream(self, request, registry)
+-- The owner of the share that a subscription takes: its identity or, without one, its connection.
+local function owner_of(self, request)
+  local identity = request.identity
+  return identity and identity.id ~= nil and identity_key.of(identity) or self
+end
+
+-- Counts a subscription; nil when its owner has too many.
+local function begin_stream(self, request)
+  local streams_of, owner = self._streams_of, owner_of(self, request)
+  local count = (streams_of[owner] or 0) + 1
+  if count > self._max_streams then
+    return nil
+  end
+  streams_of[owner] = count
+  return owner
+end
+
+local function end_stream(self, owner)
+  local count = self._streams_of[owner] - 1
+  self._streams_of[owner] = count > 0 and count or nil
+end
+
+local function send_stream(self, request, registry)
   local subscription, err = registry:subscribe(request.operationId, request.input, request)
   if not subscription then
     return fail(self, request, err)
@@ -43,6 +66,19 @@ local function stream(self, request, registry)
     fail(self, request, err)
   elseif not envelope then
     request:complete()
+  end
+end
+
+local function stream(self, request, registry)
+  local owner = begin_stream(self, request)
+  if not owner then
+    return request:fail(call_event.error({ code = "BUSY", retryable = true, mayHaveRun = false,
+      message = ("%d subscriptions of this caller are running, no more are accepted"):format(self._max_streams) }))
+  end
+  local ok, raised = pcall(send_stream, self, request, registry)
+  end_stream(self, owner)
+  if not ok then
+    error(raised, 0)
   end
 end
 
@@ -152,10 +188,12 @@ function CallHandler:leave()
   end
 end
 
-local option_kinds = { max_requests = "number", upstream_errors = "string" }
+local option_kinds = { max_requests = "number", max_identity_streams = "number", upstream_errors = "string" }
 
 ---@class operations.CallHandlerOptions
 ---@field max_requests? integer  served at once, default 1,024; further ones fail with BUSY
+---@field max_identity_streams? integer  subscriptions of one identity or, without one, of this connection; default: no
+---  limit
 ---@field upstream_errors? operations.UpstreamErrors  what callers in other processes read of the errors that an API or
 ---  MCP server behind an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 
@@ -164,8 +202,9 @@ local option_kinds = { max_requests = "number", upstream_errors = "string" }
 ---@param registry operations.Registry
 ---@param call_map operations.CallMap
 ---@param options? operations.CallHandlerOptions
+---@param streams_of? table<any, integer>  running subscriptions by owner, where several handlers share the limit
 ---@return operations.CallHandler
-function call_handler.new(registry, call_map, options)
+function call_handler.new(registry, call_map, options, streams_of)
   argument.object(registry, "type_of", "registry", 1, "call_handler")
   argument.object(call_map, "is_direct", "call map", 2, "call_handler")
   argument.optional(options, "table", 3, "call_handler")
@@ -176,6 +215,8 @@ function call_handler.new(registry, call_map, options)
     _registry = registry,
     _map = call_map,
     _max = options and options.max_requests or limits.requests,
+    _max_streams = options and options.max_identity_streams or streams_of and limits.identity_streams or math.huge,
+    _streams_of = streams_of or {},
     _upstream_errors = options and options.upstream_errors,
     _services = services.new(registry, call_map:is_direct()),
   }, CallHandler)

@@ -67,6 +67,28 @@ end
 local opening, talk = hostile.opening, hostile.talk
 
 describe("a WebSocket hub", function()
+  it("gives each identity a share of the subscriptions, over all its connections", function()
+    local function authorize(request)
+      return { id = request.token, scopes = {} }
+    end
+    with_hub({ max_identity_streams = 2, authorize = authorize }, function(_, connect)
+      local function ticks(who)
+        local map = connect({ token = who })
+        local stream = assert(map:subscribe("a.ticks"))
+        local event, err = stream:next()
+        return event and stream or err.code
+      end
+      local first = ticks("ada")
+      assert.is_table(ticks("ada"))
+      assert.equal("BUSY", ticks("ada"))
+      assert.is_table(ticks("bob"))
+      first:close()
+      eventually(function()
+        return ticks("ada") ~= "BUSY"
+      end)
+    end)
+  end)
+
   it("limits the bytes of all unfinished messages, and ends the connection with the longest", function()
     local most = limits.websocket_unfinished
     limits.websocket_unfinished = 10000

@@ -32,6 +32,7 @@ local websocket_hub = {}
 ---@field max_connections? integer  default 1,024
 ---@field max_requests? integer  requests of one spoke at once, default 1,024
 ---@field upstream_errors? operations.UpstreamErrors  as of `call_handler`
+---@field max_identity_streams? integer  subscriptions of one identity or, without one, connection, default 128
 ---@field max_message? integer
 ---@field ping_interval? number
 ---@field handshake_timeout? number
@@ -42,7 +43,7 @@ local websocket_hub = {}
 local option_kinds = {
   host = "string", port = "number or boolean", tls = "table", registry = "table", authorize = "function or table",
   origins = "table", on_connection = "function", max_connections = "number", max_requests = "number",
-  upstream_errors = "string",
+  max_identity_streams = "number", upstream_errors = "string",
   max_message = "number", ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
 }
 
@@ -121,7 +122,8 @@ local function make_map(self, peer)
   end
   if options.registry then
     self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests,
-      upstream_errors = options.upstream_errors })
+      max_identity_streams = options.max_identity_streams, upstream_errors = options.upstream_errors },
+      self._streams_of)
   end
   return map, transport
 end
@@ -189,7 +191,7 @@ function websocket_hub.listen(options)
     end
   end
   local self = setmetatable({
-    connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = {},
+    connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = {}, _streams_of = {},
   }, Hub)
   if options.port == false then
     return self
