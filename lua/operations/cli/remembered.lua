@@ -328,7 +328,7 @@ function remembered.change(change)
   end
   local written
   written, message = write(path, change)
-  system.unlock(held)
+  system.unlock(held, path .. ".lock")
   return written, message
 end
 
