@@ -41,7 +41,7 @@ end
 
 local function start_nginx()
   local server = test_server.start({ app = true })
-  local pipe = io.popen("pgrep -P " .. server.pid)
+  local pipe = io.popen(("until pgrep -P %d; do sleep 0.05; done"):format(server.pid)) -- it forks a moment later
   local worker = tonumber(pipe:read("*l"))
   pipe:close()
   return { name = "nginx", port = server.port, pid = worker, stop = function()
