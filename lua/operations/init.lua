@@ -178,7 +178,7 @@ function operations.preload()
   end
   require_all(late)
   for library, users in pairs(optional) do
-    if pcall(require, library) then
+    if runtime.optional(library) then
       require_all(users)
     end
   end

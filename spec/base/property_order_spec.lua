@@ -19,7 +19,7 @@ describe("the order of properties", function()
   it("is that of the list that T.object was given", function()
     local schema = T.object({ { "title", T.string() }, { "due", T.optional(T.string()) }, { "done", T.boolean() } })
     assert.equal("title due done", names(schema))
-    assert.same({ "done", "title" }, schema.required)
+    assert.same({ "title", "done" }, schema.required)
     assert.equal("string", schema.properties.due.type)
     for message, list in pairs({
       ["T.object: property 2: expected { name, schema }, got string"] = { { "a", true }, "b" },

@@ -67,3 +67,22 @@ describe("base.runtime", function()
     assert.matches("operations.core is built for Lua 5.4 and this is Lua 5.5", err, 1, true)
   end)
 end)
+
+describe("a module that may be missing", function()
+  it("is loaded where it is installed, and not from the current directory alone", function()
+    assert.is_true((runtime.optional("lfs")))
+    local result = command.run([[place=$(mktemp -d); cd "$place"; mkdir operations;
+      echo 'print("ran"); return {}' | tee operations/websocket.lua >mine.lua
+      LUA_CPATH='./?.so;;' lua -e 'package.cpath = package.cpath:gsub("[^;]*/build/[^;]*", "")
+        local runtime = require("operations.base.runtime")
+        print(runtime.optional("operations.websocket")) print(runtime.optional("no.such.module"))
+        print(pcall(require, "mine"))'; rm -r "$place"]])
+    local lines = {}
+    for line in result.out:gmatch("[^\n]+") do
+      lines[#lines + 1] = line
+    end
+    assert.equal("false\tmodule 'operations.websocket' is not installed", lines[1])
+    assert.matches("^false", lines[2])
+    assert.truthy(result.out:find("\nran\ntrue", 1, true), result.out) -- the user's own modules may be there
+  end)
+end)

@@ -25,8 +25,8 @@ Turn 4
 ABORTED: POST URL: stopped by the user
 ## You
 Call spec.blocks {}?
-Call tasks.create {"body":{"priority":"normal","title":"buy milk"}}?
-Call tasks.create {"body":{"priority":"normal","title":"a yacht"}}?
+Call tasks.create {"body":{"title":"buy milk"}}?
+Call tasks.create {"body":{"title":"a yacht"}}?
 Call spec.steps {"count":2,"pause":0.02}?
 Call spec.steps {"count":100000,"pause":0.05}?
 ]]

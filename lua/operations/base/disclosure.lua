@@ -140,6 +140,8 @@ function disclosure.read(err, rule, spec)
       return err, false, false
     end
     return answered(err, status, rule), true, not disclosure.is_callers(status)
+  elseif kind == "input" then -- a caller refused to answer the question of a server
+    return changed(err, err.message, { kind = kind }), true, false
   elseif type(details.rpcCode) == "number" and err.code:find("^MCP_") or kind == "tool" then
     return said(err, rule), true, rule == "none"
   end

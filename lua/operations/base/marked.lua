@@ -5,6 +5,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
+local runtime = require("operations.base.runtime")
 
 local marked = {}
 
@@ -23,7 +24,7 @@ local function adopt_vim(vim)
   core.add_mark(getmetatable(vim.empty_dict()), "object")
 end
 
-local loaded, cjson = pcall(require, "cjson")
+local loaded, cjson = runtime.optional("cjson")
 if loaded and type(cjson) == "table" then
   adopt_cjson(cjson)
 end

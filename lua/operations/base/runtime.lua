@@ -1,4 +1,4 @@
---- Refuses an unsupported runtime before a C module that it cannot load is required.
+--- Refuses an unsupported runtime before a C module that it cannot load is required; loads modules that may be missing.
 local runtime = {}
 
 ---@param version string  as `_VERSION`
@@ -27,6 +27,25 @@ end
 function runtime.load(name)
   local ok, loaded = pcall(require, name)
   return ok and loaded or error(runtime.told(loaded, rawget(_G, "jit")), 0)
+end
+
+-- Is the current directory, the last resort of Lua's own search paths, the only place in a path that has the module?
+local function is_only_here(name, path)
+  local search = package.searchpath -- luacheck: ignore 143
+  local elsewhere = (";" .. path):gsub(";%./%?[^;]*", "")
+  return search(name, path) ~= nil and search(name, elsewhere) == nil
+end
+
+--- Loads a module that may be missing: a library, or a part of this one that was not built. It is never taken from the
+--- current directory, where it could be a file of a cloned repository.
+---@param name string
+---@return boolean loaded
+---@return any module  or the reason why it was not loaded
+function runtime.optional(name)
+  if package.loaded[name] == nil and (is_only_here(name, package.path) or is_only_here(name, package.cpath)) then
+    return false, ("module '%s' is not installed"):format(name)
+  end
+  return pcall(require, name)
 end
 
 local flaw = runtime.flaw(_VERSION, rawget(_G, "jit"))

@@ -2,6 +2,7 @@
 --- are passed without a copy, and a call to a call handler runs in the coroutine that makes it. Other transports are
 --- loaded on first use.
 local errors = require("operations.base.error")
+local runtime = require("operations.base.runtime")
 
 ---@class operations.transports
 ---@field pair fun(): operations.Transport, operations.Transport
@@ -121,7 +122,7 @@ local makers = {
 
 -- A C module is built only if its library's headers are installed.
 local function find(name, module, fn, needed, library)
-  local loaded, why = pcall(require, needed)
+  local loaded, why = runtime.optional(needed)
   if not loaded then
     error(("transports.%s needs %s: install it (Debian: lib%s-dev) and build this library again:\n%s"):format(name,
       library, library, why), 3)

@@ -1,5 +1,6 @@
 --- The reactor for hosts: made on first use; passes events to the function given when a handle was started.
 local limits = require("operations.base.limits")
+local runtime = require("operations.base.runtime")
 
 local reactor_loop = {}
 
@@ -39,7 +40,7 @@ local missing -- the error of the first attempt: LuaJIT reports it once
 
 --- Loads the part that needs libcurl: more than half of the memory of a program that does without.
 function reactor_loop.load_transfers()
-  local loaded, why = pcall(require, "operations.transfer")
+  local loaded, why = runtime.optional("operations.transfer")
   if not loaded then
     missing = missing or tostring(why)
     error("HTTP and outgoing connections need libcurl (Debian's package libcurl4, others' libcurl): " .. missing, 0)

@@ -1,6 +1,7 @@
 --- Policies around handlers: each function here makes a middleware, `function(handler, spec) -> handler`, for the
 --- option `middleware` of `operations.registry`. The first one in a list is the outermost.
 local argument = require("operations.base.argument")
+local runtime = require("operations.base.runtime")
 
 ---@class operations.middleware
 ---@field breaker fun(options?: operations.BreakerOptions): operations.Middleware
@@ -83,7 +84,7 @@ return setmetatable(middleware, {
   __index = function(self, name)
     local built, why = true, nil
     if name == "redis" then -- its C module is built only with the headers of hiredis
-      built, why = pcall(require, "operations.redis")
+      built, why = runtime.optional("operations.redis")
     end
     if not built then
       error("middleware.redis needs hiredis: install it (Debian: libhiredis-dev) and build this library again:\n"

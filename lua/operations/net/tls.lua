@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
+local runtime = require("operations.base.runtime")
 local scheduler = require("operations.task.scheduler")
 local tls_layer = require("operations.net.tls_layer")
 
@@ -172,7 +173,7 @@ end
 ---  not built, because OpenSSL's headers were missing
 function tls.security(options, settings, level)
   local list = check(options, "listen", (level or 1) + 2)
-  local built, module = pcall(require, "operations.tls")
+  local built, module = runtime.optional("operations.tls")
   if not built then
     return nil, errors.new("UNAVAILABLE",
       "TLS needs OpenSSL 3: install its headers (Debian: libssl-dev) and build this library again:\n" .. module)

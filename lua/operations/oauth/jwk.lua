@@ -3,9 +3,10 @@
 local base64 = require("operations.base.base64")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local runtime = require("operations.base.runtime")
 
 -- Optional: only built with libcrypto.
-local has_crypto, crypto = pcall(require, "operations.crypto")
+local has_crypto, crypto = runtime.optional("operations.crypto")
 
 local jwk = { has_crypto = has_crypto }
 

@@ -6,6 +6,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local property_order = require("operations.base.property_order")
+local runtime = require("operations.base.runtime")
 
 local yaml = {}
 
@@ -225,7 +226,7 @@ end
 ---@return string? message
 function yaml.decode(text)
   -- Required late: an optional library.
-  local found, library = pcall(require, "yaml")
+  local found, library = runtime.optional("yaml")
   if not found or type(library) ~= "table" or not library.parser then
     return nil, "YAML needs the library lyaml (luarocks install lyaml, or Debian's lua-yaml)"
   end

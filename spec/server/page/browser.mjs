@@ -184,7 +184,7 @@ async function fillsIn() {
   await answer().getByText("Headers").click();
   check("shows headers", await shows(answer().getByText("/tasks/42")));
   const curl = await answer().getByLabel("curl").innerText();
-  check("gives the request for a shell, without the secret", /curl -X POST .*\/task\/create'/.test(curl) && curl.includes('Bearer $TOKEN"')
+  check("gives the request for a shell, without the secret", /curl -g -X POST .*\/task\/create'/.test(curl) && curl.includes('Bearer \'"$TOKEN"')
     && !curl.includes("reader"), curl.split("\n")[0]);
   await page.getByRole("tab", { name: "JSON" }).click();
   const raw = page.getByRole("tabpanel").getByLabel("JSON");

@@ -26,16 +26,17 @@ end
 -- These codes concern the connection to the server behind, not the client's request.
 local of_connection = { [message.codes.HEADER_MISMATCH] = true, [message.codes.UNSUPPORTED_VERSION] = true }
 
---- The JSON-RPC error of a server behind this one, as it was; nil: the error is another one, or the client may not read
---- it.
+--- The JSON-RPC error of a server behind this one, as it was; nil: the error is another one (such as that of a client
+--- that does not answer a question), or the client may not read it.
 ---@param call operations.mcp.ServerCall
 ---@param err operations.Error
 ---@return operations.mcp.Failure?
 function told.passed(call, err)
   local details = type(err.details) == "table" and err.details or {}
   local code = details.rpcCode
-  if type(code) == "number" and err.code:find("^MCP_") and not disclosure.failure(err) and not of_connection[code]
-    and (call.server.options.upstream_errors ~= "none" or call.server.options.expose_errors) then
+  local options = call.server.options
+  if type(code) == "number" and err.code:find("^MCP_") and details.kind ~= "input" and not disclosure.failure(err)
+    and not of_connection[code] and (options.upstream_errors ~= "none" or options.expose_errors) then
     return { code = code, message = (err.message:gsub("^[%w/]+: ", "")), data = details.data }
   end
 end

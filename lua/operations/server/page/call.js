@@ -56,13 +56,11 @@ export function request(op, input, credentials) {
 
 const quoted = (text) => "'" + String(text).replace(/'/g, "'\\''") + "'";
 
-const doubleQuoted = (text) => String(text).replace(/[\\"$`]/g, "\\$&");
-
 // The same for a shell, which has the secret in its variable TOKEN.
 export function curl({ url, method, headers, body }, credentials) {
-	const parts = ["curl" + (headers.Accept ? " -N" : "") + (/[[\]{}]/.test(url) ? " -g" : "") + (method === "GET" ? " " : ` -X ${method} `) + quoted(url)];
+	const parts = ["curl -g" + (headers.Accept ? " -N" : "") + (method === "GET" ? " " : ` -X ${method} `) + quoted(url)];
 	for (const [name, value] of Object.entries(headers))
-		parts.push("-H " + (name === credentials?.name ? `"${doubleQuoted(name + ": " + credentials.shown)}$TOKEN"` : quoted(`${name}: ${value}`)));
+		parts.push("-H " + (name === credentials?.name ? quoted(`${name}: ${credentials.shown}`) + '"$TOKEN"' : quoted(`${name}: ${value}`)));
 	if (body !== undefined) parts.push(body instanceof Blob ? "--data-binary @" + quoted(body.name) : "--data-raw " + quoted(body));
 	return parts.join(" \\\n  ");
 }
