@@ -12,7 +12,7 @@ local function shell(text)
   os.execute("cd $XDG_CACHE_HOME/operations/sources && SOURCE=$(ls *.source | head -1) && { " .. text .. "; }")
 end
 local function put(key, bytes, meta)
-  cache.write(key, meta or {}, { { name = "one", bytes = "" }, { name = "two", bytes = bytes } })
+  cache.store(key, meta or {}, { { name = "one", bytes = "" }, { name = "two", bytes = bytes } })
 end
 local function has(...)
   local found = {}
@@ -35,7 +35,7 @@ describe("the cache of a source", function()
     assert.equal("nil\n1 0 - 5 hello\n- h el lo hello \nnil nil nil nil\nnil\n", run([[
 print(cache.open("a"))
 put("a", "before")
-cache.write("a", { count = 1 }, { { name = "none", bytes = "" }, { name = "text", bytes = "hello" },
+cache.store("a", { count = 1 }, { { name = "none", bytes = "" }, { name = "text", bytes = "hello" },
   { name = "last", bytes = "x" } })
 local entry = cache.open("a")
 print(entry.meta.count, #entry:read("none"), "-", #entry:read("text"), entry:read("text"))

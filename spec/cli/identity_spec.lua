@@ -1,15 +1,15 @@
+local arguments = require("operations.cli.arguments")
 local command = require("spec.support.command")
-local identity = require("operations.cli.identity")
 local redis = require("spec.support.redis")
 
 describe("the identity of the command line", function()
   it("is what --identity and --scopes say", function()
-    assert.is_nil(identity.read({}))
-    assert.same({ id = "ada", scopes = { "a" } }, identity.read({ identity = '{"id":"ada","scopes":["a"]}' }))
-    assert.same({ id = "command line", scopes = { "a", "b" } }, identity.read({ scopes = "a, b" }))
-    assert.same({ id = "ada", scopes = { "b" } }, identity.read({ identity = '{"id":"ada"}', scopes = "b" }))
+    assert.is_nil(arguments.identity({}))
+    assert.same({ id = "ada", scopes = { "a" } }, arguments.identity({ identity = '{"id":"ada","scopes":["a"]}' }))
+    assert.same({ id = "command line", scopes = { "a", "b" } }, arguments.identity({ scopes = "a, b" }))
+    assert.same({ id = "ada", scopes = { "b" } }, arguments.identity({ identity = '{"id":"ada"}', scopes = "b" }))
     for _, text in ipairs({ "{", "[]", "1" }) do
-      local none, message = identity.read({ identity = text })
+      local none, message = arguments.identity({ identity = text })
       assert.is_nil(none)
       assert.matches("--identity: ", message, 1, true)
     end

@@ -1,6 +1,6 @@
 local json = require("operations.base.json")
-local key_hint = require("operations.cli.key_hint")
 local operations = require("operations")
+local request = require("operations.cli.request")
 
 local schema = { type = "object", properties = { title = {}, owner = { type = "object", properties = { name = {} } },
   lines = { type = "array", items = { type = "object", properties = { count = {} } } },
@@ -17,7 +17,7 @@ describe("the error of an input with an unknown key", function()
     for i, one in ipairs({ ... }) do
       issues[i] = one
     end
-    local err = key_hint.add(operations.error("VALIDATION_ERROR", "as it was", issues), schema)
+    local err = request.hinted(operations.error("VALIDATION_ERROR", "as it was", issues), schema)
     local messages = {}
     for i, one in ipairs(err.details) do
       messages[i] = one.message
@@ -42,14 +42,14 @@ describe("the error of an input with an unknown key", function()
       hinted(issue("/titel", "type"), issue("/titel")))
     for _, err in ipairs({ "text", operations.error("GONE", "m", { issue("/titel") }),
       operations.error("VALIDATION_ERROR", "m"), operations.error("VALIDATION_ERROR", "m", { a = 1 }) }) do
-      assert.equal(err, key_hint.add(err, schema))
+      assert.equal(err, request.hinted(err, schema))
     end
   end)
 end)
 
 describe("keys that a schema allows, and that are near to one of its own", function()
   local function near(value, issues, of)
-    return key_hint.near(json.decode(value), of or schema, issues or {})
+    return request.near(json.decode(value), of or schema, issues or {})
   end
 
   it("are told, the others are not", function()

@@ -1,5 +1,5 @@
 local command = require("spec.support.command")
-local kept = require("operations.cli.kept")
+local cache = require("operations.cli.cache")
 local loaders = require("operations.cli.loaders")
 
 -- What the log writes of the four levels, the last with a traceback.
@@ -44,16 +44,16 @@ describe("the sources that may have an operation", function()
   end)
 
   it("are known from the cached operations where one remembered file of MCP servers is the only source", function()
-    local path, entries = os.tmpname(), kept.entries
+    local path, entries = os.tmpname(), cache.entries
     local file = assert(io.open(path, "w"))
     file:write('{ "mcpServers": { "files": { "command": "x" }, "web": { "command": "y" } } }')
     file:close()
-    kept.entries = function(of)
+    cache.entries = function(of)
       return of.place == path and { { id = "files.read" }, { id = "web.search" }, { id = "web.look" },
         { id = "files.look" } }
     end
     finally(function()
-      kept.entries = entries
+      cache.entries = entries
       os.remove(path)
     end)
     local function wanted(id, name, ...)
@@ -63,13 +63,13 @@ describe("the sources that may have an operation", function()
     assert.is_nil(wanted("look", "s"))
     assert.is_nil(wanted("read", nil))
     assert.is_nil(wanted("read", "s", { kind = "lua" }))
-    kept.entries = function() end
+    cache.entries = function() end
     assert.is_nil(wanted("read", "s"))
   end)
 end)
 
 describe("a hub as a source", function()
-  local cleanup = require("operations.cli.cleanup")
+  local output = require("operations.cli.output")
   local operations = require("operations")
 
   -- The options of the connection to a hub, for a source with these credentials.
@@ -97,7 +97,7 @@ describe("a hub as a source", function()
     operations.transports.redis, operations.import, operations.call_map = redis, import, call_map
     assert.same({ true, {} }, { ok, list })
     assert.equal(0, closed)
-    cleanup.run()
+    output.close()
     assert.equal(1, closed)
   end)
 

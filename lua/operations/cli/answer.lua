@@ -5,7 +5,6 @@ local destination = require("operations.cli.destination")
 local grid = require("operations.cli.grid")
 local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
-local remote_name = require("operations.cli.remote_name")
 local schema_place = require("operations.offer.schema_place")
 local selection = require("operations.cli.selection")
 local suggestion = require("operations.base.suggestion")
@@ -86,7 +85,7 @@ function Answer:open(exchange)
   if self.options["remote-name"] then
     self.place, message = destination.named(function()
       local head = exchange and exchange.head
-      local name = self.file_name or head and remote_name.of(head.headers["content-disposition"], head.url)
+      local name = self.file_name or head and destination.remote_name(head.headers["content-disposition"], head.url)
       return name, not name and "the server names no file: -o FILE names one" or nil
     end, total)
   elseif self.options.output and not self._raw_stdout then
@@ -212,7 +211,7 @@ local function print_blocks(self, value)
     if not file then
       return message or false
     end
-    self.file_name = file.name and remote_name.of(nil, "x://x/" .. file.name)
+    self.file_name = file.name and destination.remote_name(nil, "x://x/" .. file.name)
     self.place:write(file.bytes)
     return true
   end

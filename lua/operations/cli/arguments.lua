@@ -1,4 +1,7 @@
---- Parses command line arguments by a table of options, and prints that table as help.
+--- Parses command line arguments by a table of options, and prints that table as help; reads the caller's identity.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local marked = require("operations.base.marked")
 local suggestion = require("operations.base.suggestion")
 
 local arguments = {}
@@ -122,6 +125,37 @@ function arguments.help(options)
     lines[i] = ("  %s%s  %s"):format(left, (" "):rep(width - #left), option.help)
   end
   return table.concat(lines, "\n") .. "\n"
+end
+
+-- The identity for commands that list and call operations.
+
+---@type operations.cli.Option[]
+arguments.identity_options = {
+  { name = "--scopes", value = "A,B", help = "the caller has these scopes" },
+  { name = "--identity", value = "JSON", help = "the caller: {\"id\", \"scopes\", \"resources\"}" },
+}
+
+--- The identity in the options.
+---@param options table<string, any>  of parsed arguments
+---@return operations.Identity? identity  nil: none given
+---@return string? message  error message
+function arguments.identity(options)
+  local given
+  if options.identity then
+    local err
+    given, err = json.decode(options.identity)
+    if type(given) ~= "table" or core.kind(given) ~= "object" then
+      return nil, "--identity: " .. (err and err.message or "expected a JSON object")
+    end
+  end
+  if options.scopes then
+    given = given or { id = "command line" }
+    given.scopes = marked.array()
+    for scope in options.scopes:gmatch("[^,%s]+") do
+      table.insert(given.scopes, scope)
+    end
+  end
+  return given
 end
 
 return arguments

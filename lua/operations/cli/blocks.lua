@@ -1,7 +1,7 @@
 --- The content of an MCP tool's answer for people: text, and images and other files with name and size.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
-local sizes = require("operations.cli.sizes")
+local output = require("operations.cli.output")
 
 local blocks = {}
 
@@ -69,7 +69,7 @@ function blocks.text(list)
   local parts = {}
   for i, block in ipairs(list) do
     local file = file_of(block)
-    local text = file and ("[%s %s, %s: -o FILE saves it]"):format(file.kind, file.media_type, sizes.text(#file.bytes))
+    local text = file and ("[%s %s, %s: -o FILE saves it]"):format(file.kind, file.media_type, output.size(#file.bytes))
       or text_of(block)
     if not text then
       return nil

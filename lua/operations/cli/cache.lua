@@ -3,8 +3,11 @@
 --- demand. An invalid file counts as absent.
 local core = require("operations.core")
 local directories = require("operations.base.directories")
+local entry = require("operations.cli.entry")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local marked = require("operations.base.marked")
+local members = require("operations.base.members")
 local system = require("operations.system")
 
 local cache = {}
@@ -84,7 +87,7 @@ function cache.open(key)
 end
 
 -- Removes the oldest files until the rest is small enough.
-local function trim(place, kept)
+local function trim(place, newest)
   local files, total = {}, 0
   for _, name in ipairs(system.list(place) or {}) do
     local _, _, version = system.kind(place .. "/" .. name)
@@ -98,7 +101,7 @@ local function trim(place, kept)
     return a.time < b.time
   end)
   for _, file in ipairs(files) do
-    if total > limits.cli_cache and file.path ~= kept then
+    if total > limits.cli_cache and file.path ~= newest then
       os.remove(file.path)
       total = total - file.size
     end
@@ -109,7 +112,7 @@ end
 ---@param key string
 ---@param meta table
 ---@param segments { name: string, bytes: string }[]
-function cache.write(key, meta, segments)
+function cache.store(key, meta, segments)
   local path, sizes, texts = path_of(key), {}, {}
   for i, segment in ipairs(segments) do
     sizes[i], texts[i + 1] = { name = segment.name, size = #segment.bytes }, segment.bytes
@@ -138,6 +141,74 @@ function cache.remove(key)
     os.remove(path .. ".source")
     os.remove(path .. ".checked")
   end
+end
+
+-- The list of a source's operations and their keys, from its last load.
+
+--- The cache key of a source.
+---@param source operations.cli.Source
+---@return string
+function cache.key(source)
+  return table.concat({ source.kind, source.place, source.config and source.config.namespace or "" }, "\n")
+end
+
+--- Lists as lines of JSON, one per operation: entries, and separately their keys, which only completion needs.
+local function segments_of(list)
+  local lines, keys = {}, {}
+  for i, item in ipairs(list) do
+    keys[i] = assert(json.encode(marked.array(item.keys)))
+    lines[i] = assert(json.encode(members.merged(item, { keys = false })))
+  end
+  return { { name = "entries", bytes = "[" .. table.concat(lines, ",\n") .. "]" },
+    { name = "keys", bytes = table.concat(keys, "\n") .. "\n" } }
+end
+
+--- Stores the operations of a source.
+---@param source operations.cli.Source
+---@param list operations.cli.Entry[]
+---@param meta? table
+---@param segments? { name: string, bytes: string }[]
+function cache.write(source, list, meta, segments)
+  cache.store(cache.key(source), members.merged(meta, { count = #list }),
+    members.joined(segments_of(list), segments or {}))
+end
+
+--- Stores the operations of a source, given their specs.
+---@param source operations.cli.Source
+---@param specs operations.Spec[]
+---@param meta? table
+---@param segments? { name: string, bytes: string }[]
+function cache.write_specs(source, specs, meta, segments)
+  cache.write(source, entry.list(specs, source.name), meta, segments)
+end
+
+--- The cached entries of a source.
+---@param source operations.cli.Source
+---@return operations.cli.Entry[]?
+function cache.entries(source)
+  local held = cache.open(cache.key(source))
+  local bytes = held and held:read("entries")
+  local list = bytes and json.decode(bytes)
+  for _, item in ipairs(list or {}) do
+    item.keys = nil
+  end
+  return list
+end
+
+--- The keys of the entry at a position in that list.
+---@param source operations.cli.Source
+---@param place integer
+---@return table[]
+function cache.keys(source, place)
+  local held = cache.open(cache.key(source))
+  local at = 0
+  for line in (held and held:read("keys") or ""):gmatch("[^\n]+") do
+    at = at + 1
+    if at == place then
+      return json.decode(line) or {}
+    end
+  end
+  return {}
 end
 
 return cache

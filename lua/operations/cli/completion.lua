@@ -1,10 +1,10 @@
 --- `operations completion`: the scripts for bash, zsh and fish, and the command that they run while the user types.
 --- Completions come from the cache: nothing is fetched or started.
 local arguments = require("operations.cli.arguments")
+local cache = require("operations.cli.cache")
 local catalog = require("operations.cli.catalog")
 local compat = require("operations.base.compat")
 local entry = require("operations.cli.entry")
-local kept = require("operations.cli.kept")
 local named_sources = require("operations.cli.named_sources")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
@@ -116,11 +116,11 @@ end
 
 local function keys_of(named, word)
   local source = named:of(word)
-  local all = source and kept.entries(source) or {}
+  local all = source and cache.entries(source) or {}
   local found = entry.find(word, all)[1]
   for place, item in ipairs(all) do
     if item == found then
-      return kept.keys(source, place)
+      return cache.keys(source, place)
     end
   end
   return {}

@@ -1,19 +1,18 @@
 --- `operations describe`: shows one operation, for people or for programs.
+local arguments = require("operations.cli.arguments")
 local description = require("operations.offer.description")
-local identities = require("operations.cli.identity")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local sample = require("operations.cli.sample")
 local sources = require("operations.cli.sources")
-local terminal = require("operations.cli.terminal")
 
 local describe = {
   usage = "operations describe OPERATION [OPTIONS]",
   summary = "Shows the input, output and errors of an operation, and a call to copy.",
   options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
-    terminal.option,
-  }, identities.options),
+    output.colour_option,
+  }, arguments.identity_options),
 }
 
 ---@param parsed operations.cli.Arguments
@@ -22,8 +21,8 @@ function describe.run(parsed)
   if #parsed.rest ~= 1 then
     return output.usage("describe: expected one OPERATION, got %d", #parsed.rest)
   end
-  local style, problem = terminal.style(parsed.options)
-  local identity, message = identities.read(parsed.options)
+  local style, problem = output.style(parsed.options)
+  local identity, message = arguments.identity(parsed.options)
   if message or not style then
     return output.usage("%s", message or problem)
   end

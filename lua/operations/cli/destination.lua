@@ -1,11 +1,11 @@
 --- The destination of an answer's bytes: standard output, a terminal, or a file, which is written completely or not at
 --- all.
-local cleanup = require("operations.cli.cleanup")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local output = require("operations.cli.output")
-local sizes = require("operations.cli.sizes")
+local printable = require("operations.base.printable")
 local system = require("operations.system")
+local url = require("operations.base.url")
 
 local destination = {}
 
@@ -106,7 +106,7 @@ local function open(self, draft, path)
     return nil, failure(path, message)
   end
   self.file, self.draft = file, draft ~= path and draft or nil
-  cleanup.add(self)
+  output.at_end(self)
   return self
 end
 
@@ -140,7 +140,7 @@ local function tell_progress(self)
   self.began = self.began or now
   if now - (self.told or 0) >= PROGRESS_EVERY then
     self.told = now
-    output.progress(sizes.progress(self.count, self.total and self.total(), now - self.began))
+    output.progress(output.transfer(self.count, self.total and self.total(), now - self.began))
   end
 end
 
@@ -173,7 +173,7 @@ function File:finish()
   end
   self.draft = nil
   if self.name then
-    output.complain("saved %s, %s", self.path, sizes.text(self.count))
+    output.complain("saved %s, %s", self.path, output.size(self.count))
   end
 end
 
@@ -220,6 +220,48 @@ end
 function destination.named(name, total)
   local self = setmetatable({ name = name, count = 0, total = total }, File)
   return open(self, random_name(".operations"), "the working directory")
+end
+
+-- The file name given by a server: from `Content-Disposition` (RFC 6266), else the end of the URL. Never a path.
+
+local LONGEST = 255 -- bytes of a name, on most systems
+
+-- The last part of a path of any system; nil if it is not a proper name: hidden, like an option, or with characters
+-- that hide or reorder others.
+local function last_part(text)
+  local name = text:match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
+  local is_proper = name:find("^[^.-]") and #name <= LONGEST and not name:find("%c") and printable.line(name) == name
+  return is_proper and name or nil
+end
+
+-- RFC 8187: charset'language'percent-encoded
+local function extended(field)
+  local charset, text = field:match("[;%s][fF][iI][lL][eE][nN][aA][mM][eE]%*%s*=%s*([%w-]+)'[^']*'([^;%s]+)")
+  return charset and charset:lower() == "utf-8" and url.decode(text) or nil
+end
+
+local function plain(field)
+  local rest = field:match("[;%s][fF][iI][lL][eE][nN][aA][mM][eE]%s*=%s*(.*)$")
+  if not rest then
+    return nil
+  elseif rest:sub(1, 1) == '"' then
+    return (rest:match('^"(.-[^\\])"') or rest:match('^"([^"]*)"') or ""):gsub("\\(.)", "%1")
+  end
+  return rest:match("^[^;%s]+")
+end
+
+--- The file name for an answer.
+---@param field? string  its header Content-Disposition
+---@param address? string  the URL of the answer
+---@return string? name  nil: there is no safe name
+function destination.remote_name(field, address)
+  local given = field and (extended(";" .. field) or plain(";" .. field))
+  local name = given and last_part(given)
+  if name or not address then
+    return name
+  end
+  local path = address:gsub("[?#].*$", ""):match("^%a[%w+.-]*://[^/]*/(.*)$")
+  return path and last_part(url.decode(path) or path) or nil
 end
 
 return destination

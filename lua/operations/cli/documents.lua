@@ -7,9 +7,7 @@ local document_parts = require("operations.cli.document_parts")
 local errors = require("operations.base.error")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
-local http_client = require("operations.cli.http_client")
 local json = require("operations.base.json")
-local kept = require("operations.cli.kept")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
@@ -30,7 +28,7 @@ end
 function documents.config(source)
   local given = members.merged(source.config, source.call)
   given.oauth, given.connection = nil, nil
-  given.http = http_client.of(source.config.connection, given.http)
+  given.http = source_options.client(source.config.connection, given.http or http) or given.http
   return given
 end
 
@@ -49,7 +47,7 @@ local function fetch(source, held)
   local meta = held and held.meta or {}
   headers["If-None-Match"], headers["If-Modified-Since"] = meta.etag, not meta.etag and meta.modified or nil
   output.progress("loading " .. source.shown)
-  local client = http_client.of(source.config.connection) or http
+  local client = source_options.client(source.config.connection, http) or http
   local reply, err = client.request({ url = source.place, headers = headers, max_body = limits.document,
     credentials = members.names(source.config.document_headers) })
   if not reply then
@@ -103,7 +101,7 @@ local function take(source, text, meta)
     return nil, report
   end
   local list = specs_of(definitions)
-  kept.write_specs(source, list, meta, { { name = "document", bytes = text },
+  cache.write_specs(source, list, meta, { { name = "document", bytes = text },
     { name = "parts", bytes = found and assert(json.encode(found)) or "null" } })
   return { definitions = definitions, report = report }
 end
@@ -126,7 +124,7 @@ end
 ---@return { definitions: operations.Definition[], report: operations.openapi.Problem[] }? loaded  when the document was
 ---  read now; alone, when it cannot be cached
 function documents.open(source, options)
-  local key = kept.key(source)
+  local key = cache.key(source)
   local held = cache.open(key)
   if held and (options.stale or not options.refresh and is_current(source, held)) then
     return held

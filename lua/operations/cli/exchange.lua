@@ -9,7 +9,6 @@ local members = require("operations.base.members")
 local messages = require("operations.net.http.message")
 local output = require("operations.cli.output")
 local secrets = require("operations.base.secrets")
-local sizes = require("operations.cli.sizes")
 local url = require("operations.base.url")
 
 local exchange = {}
@@ -137,7 +136,7 @@ local function body_text(shown)
   if shown.body and is_text(shown.body) then
     return shown.body
   end
-  return shown.size and ("(%s)"):format(sizes.text(shown.size)) or "(a body of unknown size)"
+  return shown.size and ("(%s)"):format(output.size(shown.size)) or "(a body of unknown size)"
 end
 
 --- A request as text: its line, its headers, its body.
@@ -182,7 +181,7 @@ local function counted(body, total)
     count = count + (type(piece) == "string" and #piece or 0)
     if core.now() - told >= PROGRESS_EVERY then
       told = core.now()
-      output.progress("sending " .. sizes.progress(count, total, told - began))
+      output.progress("sending " .. output.transfer(count, total, told - began))
     end
     return piece, err
   end
@@ -239,7 +238,7 @@ function Exchange:listener()
   return function(way, message)
     local text = self.armed and (type(message) == "string" and message or json.encode(message, { sort_keys = true }))
     if text then
-      local shown = #text > LONGEST and ("(%s)"):format(sizes.text(#text)) or text
+      local shown = #text > LONGEST and ("(%s)"):format(output.size(#text)) or text
       output.tell((way == "out" and "> " or "< ") .. shown .. "\n")
     end
   end

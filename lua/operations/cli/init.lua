@@ -1,7 +1,6 @@
 --- The command line program: finds and runs the command, and turns the outcome into an exit code.
 local arguments = require("operations.cli.arguments")
 local catalog = require("operations.cli.catalog")
-local cleanup = require("operations.cli.cleanup")
 local hosts = require("operations.hosts")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
@@ -86,7 +85,7 @@ end
 
 -- A second interrupt ends the program without cleanup.
 local function clean_up(code)
-  local ok, raised = pcall(cleanup.run)
+  local ok, raised = pcall(output.close)
   return ok and code or clean_up(output.fail(raised))
 end
 

@@ -1,8 +1,7 @@
 --- `operations call`: calls a query or mutation. `operations watch`: prints the events of a subscription, one line of
 --- JSON each, as they arrive.
 local answers = require("operations.cli.answer")
-local confirmation = require("operations.cli.confirmation")
-local identities = require("operations.cli.identity")
+local arguments = require("operations.cli.arguments")
 local input = require("operations.offer.input")
 local members = require("operations.base.members")
 local outcome = require("operations.cli.outcome")
@@ -11,13 +10,16 @@ local pages = require("operations.cli.pages")
 local rehearsal = require("operations.cli.rehearsal")
 local request = require("operations.cli.request")
 local schema_place = require("operations.offer.schema_place")
+local system = require("operations.system")
 
 local invocation = {}
+
+local STDIN, STDERR = 0, 2
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
-}, identities.options)
+}, arguments.identity_options)
 
 -- Calls.
 
@@ -29,11 +31,30 @@ invocation.call = {
     { name = "--max-items", value = "N", help = "stop after N items of all pages" },
     { name = "--dry-run", help = "show the request, send nothing" },
     { name = "--curl", help = "print the request as a command of curl, send nothing" },
-    confirmation.option,
+    { name = "--yes", short = "-y", help = "do not ask before a deletion" },
   }, answers.file_options, shared_options),
   notes = input.help,
   takes_input = true,
 }
+
+-- Does the operation delete, by its method or its server's hints?
+local function is_destructive(spec)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  return spec.type ~= "query" and (meta.method == "DELETE" or meta.destructive == true)
+end
+
+-- Asks at a terminal whether to call an operation that deletes.
+local function is_confirmed(spec, options)
+  if options.yes or not is_destructive(spec) or not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+    return true
+  end
+  local meta = spec._meta
+  output.settle()
+  output.prompt(("%s.%s deletes%s: continue? [y/N] "):format(spec.namespace, spec.name,
+    meta.path and (" (%s %s)"):format(meta.method, meta.path) or ""))
+  local answer = (io.stdin:read("*l") or ""):lower()
+  return answer == "y" or answer == "yes"
+end
 
 -- Can the result arrive in pieces, other than JSON?
 local function gives_bytes(asked)
@@ -106,7 +127,7 @@ function invocation.call.run(parsed)
   elseif options["dry-run"] or options.curl then
     return rehearsal.run(asked, options)
   end
-  if not confirmation.given(asked.spec, options) then
+  if not is_confirmed(asked.spec, options) then
     output.complain("not called")
     return output.codes.ABORTED
   end

@@ -1,13 +1,12 @@
 --- `operations list`: lists operations.
+local arguments = require("operations.cli.arguments")
 local cells = require("operations.offer.cells")
 local entry = require("operations.cli.entry")
-local identities = require("operations.cli.identity")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local prose = require("operations.offer.prose")
 local sources = require("operations.cli.sources")
-local terminal = require("operations.cli.terminal")
 
 local list = {
   usage = "operations list [WORD...] [OPTIONS]",
@@ -18,8 +17,8 @@ local list = {
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
-    terminal.option,
-  }, identities.options),
+    output.colour_option,
+  }, arguments.identity_options),
 }
 
 local function contains(item, words)
@@ -157,8 +156,8 @@ function list.run(parsed)
   if kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
     return output.usage("--type: expected query, mutation or subscription, got %q", kind)
   end
-  local style, problem = terminal.style(parsed.options)
-  local identity, message = identities.read(parsed.options)
+  local style, problem = output.style(parsed.options)
+  local identity, message = arguments.identity(parsed.options)
   if message or not style then
     return output.usage("%s", message or problem)
   end

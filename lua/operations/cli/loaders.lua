@@ -1,9 +1,8 @@
 --- Loads the definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an
 --- error; only nil when the error was already reported.
-local cleanup = require("operations.cli.cleanup")
+local cache = require("operations.cli.cache")
 local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
-local kept = require("operations.cli.kept")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local source_options = require("operations.cli.source_options")
@@ -58,7 +57,7 @@ local function of_cache(documents, source, options)
   end
   local item
   if options.id then
-    local found = entry.find(options.id, kept.entries(source) or {})
+    local found = entry.find(options.id, cache.entries(source) or {})
     item = #found == 1 and found[1] or nil
   end
   local list, report = documents.definitions(source, held, item)
@@ -98,7 +97,7 @@ local function import(registry, options, open, ...)
     return nil, ok and err or transport
   end
   local map = operations.call_map(transport, { log = loaders.logger(options.verbose) })
-  cleanup.add(map)
+  output.at_end(map)
   local ids
   ids, err = operations.import(registry, map, nil, { identity = options.identity })
   if not ids then
@@ -132,7 +131,7 @@ function loaders.narrow(list, id)
   if count < 2 then
     return list
   end
-  local known = #list == 1 and list[1].name and entry.find(id, kept.entries(list[1]) or {}) or {}
+  local known = #list == 1 and list[1].name and entry.find(id, cache.entries(list[1]) or {}) or {}
   return require("operations.cli.mcp_sources").narrow(list, #known == 1 and known[1].id or id)
 end
 

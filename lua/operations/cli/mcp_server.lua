@@ -1,7 +1,7 @@
 --- `operations mcp`: serves operations as tools of an MCP server on stdin and stdout, for assistants that start it.
+local arguments = require("operations.cli.arguments")
 local bridge = require("operations.cli.bridge")
 local exposures = require("operations.cli.exposure")
-local identity = require("operations.cli.identity")
 local mcp_sources = require("operations.cli.mcp_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -28,7 +28,7 @@ mcp_server.mcp = {
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },
     { name = "--name", value = "NAME", help = "name of the server (operations)" },
-    identity.options[1], identity.options[2], exposures.upstream_errors,
+    arguments.identity_options[1], arguments.identity_options[2], exposures.upstream_errors,
   },
 }
 
@@ -87,7 +87,7 @@ function mcp_server.mcp.run(parsed)
   if given.nvim then
     return run_bridge(parsed)
   end
-  local who, message = identity.read(given)
+  local who, message = arguments.identity(given)
   local search = searches[given.search or "auto"]
   message = message or exposures.flaw(given)
   if message then

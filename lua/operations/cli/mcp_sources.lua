@@ -1,13 +1,13 @@
 --- The MCP servers of `--mcp` and `--mcp-config`; they run while the command runs.
 local base64 = require("operations.base.base64")
-local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")
-local http_client = require("operations.cli.http_client")
+local http = require("operations.net.http")
 local limits = require("operations.base.limits")
 local login = require("operations.cli.login")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local server_name = require("operations.cli.server_name")
+local source_options = require("operations.cli.source_options")
 local task = require("operations.task")
 
 local mcp_sources = {}
@@ -51,7 +51,7 @@ local function config_of(source, log, options)
   local config, given = common(log, options), source.config
   if source.place:find("^https?://") then
     config.url, config.headers = source.place, given.headers
-    config.http = http_client.of(given.connection)
+    config.http = source_options.client(given.connection, http)
     config.headers.Authorization = config.headers.Authorization or authorization(given.auth)
     config.auth = not config.headers.Authorization and login.options() or nil
     return config, name_of(source)
@@ -80,7 +80,7 @@ function mcp_sources.server(source, log, options)
   if not client then
     return nil, err
   end
-  cleanup.add(client)
+  output.at_end(client)
   return client.operations
 end
 
@@ -112,7 +112,7 @@ local function connect_behind(source, registry, options)
     output.complain("cannot load %s", source.shown)
     return output.failure(ok and err or client)
   end
-  cleanup.add(client)
+  output.at_end(client)
   local ids
   ids, err = client:register(registry)
   if not ids then
@@ -140,7 +140,7 @@ function mcp_sources.behind(source, registry, options)
     output.failure(err)
     return false
   end
-  cleanup.add(servers)
+  output.at_end(servers)
   local known = {}
   servers:on_state(function(name, state, reason)
     local client = servers.clients[name]
@@ -172,7 +172,7 @@ function mcp_sources.file(source, log, options)
   if not servers then
     return nil, err
   end
-  cleanup.add(servers)
+  output.at_end(servers)
   local has_failed = false
   for _, problem in ipairs(servers.problems) do
     if not source.wanted or problem.namespace == source.wanted then

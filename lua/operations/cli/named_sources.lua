@@ -1,6 +1,6 @@
 --- Remembered sources of a command: all, the named ones, or the one with an operation.
+local cache = require("operations.cli.cache")
 local entry = require("operations.cli.entry")
-local kept = require("operations.cli.kept")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local remembered = require("operations.cli.remembered")
@@ -104,7 +104,7 @@ function Named:entries()
   local all = {}
   for _, name in ipairs(self.names) do
     local source = self:get(name)
-    for _, item in ipairs(source and kept.entries(source) or {}) do
+    for _, item in ipairs(source and cache.entries(source) or {}) do
       item.source = name
       all[#all + 1] = item
     end

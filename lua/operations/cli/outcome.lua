@@ -1,7 +1,7 @@
 --- The end of a call: prints data or an error, and determines the exit code.
 local core = require("operations.core")
-local key_hint = require("operations.cli.key_hint")
 local output = require("operations.cli.output")
+local request = require("operations.cli.request")
 
 local outcome = {}
 
@@ -27,7 +27,7 @@ function outcome.failed(asked, err)
     output.complain("%s", tostring(err))
     return message and output.usage("%s", message) or output.exit_code(err)
   end
-  return output.fail(key_hint.add(err, asked.spec.inputSchema))
+  return output.fail(request.hinted(err, asked.spec.inputSchema))
 end
 
 --- Prints the data of an envelope, or all of it, by the options. The answer of a failed MCP tool (`isError`) is printed

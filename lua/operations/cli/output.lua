@@ -1,4 +1,5 @@
---- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell.
+--- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell; and what is
+--- closed before the program ends.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -8,6 +9,7 @@ local system = require("operations.system")
 local output = {}
 
 local STDOUT, STDERR = 1, 2
+local WIDTH = 80 -- columns for files and pipes
 
 --- The exit codes: number, name, and what `operations --help` says.
 ---@type { [1]: integer, [2]: string, [3]: string }[]
@@ -86,7 +88,7 @@ end
 --- The width of the terminal that standard output is.
 ---@return integer?  nil: not a terminal, lines may have any length
 function output.width()
-  return system.is_terminal(STDOUT) and (system.terminal_width(STDOUT) or 80) or nil
+  return system.is_terminal(STDOUT) and (system.terminal_width(STDOUT) or WIDTH) or nil
 end
 
 --- Prints JSON text; on a terminal, without control sequences.
@@ -308,6 +310,91 @@ function output.fail(err)
   end
   output.failure(err)
   return output.exit_code(err)
+end
+
+-- Texts for people: sizes, and the style of their terminal.
+
+local units = { "kB", "MB", "GB", "TB" }
+
+--- A number of bytes: "1 byte", "999 bytes", "1.2 MB".
+---@param count integer
+---@return string
+function output.size(count)
+  if count < 1000 then
+    return ("%d byte%s"):format(count, count == 1 and "" or "s")
+  end
+  local value, unit = count / 1000, 1
+  while value >= 999.95 and units[unit + 1] do
+    value, unit = value / 1000, unit + 1
+  end
+  return ("%.1f %s"):format(value, units[unit])
+end
+
+--- The progress and the rate of a transfer.
+---@param count integer  bytes so far
+---@param total? integer
+---@param elapsed number  ms
+---@return string
+function output.transfer(count, total, elapsed)
+  local text = output.size(count)
+  if total and total > 0 then
+    text = ("%s of %s (%d %%)"):format(text, output.size(total), math.floor(count * 100 / total))
+  end
+  return elapsed > 0 and ("%s, %s/s"):format(text, output.size(math.floor(count * 1000 / elapsed))) or text
+end
+
+---@type operations.cli.Option
+output.colour_option = { name = "--color", value = "WHEN", help = "auto, always or never (auto: at a terminal)" }
+
+local colours = { bold = "1", dim = "2", green = "32", yellow = "33" }
+
+---@class operations.cli.Style
+---@field width integer  columns
+---@field is_terminal boolean
+---@field _has_colour boolean
+local Style = {}
+Style.__index = Style
+
+--- The style from the options.
+---@param options table<string, any>  of parsed arguments
+---@return operations.cli.Style?
+---@return string? message  error in --color
+function output.style(options)
+  local wish, is_terminal = options.color or "auto", system.is_terminal(STDOUT)
+  if wish ~= "auto" and wish ~= "always" and wish ~= "never" then
+    return nil, ("--color: expected auto, always or never, got %q"):format(wish)
+  end
+  local none = os.getenv("NO_COLOR")
+  local has_colour = wish == "always" or wish == "auto" and is_terminal and (none == nil or none == "")
+    and os.getenv("TERM") ~= "dumb"
+  return setmetatable({
+    width = system.terminal_width(STDOUT) or WIDTH, is_terminal = is_terminal, _has_colour = has_colour,
+  }, Style)
+end
+
+--- A text in a colour, or unchanged.
+---@param name "bold"|"dim"|"green"|"yellow"
+---@param text string
+---@return string
+function Style:paint(name, text)
+  return self._has_colour and text ~= "" and ("\27[%sm%s\27[0m"):format(colours[name], text) or text
+end
+
+-- What is closed before the program ends, however it ends.
+
+local pending = {}
+
+--- Registers an object to be closed at the end.
+---@param thing { close: fun(self: table) }
+function output.at_end(thing)
+  pending[#pending + 1] = thing
+end
+
+--- Closes the registered objects once, the last one first.
+function output.close()
+  while #pending > 0 do
+    table.remove(pending):close()
+  end
 end
 
 return output

@@ -1,18 +1,21 @@
 --- Reads and checks the call that a command line names: registry, operation, input and context.
 local answers = require("operations.cli.answer")
+local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local exchange = require("operations.cli.exchange")
 local fields = require("operations.offer.fields")
 local file_input = require("operations.offer.file_input")
-local identities = require("operations.cli.identity")
 local input = require("operations.offer.input")
-local key_hint = require("operations.cli.key_hint")
+local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local schema_place = require("operations.offer.schema_place")
 local sources = require("operations.cli.sources")
 local stdin = require("operations.cli.stdin")
+local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 local task = require("operations.task")
 
@@ -45,7 +48,7 @@ local function context_of(options)
     context.deadline = core.now() + math.ceil(seconds * 1000)
   end
   local message
-  context.identity, message = identities.read(options)
+  context.identity, message = arguments.identity(options)
   if message then
     return nil, message
   end
@@ -66,6 +69,68 @@ local function warner(options)
       output.issues(issues)
     end
   end
+end
+
+-- Suggestions for unknown keys of an input.
+
+local unknown = members.set({ "additionalProperties", "unevaluatedProperties" })
+
+local function tokens_of(pointer)
+  local tokens = {}
+  for token in pointer:gmatch("/([^/]*)") do
+    tokens[#tokens + 1] = token:find("^%d+$") and tonumber(token) or json_pointer.unescape(token)
+  end
+  return tokens
+end
+
+local function hint_of(schema, pointer)
+  local tokens = tokens_of(pointer)
+  local key = tostring(table.remove(tokens))
+  local names = schema_place.names(schema, tokens)
+  return suggestion.behind(key, names)
+end
+
+--- Adds suggestions to the issues about unknown keys in an input's error.
+---@param err operations.Error
+---@param schema any  of the input
+---@return operations.Error
+function request.hinted(err, schema)
+  if type(err) ~= "table" or err.code ~= "VALIDATION_ERROR" or core.kind(err.details) ~= "array" then
+    return err
+  end
+  local issues = {}
+  for i, issue in ipairs(err.details) do
+    if type(issue) == "table" and unknown[issue.keyword] and type(issue.path) == "string" then
+      issue = members.merged(issue, { message = issue.message .. hint_of(schema, issue.path) })
+    end
+    issues[i] = issue
+  end
+  local first = issues[1]
+  local message = type(first) == "table" and first ~= err.details[1] and ("%s: %s"):format(first.path, first.message)
+  return errors.new(err.code, message or err.message, issues)
+end
+
+--- A key that is not in the schema (which allows any) but similar to one that is: probably a typing error.
+---@param value any   the input
+---@param schema any
+---@param issues table[]  of the input: the keys that it tells are left out
+---@return string[] messages
+function request.near(value, schema, issues)
+  local names, known = schema_place.names(schema, {})
+  local list = {}
+  for _, issue in ipairs(issues) do
+    local tokens = unknown[issue.keyword] and tokens_of(issue.path) or {}
+    if #tokens == 1 then
+      known[tokens[1]] = true
+    end
+  end
+  for _, key in ipairs(core.kind(value) == "object" and members.names(value) or {}) do
+    local near = not known[key] and suggestion.behind(key, names) or ""
+    if near ~= "" then
+      list[#list + 1] = ("the input has no %q by its schema%s"):format(key, near)
+    end
+  end
+  return list
 end
 
 -- Does an argument name standard input?
@@ -114,7 +179,7 @@ local function read_input(asked, items)
   end
   if asked.schema and not message and not asked.is_http then
     local _, issues = asked.schema:check(asked.input) -- the call reports them
-    for _, near in ipairs(key_hint.near(value, schema, issues or {})) do
+    for _, near in ipairs(request.near(value, schema, issues or {})) do
       output.complain("warning: %s", near)
     end
   end

@@ -4,7 +4,8 @@ local authorizer = require("operations.oauth.authorizer")
 local directories = require("operations.base.directories")
 local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
-local http_client = require("operations.cli.http_client")
+local http = require("operations.net.http")
+local source_options = require("operations.cli.source_options")
 local stores = require("operations.oauth.store")
 local tokens = require("operations.oauth.token")
 
@@ -66,7 +67,7 @@ local function renew(source, held, secret)
   end
   local fresh, err = tokens.request(held.token_endpoint, client, {
     grant_type = "refresh_token", refresh_token = used,
-  }, { http = http_client.of(source.config.connection) })
+  }, { http = source_options.client(source.config.connection, http) })
   if not fresh then
     reload(source, held) -- a program without the lock may have used the refresh token
     if held.token.refresh_token ~= used and tokens.is_fresh(held.token) then

@@ -3,7 +3,7 @@ local document = require("operations.openapi.document")
 local documents = require("operations.cli.documents")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
-local http_client = require("operations.cli.http_client")
+local http = require("operations.net.http")
 local loaders = require("operations.cli.loaders")
 local login = require("operations.cli.login")
 local members = require("operations.base.members")
@@ -62,7 +62,7 @@ local function log_in(source)
     return nil, err
   end
   flow.scope = given.scope or flow.scope ~= "" and flow.scope or nil
-  local transport = members.merged(login.options(), { http = http_client.of(source.config.connection) })
+  local transport = members.merged(login.options(), { http = source_options.client(source.config.connection, http) })
   transport.store = transport.store or operations.oauth.memory_store()
   local token
   local client = { client_id = given.client_id, client_secret = given.client_secret }

@@ -1,7 +1,6 @@
 --- `operations add`, `remove`, `sources`, `trust`: manage named sources.
 local cache = require("operations.cli.cache")
 local directories = require("operations.base.directories")
-local kept = require("operations.cli.kept")
 local members = require("operations.base.members")
 local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
@@ -185,7 +184,7 @@ function source_commands.remove.run(parsed)
   end
   return save(function(list)
     for _, source in ipairs(found) do
-      cache.remove(kept.key(source))
+      cache.remove(cache.key(source))
       list[source.name] = nil
       local removed = sign_in.forget(source)
       if removed ~= "" then
@@ -204,7 +203,7 @@ source_commands.sources = {
 }
 
 local function row_of(source)
-  local held = cache.open(kept.key(source))
+  local held = cache.open(cache.key(source))
   return {
     name = source.name, kind = source.kind, place = source.shown, file = source.file,
     operations = held and held.meta.count or nil,

@@ -1,6 +1,5 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
-local connection = require("operations.cli.connection")
 local members = require("operations.base.members")
 local secret = require("operations.cli.secret")
 local system = require("operations.system")
@@ -10,7 +9,7 @@ local source_options = {}
 
 -- All may be repeated: `plan` reads them in their order. Only `operations worker` needs a list.
 ---@type operations.cli.Option[]
-source_options.list = members.joined({
+source_options.list = {
   { name = "--openapi", value = "FILE|URL", help = "the operations of an OpenAPI document" },
   { name = "--lua", value = "FILE|DIR", help = "the operations that Lua files return" },
   { name = "--mcp", value = "COMMAND|URL", help = "the tools of an MCP server" },
@@ -33,9 +32,14 @@ source_options.list = members.joined({
   { name = "--scope", value = "'A B'", help = "OpenAPI: OAuth scopes to request" },
   { name = "--profile", value = "NAME", help = "profile of the sources (or OPERATIONS_PROFILE)" },
   { name = "--refresh", help = "fetch documents again, even if they are cached" },
-}, connection.options, {
+  { name = "--ca-file", value = "FILE", help = "certificates to trust instead of the system's (PEM)" },
+  { name = "--cert", value = "FILE", help = "certificate to show to servers (PEM)" },
+  { name = "--key", value = "FILE", help = "its key, if it is not in the same file" },
+  { name = "--proxy", value = "URL", help = "proxy instead of the environment's, or 'none'" },
+  { name = "--insecure", help = "do not check the certificates of servers" },
+  { name = "--retry", value = "N", help = "try a request up to N times if that is safe" },
   { name = "--verbose", short = "-v", help = "show logs, requests and problems of documents" },
-})
+}
 
 source_options.help = [[
 A remembered source (`operations add`) needs no option. An option of an API or
@@ -127,7 +131,39 @@ local setters = {
   scope = function(config, value) config.oauth.scope = value end,
 }
 
-for name, setter in pairs(connection.setters) do
+local function readable(option, field)
+  return function(given, path)
+    local file, message = io.open(path)
+    if not file then
+      return ("--%s: %s"):format(option, message)
+    end
+    file:close()
+    given[field] = path
+  end
+end
+
+-- The same for the options of its requests.
+local connection_setters = {
+  ["ca-file"] = readable("ca-file", "ca_file"),
+  cert = readable("cert", "cert_file"),
+  key = readable("key", "key_file"),
+  insecure = function(given) given.insecure = true end,
+  proxy = function(given, value)
+    if value ~= "none" and not value:find("^%a[%w]*://[^/]") then
+      return ("--proxy: expected a URL such as http://proxy.example:3128, or none, got %q"):format(value)
+    end
+    given.proxy = value ~= "none" and value
+  end,
+  retry = function(given, value)
+    local attempts = tonumber(value)
+    if not attempts or attempts < 1 or attempts > 100 or attempts % 1 ~= 0 then
+      return ("--retry: expected a whole number from 1 to 100, got %q"):format(value)
+    end
+    given.retry = { attempts = attempts }
+  end,
+}
+
+for name, setter in pairs(connection_setters) do
   setters[name] = function(config, value)
     return setter(config.connection, value)
   end
@@ -224,6 +260,24 @@ function source_options.reveal(source)
     config.auth[key] = now(value)
   end
   config.oauth.client_secret = now(config.oauth.client_secret)
+end
+
+--- Makes a client from another. Redirects to another origin do not get our certificate: the HTTP client takes care of
+--- that.
+---@param connection table  of a source's configuration: options of requests
+---@param inner table  the client that sends
+---@return table? client  nil: the connection has no options
+function source_options.client(connection, inner)
+  if next(connection) == nil then
+    return nil
+  end
+  local client = {}
+  for _, method in ipairs({ "request", "open" }) do
+    client[method] = function(options)
+      return inner[method](members.merged(connection, options))
+    end
+  end
+  return client
 end
 
 --- The option that a source is given by, told from how it is written.

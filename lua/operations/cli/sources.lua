@@ -1,7 +1,7 @@
 --- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
+local cache = require("operations.cli.cache")
 local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
-local kept = require("operations.cli.kept")
 local loaders = require("operations.cli.loaders")
 local members = require("operations.base.members")
 local named_sources = require("operations.cli.named_sources")
@@ -89,7 +89,7 @@ end
 local function remember(registry, list)
   local source = list[1]
   if #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
-    kept.write_specs(source, (registry:specs()), {})
+    cache.write_specs(source, (registry:specs()), {})
   end
 end
 
@@ -234,12 +234,12 @@ local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
     local held, err = loaders.refresh(source, given)
     if held then
-      return kept.entries(source)
+      return cache.entries(source)
     elseif err then -- else it cannot be cached
       return nil, tell(source, err)
     end
   end
-  local known = source.kind ~= "lua" and not given.refresh and kept.entries(source)
+  local known = source.kind ~= "lua" and not given.refresh and cache.entries(source)
   if known then
     return known
   end
