@@ -4,12 +4,12 @@ local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
-local exchange = require("operations.mcp.server.exchange")
 local guard = require("operations.server.guard")
 local input = require("operations.server.input")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local peers = require("operations.mcp.server.peer")
+local posted = require("operations.mcp.server.posted")
 local sessions = require("operations.mcp.server.session")
 local target = require("operations.server.target")
 local task = require("operations.task")
@@ -17,7 +17,7 @@ local task = require("operations.task")
 local http = {}
 
 local codes = message.codes
-local json_response, refuse, empty = exchange.json_response, exchange.refuse, exchange.empty
+local json_response, refuse, empty = posted.json_response, posted.refuse, posted.empty
 
 -- Does a client accept a media type?
 local function accepts(accept, media)
@@ -48,7 +48,7 @@ local function modern(server, request, value, kind, identity)
     return empty(202)
   end
   return busy(server, value.id)
-    or exchange.response(exchange.begin(server, request, value, peers.new(server, function() end, identity)))
+    or posted.response(posted.begin(server, request, value, peers.new(server, function() end, identity)))
 end
 
 local function initialize(server, request, value, identity)
@@ -57,12 +57,12 @@ local function initialize(server, request, value, identity)
   if not session then
     return refuse(503, "there are too many sessions", codes.INTERNAL_ERROR, value.id, { ["retry-after"] = "1" })
   end
-  local begun = exchange.begin(server, request, value, session.peer, session)
+  local begun = posted.begin(server, request, value, session.peer, session)
   if begun.failure then
     server.sessions:remove(session, "initialize failed")
-    return exchange.response(begun)
+    return posted.response(begun)
   end
-  return exchange.response(begun, { ["mcp-session-id"] = session.id })
+  return posted.response(begun, { ["mcp-session-id"] = session.id })
 end
 
 -- The session of a legacy request; or nil and a refusal.
@@ -92,7 +92,7 @@ local function legacy_one(server, request, value, kind, session)
   elseif session.peer.running[value.id] then
     return refuse(400, "a request with this id is already running", nil, value.id)
   end
-  return busy(server, value.id) or exchange.response(exchange.begin(server, request, value, session.peer, session))
+  return busy(server, value.id) or posted.response(posted.begin(server, request, value, session.peer, session))
 end
 
 local function run_of_batch(server, request, value, session)
@@ -102,7 +102,7 @@ local function run_of_batch(server, request, value, session)
     return message.failure(value.id, codes.INTERNAL_ERROR,
       ("%d requests are running, no more are accepted"):format(server.running), { code = "BUSY" })
   end
-  return exchange.of_batch(server, request, value, session)
+  return posted.of_batch(server, request, value, session)
 end
 
 -- A batch (revision 2025-03-26): answered by an array when all requests are done.
@@ -120,7 +120,7 @@ local function legacy_batch(server, request, values, session)
   end
   for i = 1, #values do
     local answer = answers[i] or tasks[i] and tasks[i]:wait()
-    texts[#texts + 1] = answer and exchange.json_response(200, answer).body
+    texts[#texts + 1] = answer and posted.json_response(200, answer).body
   end
   if #texts == 0 then
     return empty(202)
@@ -210,7 +210,7 @@ local function get(server, request, identity)
       end
     end)
   end
-  return exchange.stream_response(server, body)
+  return posted.stream_response(server, body)
 end
 
 local function delete(server, request, identity)

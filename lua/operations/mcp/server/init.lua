@@ -9,7 +9,7 @@
 --- | additions, content, queries, upstream        | the sources of resources and prompts                           |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
 --- | stdio, lines                                 | messages by lines: stdin and stdout, or a Unix socket          |
---- | web, http, exchange, session, channel        | messages over HTTP                                             |
+--- | web, http, posted, session, channel          | messages over HTTP                                             |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")

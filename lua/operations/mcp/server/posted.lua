@@ -4,7 +4,7 @@ local dispatch = require("operations.mcp.server.dispatch")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
 
-local exchange = {}
+local posted = {}
 
 local codes = message.codes
 
@@ -13,7 +13,7 @@ local codes = message.codes
 ---@param value operations.mcp.Message
 ---@param more? table  headers
 ---@return operations.ServerResponse
-function exchange.json_response(status, value, more)
+function posted.json_response(status, value, more)
   local headers = { ["content-type"] = "application/json", ["cache-control"] = "no-store" }
   for name, field in pairs(more or {}) do
     headers[name] = field
@@ -28,13 +28,13 @@ end
 
 --- Refuses a request.
 ---@return operations.ServerResponse
-function exchange.refuse(status, text, code, id, more)
-  return exchange.json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
+function posted.refuse(status, text, code, id, more)
+  return posted.json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
 end
 
 --- An answer without a body.
 ---@return operations.ServerResponse
-function exchange.empty(status, more)
+function posted.empty(status, more)
   return { status = status, headers = more or {}, body = "" }
 end
 
@@ -45,7 +45,7 @@ local EVENTS = { ["content-type"] = "text/event-stream", ["cache-control"] = "no
 ---@param server operations.McpServer
 ---@param body fun(): string?
 ---@return operations.ServerResponse
-function exchange.stream_response(server, body, more)
+function posted.stream_response(server, body, more)
   local headers = {}
   for name, field in pairs(EVENTS) do
     headers[name] = field
@@ -58,7 +58,7 @@ function exchange.stream_response(server, body, more)
 end
 
 --- A POST on its way to its answer.
----@class operations.mcp.Exchange
+---@class operations.mcp.Posted
 ---@field server operations.McpServer
 ---@field call operations.mcp.ServerCall
 ---@field session? operations.mcp.ServerSession
@@ -134,20 +134,20 @@ local function run(self)
 end
 
 --- The first output: the answer, or the beginning of a stream.
----@param self operations.mcp.Exchange
+---@param self operations.mcp.Posted
 ---@param more? table  headers
 ---@return operations.ServerResponse
-function exchange.response(self, more)
+function posted.response(self, more)
   local channel = self.channel
   if channel then
     local body, reader = channel:body(0)
     self.reader = reader
-    return exchange.stream_response(self.server, body, more)
+    return posted.stream_response(self.server, body, more)
   elseif self.call.cancelled then
-    return exchange.empty(self.session and 202 or 499, more)
+    return posted.empty(self.session and 202 or 499, more)
   end
   local failure = self.failure or {}
-  return exchange.json_response(failure.status or 200, self.answer, failure.headers or more)
+  return posted.json_response(failure.status or 200, self.answer, failure.headers or more)
 end
 
 -- When the caller disconnects, cancels the request (modern era).
@@ -170,8 +170,8 @@ end
 ---@param value operations.mcp.Message
 ---@param peer operations.mcp.Peer
 ---@param session? operations.mcp.ServerSession
----@return operations.mcp.Exchange
-function exchange.begin(server, request, value, peer, session)
+---@return operations.mcp.Posted
+function posted.begin(server, request, value, peer, session)
   local self = { server = server, session = session }
   local call = dispatch.call(peer, value, function(sent)
     send(self, sent)
@@ -196,7 +196,7 @@ end
 
 --- Runs a request of a batch in the calling task; its notifications go to the session's stream.
 ---@return operations.mcp.Message? answer  nil: it was cancelled
-function exchange.of_batch(server, request, value, session)
+function posted.of_batch(server, request, value, session)
   local self = { server = server, session = session }
   self.call = dispatch.call(session.peer, value, function(sent)
     session:tell(sent)
@@ -206,4 +206,4 @@ function exchange.of_batch(server, request, value, session)
   return not self.call.cancelled and self.answer or nil
 end
 
-return exchange
+return posted
