@@ -10,8 +10,8 @@ local knows_hosts = { ["lua/operations/base/marked.lua"] = true, ["lua/operation
 -- Where a require is inside a function, and why.
 local lazy = {
   ["lua/operations/mcp/client/init.lua"] = "each transport is loaded when first needed",
-  ["lua/operations/mcp/server/init.lua"] = "a server on stdio, which an assistant starts, needs nothing of HTTP",
-  ["lua/operations/mcp/server/additions.lua"] = "other sources of resources are loaded where there are some",
+  ["lua/operations/mcp/server/init.lua"] = "a server on stdio, which an assistant starts, needs nothing of HTTP; other "
+    .. "sources of resources are loaded where there are some",
   ["lua/operations/mcp/server/content.lua"] = "what refuses and fails is loaded by the first that does",
   ["lua/operations/mcp/server/dispatch.lua"] = "headers are loaded for requests over HTTP",
   ["lua/operations/mcp/server/interaction.lua"] = "questions to the client are loaded by the first call",

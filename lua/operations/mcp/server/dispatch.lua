@@ -1,16 +1,61 @@
 --- Handles one request of a client: its era, whether it may be answered, its method, and the message that is returned.
 --- No I/O: the carrier of the messages passes them in and gets the answer.
+local changes = require("operations.mcp.server.changes")
+local core = require("operations.core")
 local errors = require("operations.base.error")
-local features = require("operations.mcp.server.features")
+local lifecycle = require("operations.mcp.server.lifecycle")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
-local core = require("operations.core")
+local prompts = require("operations.mcp.server.prompts")
+local resources = require("operations.mcp.server.resources")
+local tools = require("operations.mcp.server.tools")
 
 local dispatch = {}
 
 local PREFIX = message.PREFIX
 local codes = message.codes
+
+--- A method that clients may call.
+---@class operations.mcp.Method
+---@field run fun(call: operations.mcp.ServerCall): table?, operations.mcp.Failure?  the result, or a failure
+---@field era? "legacy"|"modern"  nil: both eras
+---@field named_by? string  the member of its params repeated in the header Mcp-Name (revision 2026-07-28)
+---@field asks? boolean  may ask the client for input before its result (revision 2026-07-28)
+---@field cached? boolean  its result has a lifetime for caches (revision 2026-07-28)
+---@field early? boolean  may be called before `initialize`
+
+---@class operations.mcp.Failure
+---@field code integer  of JSON-RPC
+---@field message string
+---@field data? any
+---@field status? integer  of HTTP
+---@field headers? table<string, string>
+
+---@class operations.mcp.Feature
+---@field methods table<string, operations.mcp.Method>
+---@field capabilities? fun(server: operations.McpServer): table<string, table>
+
+-- One file each.
+---@type operations.mcp.Feature[]
+local features = { lifecycle, tools, resources, prompts, changes }
+
+local methods = {} ---@type table<string, operations.mcp.Method>
+for _, feature in ipairs(features) do
+  for name, method in pairs(feature.methods) do
+    methods[name] = method
+  end
+end
+
+function lifecycle.capabilities_of(server)
+  local all = {}
+  for _, feature in ipairs(features) do
+    for name, capability in pairs(feature.capabilities and feature.capabilities(server) or {}) do
+      all[name] = capability
+    end
+  end
+  return all
+end
 
 ---@class operations.mcp.ServerCall
 ---@field server operations.McpServer
@@ -139,7 +184,7 @@ end
 ---@return operations.mcp.Message answer
 ---@return operations.mcp.Failure? failure  the failure in the answer, if any
 function dispatch.answer(call)
-  local method = features.methods[call.method]
+  local method = methods[call.method]
   local failure, result = flaw_of(call, method), nil
   if not failure then
     local ok

@@ -3,15 +3,16 @@
 ---
 --- | files                                        | purpose                                                       |
 --- |----------------------------------------------|----------------------------------------------------------------|
---- | dispatch, features, peer                     | one request; all methods; what is known of one client          |
---- | lifecycle, tools, ...                        | one feature each: its methods and its capability               |
---- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
---- | additions, content, queries, upstream        | the sources of resources and prompts                           |
+--- | dispatch, peer                               | one request and all methods; what is known of one client       |
+--- | lifecycle, resources, ...                    | one feature each: its methods and its capability               |
+--- | tools, tool_result, many                     | operations as tools, envelopes as results; thousands of them   |
+--- | content, queries, upstream                   | the sources of resources and prompts                           |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
 --- | stdio, lines                                 | messages by lines: stdin and stdout, or a Unix socket          |
 --- | web, http, posted, session, channel          | messages over HTTP                                             |
-local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
+local changes = require("operations.mcp.server.changes")
+local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local disclosure = require("operations.base.disclosure")
 local hmac = require("operations.base.hmac")
@@ -19,6 +20,8 @@ local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
+local prompts = require("operations.mcp.server.prompts")
+local resources = require("operations.mcp.server.resources")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
@@ -100,10 +103,6 @@ local option_kinds = {
 local McpServer = {}
 McpServer.__index = McpServer
 
-for name, method in pairs(additions.methods) do
-  McpServer[name] = method
-end
-
 --- Serves the client at the other end of the program's stdin and stdout, until it ends stdin or the server is closed.
 --- From then on stdout is reserved for MCP: other output, by `print` and children too, goes to stderr.
 ---@return boolean? ok
@@ -148,6 +147,49 @@ function McpServer:serve_request()
   return require("operations.mcp.server.web").serve_request(self)
 end
 
+--- Offers a resource, or with `uriTemplate` all resources that match it.
+---@param given operations.McpResource
+function McpServer:resource(given)
+  resources.add(self.content, given)
+  self.changes:changed("resources")
+end
+
+--- Offers a prompt.
+---@param given operations.McpPrompt
+function McpServer:prompt(given)
+  prompts.add(self.content, given)
+  self.changes:changed("prompts")
+end
+
+--- Offers the resources and prompts of a client of another server; names get the client's name as a prefix. Its tools
+--- are offered by registering them.
+---@param client operations.mcp.Client
+function McpServer:offer(client)
+  argument.object(client, "request", "MCP client", 1, "offer")
+  require("operations.mcp.server.upstream").add(self, client)
+  self.changes:changed("resources")
+  self.changes:changed("prompts")
+end
+
+local lists = { tools = true, resources = true, prompts = true }
+
+--- Tells clients that a list has changed in a way the server cannot see, for example who may see what.
+---@param kind "tools"|"resources"|"prompts"
+function McpServer:changed(kind)
+  if not lists[kind] then
+    error(('bad argument #1 to \'changed\' ("tools", "resources" or "prompts" expected, got %s)'):format(
+      tostring(kind)), 2)
+  end
+  self.changes:changed(kind)
+end
+
+--- Tells subscribers of a resource that it has changed.
+---@param uri string
+function McpServer:updated(uri)
+  argument.expect(uri, "string", 1, "updated")
+  self.changes:updated(uri)
+end
+
 local function cancel_all(self)
   for call in pairs(members.copy(self.calls)) do
     call:cancel("the server ends")
@@ -189,6 +231,24 @@ function McpServer:close()
   end
 end
 
+-- Prepares what is offered: changes, resources and prompts, with those of other servers.
+local function prepare(server)
+  server.changes, server.content = changes.new(server), content.new(server)
+  server.providers, server.relayed = { server.content }, {}
+  if server.options.resources then
+    server.providers[2] = require("operations.mcp.server.queries").new(server, server.options.resources)
+  end
+  for _, client in ipairs(server.options.clients or {}) do
+    require("operations.mcp.server.upstream").add(server, client)
+  end
+  server.changes.unfollow = server.registry:on_revision(function()
+    server.changes:changed("tools")
+    if server.options.resources then
+      server.changes:changed("resources")
+    end
+  end)
+end
+
 --- Makes the MCP server of a registry.
 ---@param registry operations.Registry
 ---@param options? operations.McpOptions
@@ -225,7 +285,7 @@ function mcp_server.new(registry, options)
     sign = hmac.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
   self.sessions = sessions.none(self)
-  additions.init(self)
+  prepare(self)
   return self
 end
 

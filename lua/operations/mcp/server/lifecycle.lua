@@ -6,7 +6,7 @@ local negotiation = require("operations.mcp.protocol.negotiation")
 
 local lifecycle = { methods = {} }
 
---- Set by `features`, which knows all features.
+--- The capabilities of a server. Set by `dispatch`, which knows all features.
 ---@type fun(server: operations.McpServer): table
 lifecycle.capabilities_of = nil
 

@@ -1,10 +1,12 @@
 --- Operations as tools: `tools/list` and `tools/call`. Queries and mutations that the caller may see, in the order of
 --- registration.
+local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
-local definition = require("operations.mcp.server.definition")
 local interaction = require("operations.mcp.server.interaction")
 local listing = require("operations.mcp.server.listing")
 local many = require("operations.mcp.server.many")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local names = require("operations.offer.names")
 
@@ -56,6 +58,62 @@ local function name_of(call, bare)
   return offer_of(call.server).names.of_id[bare.namespace .. "." .. bare.name]
 end
 
+-- The input of a tool is an object, whatever else its schema allows.
+local function input_schema(schema)
+  if type(schema) ~= "table" or next(schema) == nil then
+    return { type = "object", properties = marks.object() }
+  elseif schema.type == "object" then
+    return schema
+  end
+  return members.merged(schema, { type = "object" })
+end
+
+-- Can clients of this era be told the shape of the tool's result? Bytes are blocks, no structured content.
+local function tells_output(schema, modern)
+  return type(schema) == "table" and next(schema) ~= nil and (modern or schema.type == "object")
+    and not bytes.media(schema)
+end
+
+local function boolean(value)
+  if type(value) == "boolean" then
+    return value
+  end
+end
+
+-- Hints: queries change nothing; the specs of mutations say more.
+local function annotations(spec, meta)
+  local given = type(meta.annotations) == "table" and meta.annotations or {}
+  if meta.source == "mcp" and meta.tool then
+    return meta.annotations -- from its server, unchanged
+  end
+  if spec.type == "query" then
+    return members.merged({ readOnlyHint = true }, given)
+  end
+  return members.merged({ readOnlyHint = false, destructiveHint = boolean(meta.destructive),
+    idempotentHint = boolean(meta.idempotent) }, given)
+end
+
+local function list_of(value)
+  return core.kind(value) == "array" and value[1] ~= nil and value or nil
+end
+
+--- The definition of a tool.
+---@param spec operations.Spec  whole
+---@param name string
+---@param modern boolean
+---@return table  `Tool`
+function tools.definition(spec, name, modern)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  local imported = meta.source == "mcp" and meta.tool ~= nil
+  return members.merged(imported and meta.unknown or nil, {
+    name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
+    _meta = imported and meta._meta or nil, description = spec.description,
+    inputSchema = input_schema(spec.inputSchema),
+    outputSchema = tells_output(spec.outputSchema, modern) and spec.outputSchema or nil,
+    annotations = annotations(spec, meta), icons = list_of(meta.icons),
+  })
+end
+
 --- The tools listed for a caller.
 ---@param call operations.mcp.ServerCall
 ---@return table[]
@@ -66,7 +124,7 @@ function tools.listed(call)
     local wanted = not searched or many.is_pinned(server.options, bare)
     local spec = wanted and server.registry:get_spec(bare.namespace .. "." .. bare.name)
     if spec then
-      list[#list + 1] = definition.of(spec, name_of(call, bare), call.modern)
+      list[#list + 1] = tools.definition(spec, name_of(call, bare), call.modern)
     end
   end
   return many.trim(server.options, searched and many.add(list) or list)
@@ -148,7 +206,7 @@ end
 local function definition_of(call, name)
   local id = find(call, name)
   local spec = id and call.server.registry:get_spec(id)
-  return spec and definition.of(spec, name, call.modern)
+  return spec and tools.definition(spec, name, call.modern)
 end
 
 local searched = { name_of = name_of, definition_of = definition_of, invoke = invoke }

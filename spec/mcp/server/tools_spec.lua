@@ -1,13 +1,13 @@
 local core = require("operations.core")
-local definition = require("operations.mcp.server.definition")
 local json = require("operations.base.json")
+local tools = require("operations.mcp.server.tools")
 
 local function of(more, modern)
   local spec = { type = "mutation", inputSchema = true, outputSchema = true }
   for key, value in pairs(more) do
     spec[key] = value
   end
-  return definition.of(spec, "t", modern or false)
+  return tools.definition(spec, "t", modern or false)
 end
 
 describe("the definition of a tool", function()
