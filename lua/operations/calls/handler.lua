@@ -240,6 +240,7 @@ end
 function CallHandler:drain(grace)
   self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to stop", retryable = true,
     mayHaveRun = false })
+  self._map:_drain()
   if self.active == 0 then
     return
   end

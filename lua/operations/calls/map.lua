@@ -290,6 +290,14 @@ function CallMap:close()
   end
 end
 
+--- Tells the transport that no more requests are served.
+function CallMap:_drain()
+  local transport = self._transport
+  if transport.drains then
+    transport:drains()
+  end
+end
+
 --- Tells the other side that a request is no longer wanted.
 ---@param id string
 ---@param reason string

@@ -24,6 +24,7 @@ local transports = {}
 ---@field settle? fun(self): operations.Error?  waits until what was sent has left; of a transport whose `send` does not
 ---@field close fun(self)
 ---@field serves? fun(self)  called when the receiver knows what it serves
+---@field drains? fun(self)  called when the receiver serves no more requests, while some still run
 ---@field offered? fun(self): string[]  the ids of operations that the other sides serve, with many peers
 ---@field reconnects? boolean  re-establishes a lost connection and calls `ready`
 ---@field executor? fun(self): operations.Executor?  in process: runs a call at once, if possible

@@ -211,3 +211,115 @@ describe("a request that a leaving worker did not begin", function()
     end)
   end)
 end)
+
+describe("a queued request that Redis gave to a leaving worker", function()
+  local LEASE = 3600000 -- ms: nothing below waits for it
+
+  local function reliable()
+    return operations.call_map(assert(operations.transports.redis(server.url, { mode = "reliable", lease = LEASE,
+      prefix = "gone" })), { log = quiet })
+  end
+
+  -- A worker with two operations: one answers who it is, one runs until `over` is called.
+  local function worker(who)
+    local map, state = reliable(), {}
+    local registry = operations.registry({ log = quiet })
+    registry:register_all({
+      { namespace = "gone", name = "who", handler = function()
+        return who
+      end },
+      { namespace = "gone", name = "long", handler = function()
+        state.begun = true
+        eventually(function()
+          return state.over
+        end)
+        return who
+      end },
+    })
+    state.map, state.handler = map, operations.call_handler(registry, map)
+    return state
+  end
+
+  -- Runs a command of Redis; nothing in this program goes on meanwhile.
+  local function cli(...)
+    local pipe = io.popen(("redis-cli -p %d '%s'"):format(server.port, table.concat({ ... }, "' '")))
+    local text = pipe:read("*a")
+    pipe:close()
+    return text
+  end
+
+  -- Redis gives a new request to the worker that has waited longest.
+  local function waiting(count)
+    eventually(function()
+      return tonumber(cli("INFO", "clients"):match("blocked_clients:(%d+)")) == count
+    end)
+  end
+
+  -- Queues a request, which a waiting worker gets at once; returns a function that waits for its outcome.
+  local function submit(id)
+    cli("XADD", "gone:{gone}:q:gone.who", "*", "i", id, "f", "nobody", "p",
+      ('{"requestId":"%s","operationId":"gone.who","input":{}}'):format(id))
+    assert.equal("1", cli("XPENDING", "gone:{gone}:q:gone.who", "w"):match("%d+"))
+    return function()
+      local record
+      eventually(function()
+        record = cli("GET", "gone:{gone}:r:" .. id)
+        return record:sub(1, 1) == "{"
+      end)
+      return record:match('"data":"(%l+)"')
+    end
+  end
+
+  it("is run by another worker at once when the leaving one drains", function()
+    operations.run(function()
+      local leaving, map = worker("leaving"), reliable()
+      local long = operations.spawn(function()
+        return map:call("gone.long")
+      end)
+      eventually(function()
+        return leaving.begun
+      end)
+      waiting(1)
+      local staying = worker("staying")
+      waiting(2)
+      local drained = operations.spawn(function()
+        leaving.handler:drain()
+      end)
+      local envelope, err = map:call("gone.who", nil, { timeout = 15000 })
+      assert.equal("staying", envelope and envelope.data, err)
+      leaving.over = true
+      assert.equal("leaving", assert(long:wait()).data)
+      drained:wait()
+      leaving.map:close()
+      map:close()
+      staying.map:close()
+    end)
+  end)
+
+  it("is run by another worker at once when the leaving one is closed before it has read the request", function()
+    operations.run(function()
+      local leaving = worker("leaving")
+      waiting(1)
+      local staying = worker("staying")
+      waiting(2)
+      local outcome = submit("unread")
+      leaving.map:close()
+      assert.equal("staying", outcome())
+      staying.map:close()
+    end)
+  end)
+
+  it("is run by a worker that comes later", function()
+    operations.run(function()
+      local leaving = worker("leaving")
+      waiting(1)
+      local outcome = submit("later")
+      leaving.map:close()
+      waiting(0)
+      operations.sleep(0.05)
+      local staying = worker("staying")
+      assert.equal("staying", outcome())
+      staying.map:close()
+    end)
+  end)
+end)

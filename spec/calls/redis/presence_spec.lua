@@ -69,8 +69,8 @@ describe("the presence of a process on Redis", function()
 end)
 
 describe("what processes on Redis say of themselves", function()
-  local now, host, said, delivered, offers, presence, link, changed, left = core.now, nil, nil, nil, nil, nil, nil, nil,
-    nil
+  local now, host, said, delivered, offers = core.now, nil, nil, nil, nil
+  local presence, link, changed, released
 
   local function news()
     local all = said
@@ -79,7 +79,7 @@ describe("what processes on Redis say of themselves", function()
   end
 
   before_each(function()
-    host, said, delivered, offers, changed, left = fake_host.new(), {}, {}, { "b.b", "a.a" }, {}, 0
+    host, said, delivered, offers, changed, released = fake_host.new(), {}, {}, { "b.b", "a.a" }, {}, 0
     core.now = host.now
     hosts.use(host)
     presence = presences.new("spec", signatures.new())
@@ -103,8 +103,8 @@ describe("what processes on Redis say of themselves", function()
       end,
     }, { changed = function(offered)
       changed[#changed + 1] = offered
-    end, left = function()
-      left = left + 1
+    end, released = function()
+      released = released + 1
     end })
   end)
 
@@ -199,9 +199,9 @@ describe("what processes on Redis say of themselves", function()
         retryable = true, mayHaveRun = true } },
       { "call.aborted", { requestId = "its", reason = "the caller is gone" } },
     }, delivered)
-    assert.equal(1, left)
+    assert.equal(1, released)
     presence:hear({ node = "unknown", gone = true })
-    assert.equal(2, left)
+    assert.equal(2, released)
     assert.is_nil(presence.nodes:pick("x.x"))
     assert.same({}, presence.nodes:serving())
     presence:leave()

@@ -162,7 +162,7 @@ function Redis:open(receiver)
     function events.changed(offered)
       self._worker:serve(offered)
     end
-    function events.left()
+    function events.released()
       self._worker:look_after()
     end
   end
@@ -172,6 +172,13 @@ end
 --- Announces the operations that this process serves.
 function Redis:serves()
   self._presence:hello()
+end
+
+--- Leaves the requests that are queued to other workers.
+function Redis:drains()
+  if self._worker then
+    self._worker:serve({})
+  end
 end
 
 function Redis:send(name, payload, peer, named)
@@ -204,6 +211,15 @@ function Redis:offered()
   return self._presence.nodes:offered()
 end
 
+-- Waits until the last events were sent.
+local function leave(self)
+  self._presence:leave()
+  self._commands:post(function()
+    self._commands:close()
+    self._subscriber:close()
+  end, "PING")
+end
+
 --- Announces that this process stops, and ends its connections.
 function Redis:close()
   if self._closed then
@@ -219,11 +235,12 @@ function Redis:close()
     self._fast:flush()
     self._fast:forget()
   end
-  self._presence:leave()
-  -- Waits until the last events were sent.
-  self._commands:post(function()
-    self._commands:close()
-    self._subscriber:close()
+  if not self._worker then
+    return leave(self)
+  end
+  self._commands:post(function() -- Redis has seen the end of the reading connection
+    self._worker:release_rest()
+    leave(self)
   end, "PING")
 end
 

@@ -15,7 +15,7 @@ local redis_presence = {}
 
 ---@class operations.RedisPresenceEvents
 ---@field changed? fun(offered: table<string, boolean>)  called when the offers of this process have changed
----@field left? fun()  called when another process has left
+---@field released? fun()  called when another process has left, or has released queued requests
 ---@field unbegun? fun(payload: table, failure: table)  called with a request of ours that a process left without
 ---  beginning, and the payload of its `call.error` if no other process is found
 
@@ -36,7 +36,7 @@ function redis_presence.new(prefix, signature)
     id = core.random_id(), _signature = signature, nodes = redis_nodes.new(), offered = {}, common = prefix .. ":nodes",
     _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
     _link = { connected = false }, _receiver = {}, -- until it begins
-    _events = { changed = nothing, left = nothing },
+    _events = { changed = nothing, released = nothing },
   }, Presence)
 end
 
@@ -94,6 +94,11 @@ function Presence:show_signature()
     self._shown = core.now()
     say(self, { version = self._version })
   end
+end
+
+--- Announces that queued requests were released: other workers look for them.
+function Presence:show_release()
+  say(self, { released = true })
 end
 
 --- Asks the others for their offers.
@@ -167,12 +172,15 @@ function Presence:hear(news)
       local running = type(news.running) == "table" and members.set(news.running) or nil
       bury(self, node, "the process that served it has left", running)
     end
-    return self._events.left()
+    return self._events.released()
   end
   local given = type(news.offers) == "table" and news.offers or nil
   local _, changed = self.nodes:hear(news.node, tonumber(news.version), given)
   if changed and not given then
     self:ask()
+  end
+  if news.released then
+    self._events.released()
   end
   if news.ask then
     self:hello(true)

@@ -4,6 +4,7 @@
 local compat = require("operations.base.compat")
 local limits = require("operations.base.limits")
 local links = require("operations.calls.redis.link")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 local task = require("operations.task")
@@ -23,6 +24,7 @@ local redis_queue = {}
 ---@field _operations string[]
 ---@field _queues string[]  their keys
 ---@field _by_queue table<string, string>  operations
+---@field _asked string[]  the queues of the last read, which Redis may still answer
 ---@field _link? operations.RedisLink  for reading, once there are queues
 local Queues = {}
 Queues.__index = Queues
@@ -33,7 +35,8 @@ local function nothing() end
 ---@param options operations.RedisQueueOptions
 ---@return operations.RedisQueues
 function redis_queue.new(shared, options)
-  return setmetatable({ _shared = shared, _given = options, _operations = {}, _queues = {}, _by_queue = {} }, Queues)
+  return setmetatable({ _shared = shared, _given = options, _operations = {}, _queues = {}, _by_queue = {},
+    _asked = {} }, Queues)
 end
 
 -- Creates the queues if necessary.
@@ -47,6 +50,7 @@ end
 -- XREADGROUP's count applies to each queue.
 local function command(self, count)
   local queues = self._queues
+  self._asked = queues
   local words = { "XREADGROUP", "GROUP", "w", self._shared.presence.id, "COUNT",
     math.max(1, math.floor(count / #queues)), "BLOCK", limits.presence, "STREAMS" }
   local n = #words
@@ -56,8 +60,25 @@ local function command(self, count)
   return words
 end
 
+-- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries.
+local function release(self, queue, entries)
+  local shared = self._shared
+  scripts.release:send(shared.link, nothing, 1, members.joined({ queue, shared.presence.id,
+    shared.lease + limits.redis_forget }, entries))
+end
+
+-- Releases what was read of a queue that is no longer served.
+local function give_back(self, queue, read)
+  local entries = {}
+  for _, entry in ipairs(read) do
+    entries[#entries + 1], entries[#entries + 2] = entry[1], 0
+  end
+  release(self, queue, entries)
+  self._shared.presence:show_release()
+end
+
 local function read(self, count)
-  local operations, take = self._by_queue, self._given.take
+  local take = self._given.take
   local reply, err = self._link:call(compat.unpack(command(self, count)))
   if err then
     if err.message:find("NOGROUP", 1, true) then
@@ -66,8 +87,12 @@ local function read(self, count)
     return task.sleep(limits.reconnect_delay / 1000)
   end
   for _, queue in ipairs(reply or {}) do
-    for _, entry in ipairs(operations[queue[1]] and queue[2] or {}) do
-      take(operations[queue[1]], entry, 1)
+    local operation = self._by_queue[queue[1]] -- as it is now: reading takes long
+    if not operation then
+      give_back(self, queue[1], queue[2])
+    end
+    for _, entry in ipairs(operation and queue[2] or {}) do
+      take(operation, entry, 1)
     end
   end
 end
@@ -171,6 +196,9 @@ function Queues:serve(operations)
     begin(self)
   end
   join(self)
+  for _, operation in ipairs(operations) do
+    claim(self, operation, "0-0") -- entries that were released while no worker served it
+  end
   if self._wake then
     self._wake()
   end
@@ -187,17 +215,26 @@ end
 --- Releases a request, so that another worker can run it at once.
 ---@param job operations.RedisJob
 function Queues:release(job)
-  local shared = self._shared
   self._given.jobs[job.id] = nil
-  scripts.release:send(shared.link, nothing, 1, { shared.keys:queue(job.operation), shared.presence.id,
-    shared.lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
+  release(self, self._shared.keys:queue(job.operation), { job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
+--- Stops reading. Redis may already have sent further requests: `release_rest` is called once it has seen
+--- the end of the connection.
 function Queues:close()
   if self._link then
     self._timer()
     self._working:cancel()
     self._link:close()
+  end
+end
+
+--- Releases the requests that were sent and not read.
+function Queues:release_rest()
+  local shared = self._shared
+  for _, queue in ipairs(self._asked) do
+    scripts.release_rest:send(shared.link, nothing, 1, { queue, shared.presence.id,
+      shared.lease + limits.redis_forget, limits.redis_queue })
   end
 end
 

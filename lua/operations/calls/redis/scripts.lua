@@ -248,6 +248,14 @@ for i = 3, #ARGV, 2 do
   end
 end]])
 
+--- Queue | worker, idle time (ms), count: releases what the worker holds and has not released.
+redis_scripts.release_rest = script([[
+for _, held in ipairs(redis.pcall("XPENDING", KEYS[1], "w", "-", "+", ARGV[3], ARGV[1])) do
+  if held[3] < tonumber(ARGV[2]) then
+    redis.call("XCLAIM", KEYS[1], "w", ARGV[1], 0, held[1], "IDLE", ARGV[2], "RETRYCOUNT", held[4] - 1, "JUSTID")
+  end
+end]])
+
 --- Queue | worker, lease (ms), start, count: takes over requests whose lease has expired. Returns where to continue,
 --- and the entries, each with its number of deliveries.
 redis_scripts.claim = script([[

@@ -213,12 +213,16 @@ end
 
 -- Returns requests that wait for room here, of operations no longer served, to other workers.
 local function release_waiting(self, offered)
+  local before = #self._waiting
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
       self._queues:release(job)
     end
+  end
+  if #self._waiting < before then
+    self._shared.presence:show_release()
   end
 end
 
@@ -272,7 +276,7 @@ function Worker:drop(id)
   return job.started
 end
 
---- Ends it. Unfinished jobs are left to other workers.
+--- Ends it. Unfinished jobs are left to other workers; `release_rest` follows.
 function Worker:close()
   self._outcomes:flush()
   for _, job in pairs(self._jobs) do
@@ -281,6 +285,11 @@ function Worker:close()
     end
   end
   self._queues:close()
+end
+
+--- Leaves the requests that Redis had sent, and that were not read, to other workers.
+function Worker:release_rest()
+  self._queues:release_rest()
 end
 
 return redis_worker
