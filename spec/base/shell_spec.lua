@@ -3,7 +3,8 @@ local shell = require("operations.base.shell")
 
 local hostile = { "", "a b", "it's", '"', "$HOME", "${HOME}", "$(touch y)", "`touch y`", "a;b", "a&b|c", "*", "~",
   "=ls", "!x", "\\", "\\n", "a\nb", "\ttab", "\27[8mhidden", "\r", "\226\128\174reversed", "\255\254", "-rf", "#c",
-  "(x)", "[1-3]", "{a,b}", "%s%d", "<x>", "é", "'\27'", "$'\\e'" }
+  "(x)", "[1-3]", "{a,b}", "%s%d", "<x>", "é", "'\27'", "$'\\e'",
+  "\\'; echo run; '", "\\\\'$(echo run)", "\\'\27" }
 
 -- What a shell hands to a command as its words.
 local function words_of(name, texts)
@@ -12,7 +13,7 @@ local function words_of(name, texts)
     words[i] = shell.word(text)
   end
   local result = command.run(("cat >words; %s ./words; rm words"):format(name),
-    "for word in " .. table.concat(words, " ") .. "; do printf '%s\\000' \"$word\"; done")
+    "printf '%s\\000' " .. table.concat(words, " "))
   assert.equal("", result.err)
   local found = {}
   for text in result.out:gmatch("([^%z]*)%z") do
@@ -22,7 +23,7 @@ local function words_of(name, texts)
 end
 
 describe("a word of a shell", function()
-  for _, name in ipairs({ "sh", "bash", "zsh -f" }) do
+  for _, name in ipairs({ "sh", "bash", "zsh -f", "fish -N" }) do
     it("is the text itself in " .. name:match("%a+"), function()
       if command.run("command -v " .. name:match("%a+")).code == 0 then
         assert.same(hostile, words_of(name, hostile))
@@ -44,13 +45,15 @@ describe("a word of a shell", function()
 
   it("joins texts and variables, of which only the variables are expanded", function()
     assert.equal('"Bearer $TOKEN"', shell.join({ "Bearer ", { variable = "TOKEN" } }))
-    assert.equal('"${TOKEN}abc"', shell.join({ { variable = "TOKEN" }, "abc" }))
+    assert.equal('"$TOKEN""abc"', shell.join({ { variable = "TOKEN" }, "abc" }))
     assert.equal("'$TOKEN'", shell.join({ "$TOKEN" }))
     local text = '$HOME`x`"\\!\27'
-    for _, name in ipairs({ "sh", "bash" }) do
-      local result = command.run(("cat >words; A=value %s ./words; rm words"):format(name),
-        "printf %s " .. shell.join({ text, { variable = "A" }, "[1]" .. text }))
-      assert.same({ text .. "value[1]" .. text, "" }, { result.out, result.err })
+    for _, name in ipairs({ "sh", "bash", "zsh -f", "fish -N" }) do
+      if command.run("command -v " .. name:match("%a+")).code == 0 then
+        local result = command.run(("cat >words; A=value %s ./words; rm words"):format(name),
+          "printf %s " .. shell.join({ text, { variable = "A" }, "[1]" .. text }))
+        assert.same({ text .. "value[1]" .. text, "" }, { result.out, result.err })
+      end
     end
   end)
 

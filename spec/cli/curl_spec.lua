@@ -75,7 +75,7 @@ describe("a command of curl", function()
     assert.equal("--header 'Authorization: ***'", secret("Authorization", "***", "Bearer s3cret", { TOKEN = "other" }))
     assert.equal("--header 'Authorization: ***'", secret("Authorization", "***", "Bearer s3cret", { TOKEN = "" }))
     assert.equal("--header 'X-Key: ***'", secret("X-Key", "***", "s3cret", { PART = "s3" }))
-    assert.equal('--header "Cookie: a=1; sid=${SID}; b=***"',
+    assert.equal('--header "Cookie: a=1; sid=$SID""; b=***"',
       secret("Cookie", "a=1; sid=***; b=***", "a=1; sid=s3cret; b=2", { SID = "s3cret" }))
     assert.equal("--header 'A: s3cret'", of({ headers = { { "A", "s3cret" } } }, { redirects = 0 },
       { variables = { TOKEN = "s3cret" } }):match("\n  (.-) \\\n"))

@@ -1,4 +1,4 @@
---- Words of a POSIX shell: whatever a text contains, the shell reads it as one word and as nothing else.
+--- Words of POSIX shells, zsh and fish: whatever a text contains, the shell reads it as one word and as nothing else.
 local printable = require("operations.base.printable")
 
 local shell = {}
@@ -24,15 +24,19 @@ function shell.word(text)
   if text:find(SAFE) then
     return text
   end
-  local quoted = "'" .. text:gsub("'", "'\\''") .. "'"
+  -- In single quotes, fish reads \\ and \' as one character.
+  local quoted = "'" .. text:gsub("([\\']+)()", function(run, after)
+    local is_plain = run == "\\" and text:find("^[ -~]", after)
+    return not is_plain and "'" .. run:gsub(".", "\\%0") .. "'" or nil
+  end) .. "'"
   return printable.replace(quoted, function(bytes)
     return "'\"" .. made(bytes) .. "\"'"
   end)
 end
 
--- Within double quotes; "!" would be the history of a shell that someone types in.
+-- Within double quotes; "!" would be the history of a shell that someone types in, and fish keeps the \ of \`.
 local function double_quoted(text)
-  text = text:gsub('[\\"$`]', "\\%0"):gsub("!", "\"'!'\"")
+  text = text:gsub('[\\"$]', "\\%0"):gsub("[!`]", "\"'%0'\"")
   return printable.replace(text, made)
 end
 
@@ -44,7 +48,8 @@ function shell.join(parts)
   for i, part in ipairs(parts) do
     if type(part) == "table" then
       has_variable = true
-      texts[i] = (parts[i + 1] and parts[i + 1] ~= "" and "${%s}" or "$%s"):format(part.variable)
+      -- fish has no ${NAME}
+      texts[i] = "$" .. part.variable .. (parts[i + 1] and parts[i + 1] ~= "" and '""' or "")
     else
       texts[i] = double_quoted(part)
     end

@@ -1,5 +1,5 @@
---- Writes a request as a command of curl for POSIX shells, which sends the same request: method, target, headers, body,
---- and the options of its connection.
+--- Writes a request as a command of curl for POSIX shells, zsh and fish, which sends the same request: method, target,
+--- headers, body, and the options of its connection.
 local base64 = require("operations.base.base64")
 local shell = require("operations.base.shell")
 local url = require("operations.base.url")
