@@ -351,7 +351,7 @@ describe("a document from a URL", function()
 
   for server, expected in pairs({
     ["/v2"] = "https://api.test/v2/a", ["v2"] = "https://api.test/docs/v1/v2/a",
-    ["../x/"] = "https://api.test/docs/x/a",
+    ["../x/"] = "https://api.test/docs/x/a", [""] = "https://api.test/a", ["?v=1"] = "https://api.test/a",
     ["//other.test/z"] = "https://other.test/z/a", ["http://plain.test"] = "http://plain.test/a",
   }) do
     it("has its server resolved against it: " .. server, function()
@@ -428,6 +428,28 @@ describe("a document from a URL", function()
         assert.matches("^https://api.test/", request.url)
       end
     end
+  end)
+
+  it("is YAML in flow style when its type or its path says so", function()
+    local flow = "{openapi: 3.1.0, paths: {/a: {get: {operationId: op, parameters: [{$ref: 'more#/p'}]}}}}"
+    local more = "{p: {name: q, in: query}}"
+    for content_type, path in pairs({
+      ["application/yaml"] = "/api", ["Application/x-yaml; charset=utf-8"] = "/api", ["text/vnd.yaml"] = "/api.json",
+      ["text/plain"] = "/api.YAML?v=1",
+    }) do
+      local list, report = from_openapi.url("https://api.test" .. path, { remote_refs = true, eager = true, http = {
+        request = function(request)
+          local is_more = request.url:find("more", 1, true)
+          return { status = 200, body = is_more and more or flow,
+            headers = { ["content-type"] = is_more and "application/yaml" or content_type } }
+        end,
+      } })
+      assert.equal("op", list and list[1].name, content_type)
+      assert.same({}, report)
+      assert.is_table(list[1].inputSchema.properties.q)
+    end
+    local _, err = fetch({ status = 200, headers = { ["content-type"] = "application/json" }, body = flow })
+    assert.equal("parse", err.details.kind)
   end)
 
   it("that is no JSON is an error with the URL", function()

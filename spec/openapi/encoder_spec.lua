@@ -13,7 +13,8 @@ describe("the kind of a body", function()
   for kind, types in pairs({
     json = { "application/json", "text/json", "application/vnd.a+json", "*/*", "application/*", "application/*+json" },
     form = { "application/x-www-form-urlencoded" }, multipart = { "multipart/form-data", "multipart/mixed" },
-    lines = { "application/x-ndjson", "application/jsonl" }, sequence = { "application/json-seq" },
+    lines = { "application/x-ndjson", "application/jsonl", "application/stream+json" },
+    sequence = { "application/json-seq", "application/geo+json-seq" },
     bytes = { "text/plain", "image/*", "application/xml", "application/octet-stream", "x/multipart/y" },
     none = { "text/event-stream" },
   }) do

@@ -39,12 +39,31 @@ describe("a media type", function()
 
   it("is a stream of events, lines or a sequence", function()
     assert.equal("events", media.stream_kind("text/event-stream"))
-    for _, name in ipairs({ "application/x-ndjson", "application/ndjson", "application/jsonl",
-      "application/x-jsonlines" }) do
-      assert.equal("lines", media.stream_kind(name))
+    for _, name in ipairs({ "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl",
+      "application/x-jsonlines", "application/jsonlines", "application/json-lines", "text/jsonl", "text/x-ndjson",
+      "application/stream+json", "application/vnd.a+jsonl", "application/vnd.a.b+ndjson" }) do
+      assert.equal("lines", media.stream_kind(name), name)
+      assert.is_false(media.is_json(name))
     end
-    assert.equal("sequence", media.stream_kind("application/json-seq"))
-    assert.is_nil(media.stream_kind("application/json"))
+    for _, name in ipairs({ "application/json-seq", "application/geo+json-seq", "application/x-json-seq" }) do
+      assert.equal("sequence", media.stream_kind(name), name)
+      assert.is_false(media.is_json(name))
+    end
+    for _, name in ipairs({ "application/json", "application/a+json", "image/jsonl", "application/+jsonl", "jsonl",
+      "application/jsonls", "application/jsonl+json" }) do
+      assert.is_nil(media.stream_kind(name), name)
+    end
+  end)
+
+  it("is YAML by its registered name, the older ones, or its suffix", function()
+    for _, name in ipairs({ "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml",
+      "application/vnd.oai.openapi", "application/openapi+yaml" }) do
+      assert.is_true(media.is_yaml(name), name)
+      assert.is_true(media.is_text(name), name)
+    end
+    for _, name in ipairs({ "application/json", "application/vnd.oai.openapi+json", "text/plain", "" }) do
+      assert.is_false(media.is_yaml(name), name)
+    end
   end)
 end)
 

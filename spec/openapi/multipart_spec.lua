@@ -473,6 +473,7 @@ describe("a body of", function()
   it("JSON lines and sequences is an item behind the other", function()
     for media_type, text in pairs({
       ["application/x-ndjson"] = '{"a":1}\nnull\n"x"\n', ["application/jsonl"] = '{"a":1}\nnull\n"x"\n',
+      ["application/stream+json"] = '{"a":1}\nnull\n"x"\n',
       ["application/json-seq"] = '\30{"a":1}\n\30null\n\30"x"\n',
     }) do
       local items = { { a = 1 }, operations.null, "x" }

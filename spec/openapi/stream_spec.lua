@@ -147,12 +147,14 @@ describe("a line of a stream", function()
     for i = 1, #text do
       pieces[i] = text:sub(i, i)
     end
-    for _, chunks in ipairs({ { text }, pieces }) do
-      local responses, data = stream_of("application/x-ndjson", object), {}
-      for i, envelope in ipairs((collect(responses, reply(chunks, "application/x-ndjson")))) do
-        data[i] = envelope.data
+    for _, media in ipairs({ "application/x-ndjson", "application/stream+json;charset=UTF-8" }) do
+      for _, chunks in ipairs({ { text }, pieces }) do
+        local responses, data = stream_of(media, object), {}
+        for i, envelope in ipairs((collect(responses, reply(chunks, media)))) do
+          data[i] = envelope.data
+        end
+        assert.same({ { n = 1 }, { 2 }, "three", 4 }, data)
       end
-      assert.same({ { n = 1 }, { 2 }, "three", 4 }, data)
     end
   end)
 

@@ -57,7 +57,8 @@ local function fetch(source, held)
   elseif reply.status ~= 200 then
     return nil, status_error(source.place, reply)
   end
-  return reply.body, { etag = reply.headers.etag, modified = reply.headers["last-modified"], location = reply.url }
+  return reply.body, { etag = reply.headers.etag, modified = reply.headers["last-modified"], location = reply.url,
+    content_type = reply.headers["content-type"] }
 end
 
 local function read_file(source)
@@ -86,12 +87,11 @@ end
 -- Reads the complete document and caches it.
 local function take(source, text, meta)
   source_options.reveal_document_headers(source) -- its $refs are fetched with the same headers
-  local root, err = document.parse(text, meta.location)
+  local root, err, is_json = document.parse(text, meta.location, meta.content_type)
   if not root then
     return nil, err
-  end
-  if not text:find("^\239?\187?\191?%s*{") then
-    text = document_parts.encode(root) -- it was YAML
+  elseif not is_json then
+    text = document_parts.encode(root)
   end
   local found = document_parts.find(text)
   local config = documents.config(source)

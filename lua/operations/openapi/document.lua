@@ -4,6 +4,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local location = require("operations.openapi.location")
+local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local url = require("operations.base.url")
 local yaml = require("operations.openapi.yaml")
@@ -38,7 +39,8 @@ local MAX_CHAIN = 64
 --- Makes a store of a parsed document.
 ---@param root table
 ---@param from? string  the document's path or URL
----@param read? fun(location: string): string?, string?  returns the text at a path or URL of a `$ref`
+---@param read? fun(location: string): string?, string?, string?  returns the text at a path or URL of a `$ref`, nil, and
+---  its media type if that is known; or nil and a message
 ---@return operations.openapi.Document
 function document.new(root, from, read)
   local modern = not tostring(root.openapi or root.swagger):find("^[23]%.0")
@@ -61,14 +63,19 @@ function Document:add(root, where)
   return file
 end
 
---- JSON begins with a bracket, and so does YAML in flow style, which is read if the name says so.
-local function decode(bytes, from)
+local function is_named_yaml(from, content_type)
+  local path = location.is_url(from) and from:match("^[^?#]*") or from
+  return path:lower():find("%.ya?ml$") ~= nil or media.is_yaml(media.essence(content_type))
+end
+
+--- JSON begins with a bracket, and so does YAML in flow style, which is read if the name or the type says so.
+local function decode(bytes, from, content_type)
   local looks_json = bytes:find("^\239?\187?\191?%s*[{%[]") ~= nil
   local value, err
   if looks_json then
     value, err = json.decode(bytes, { property_order = true })
-    if value ~= nil or not from:find("%.ya?ml$") then
-      return value, err and err.message
+    if value ~= nil or not is_named_yaml(from, content_type) then
+      return value, err and err.message, true
     end
   end
   return yaml.decode(bytes)
@@ -77,12 +84,14 @@ end
 --- Parses a document, or a file that one refers to.
 ---@param bytes string
 ---@param from string  its path or URL, for the message
+---@param content_type? string  as its server names it
 ---@return table? root
 ---@return operations.Error? err
-function document.parse(bytes, from)
-  local root, message = decode(bytes, from)
+---@return boolean? is_json  false: it is YAML
+function document.parse(bytes, from, content_type)
+  local root, message, is_json = decode(bytes, from, content_type)
   if type(root) == "table" then
-    return root
+    return root, nil, is_json == true
   end
   message = message or "expected an OpenAPI document, a JSON or YAML object"
   return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message), { kind = "parse", location = from })
@@ -142,11 +151,11 @@ local function collect(source)
 end
 
 local function read_file(self, where)
-  local bytes, message = self.read(where)
+  local bytes, message, content_type = self.read(where)
   if not bytes then
     return nil, message
   end
-  local root, err = document.parse(bytes, where)
+  local root, err = document.parse(bytes, where, content_type)
   if not root then
     return nil, "cannot be read: " .. err.message
   end

@@ -86,6 +86,7 @@ end
 ---@param essence string
 ---@return "json"|"form"|"multipart"|"lines"|"sequence"|"bytes"|nil
 function encoder.kind(essence)
+  local stream = media.stream_kind(essence)
   if media.is_json(essence) or essence == "*/*" or essence == "application/*" or essence == "application/*+json" then
     return "json"
   elseif essence == "application/x-www-form-urlencoded" then
@@ -93,7 +94,6 @@ function encoder.kind(essence)
   elseif essence:find("^multipart/") then
     return "multipart"
   end
-  local stream = media.stream_kind(essence)
   return not stream and "bytes" or stream ~= "events" and stream or nil
 end
 

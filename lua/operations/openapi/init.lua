@@ -80,7 +80,7 @@ local function headers_for(address, base, options)
   return headers, names
 end
 
--- The text at an address and its URL after redirects; or nil and the error. `base` is the URL of the document, if it
+-- The text at an address, its URL after redirects and its type; or nil and the error. `base` is the URL of the document, if it
 -- has one. Credentials are for the API and are not sent for its document; `config.document_headers`, or
 -- `config.headers`, are sent to the document's own origin only.
 local function fetch(address, base, options)
@@ -94,7 +94,7 @@ local function fetch(address, base, options)
   elseif not response.is_success(reply.status) then
     return nil, response.failure(reply)
   end
-  return reply.body or "", reply.url or address
+  return reply.body or "", reply.url or address, reply.headers["content-type"]
 end
 
 --- The function that reads `$ref`s: URLs with `config.remote_refs`, files by `read` if the document is one.
@@ -104,8 +104,8 @@ local function reader(options, base, read)
       if not options.remote_refs then
         return nil, ("refers to %s; config.remote_refs = true would fetch it"):format(where)
       end
-      local bytes, err = fetch(where, base, options)
-      return bytes, not bytes and "cannot be read: " .. err.message or nil
+      local bytes, err, content_type = fetch(where, base, options)
+      return bytes, not bytes and "cannot be read: " .. err.message or nil, content_type
     elseif not read or where:find("^%a[%w+.-]+:") then
       return nil, ("refers to %s; only files may refer to other files"):format(where)
     end
@@ -178,11 +178,11 @@ function from_openapi.url(address, options)
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  local bytes, where = fetch(address, address, checked)
+  local bytes, where, content_type = fetch(address, address, checked)
   if not bytes then
     return nil, where
   end
-  local root, err = document.parse(bytes, where)
+  local root, err = document.parse(bytes, where, content_type)
   if not root then
     return nil, err
   end

@@ -184,7 +184,7 @@ end
 ---@param root table
 ---@param options operations.openapi.Config  checked
 ---@param location? string  the document's path or URL
----@param read? fun(location: string): string?, string?  reads files that it refers to
+---@param read? fun(location: string): string?, string?, string?  reads files that it refers to, as for `document.new`
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
 function loader.load(root, options, location, read)

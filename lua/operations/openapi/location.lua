@@ -85,7 +85,8 @@ local function resolved(text, from)
     return nil, ("the server URL %q has a variable without a value; give config.server_variables or config.base_url")
       :format(text)
   elseif not location.is_url(text) and from and location.is_url(from) then
-    text = location.resolve(from, text)
+    -- An empty one would be the document itself; it stands for the default, the root of its origin.
+    text = location.resolve(from, text:find("^[^?#]") and text or "/")
   end
   local base, message = location.base(text)
   return base, message and ("the server URL %q %s; give config.base_url"):format(text, message)

@@ -27,37 +27,55 @@ function media.charset(content_type)
   return content_type:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
 end
 
---- Is it JSON: application/json, text/json, or a type with the suffix +json (RFC 6839)?
----@param essence string
----@return boolean
-function media.is_json(essence)
-  return essence == "application/json" or essence == "text/json" or essence:find("[^/]%+json$") ~= nil
-end
-
-local textual = {
-  ["application/xml"] = true, ["application/javascript"] = true, ["application/yaml"] = true,
-  ["application/x-yaml"] = true, ["application/x-www-form-urlencoded"] = true,
+-- Names of streams of JSON texts: as subtypes of application and text, with or without "x-", and as suffixes.
+local sequences = {
+  ndjson = "lines", jsonl = "lines", jsonlines = "lines", ["json-lines"] = "lines", ["json-seq"] = "sequence",
 }
 
----@param essence string
----@return boolean
-function media.is_text(essence)
-  return essence:find("^text/") ~= nil or textual[essence] == true or essence:find("%+xml$") ~= nil
-end
-
-local streams = {
-  ["text/event-stream"] = "events",
-  ["application/x-ndjson"] = "lines", ["application/ndjson"] = "lines",
-  ["application/jsonl"] = "lines", ["application/x-jsonlines"] = "lines",
-  ["application/json-seq"] = "sequence",
-}
+-- "application/stream+json" was the name of lines in Spring; it has a suffix of JSON.
+local streams = { ["text/event-stream"] = "events", ["application/stream+json"] = "lines" }
 
 --- How a stream of this type is read: "events" (server-sent events), "lines" (one JSON text per line), "sequence" (RFC
 --- 7464), or nil.
 ---@param essence string
 ---@return "events"|"lines"|"sequence"|nil
 function media.stream_kind(essence)
-  return streams[essence]
+  if streams[essence] then
+    return streams[essence]
+  end
+  local name = essence:match("^application/(.*)$") or essence:match("^text/(.*)$") or ""
+  return sequences[essence:match("[^/]%+([^+]+)$") or (name:gsub("^x%-", ""))]
+end
+
+--- Is it JSON: application/json, text/json, or a type with the suffix +json (RFC 6839)?
+---@param essence string
+---@return boolean
+function media.is_json(essence)
+  return essence == "application/json" or essence == "text/json"
+    or essence:find("[^/]%+json$") ~= nil and not media.stream_kind(essence)
+end
+
+local yaml = {
+  ["application/yaml"] = true, ["application/x-yaml"] = true, ["text/yaml"] = true, ["text/x-yaml"] = true,
+  ["text/vnd.yaml"] = true, ["application/vnd.oai.openapi"] = true,
+}
+
+--- Is it YAML: by RFC 9512, or by the names used before it?
+---@param essence string
+---@return boolean
+function media.is_yaml(essence)
+  return yaml[essence] == true or essence:find("[^/]%+yaml$") ~= nil
+end
+
+local textual = {
+  ["application/xml"] = true, ["application/javascript"] = true, ["application/x-www-form-urlencoded"] = true,
+}
+
+---@param essence string
+---@return boolean
+function media.is_text(essence)
+  return essence:find("^text/") ~= nil or textual[essence] == true or media.is_yaml(essence)
+    or essence:find("%+xml$") ~= nil
 end
 
 --- The media types of a `content` map, JSON first, then by name, without extensions.
