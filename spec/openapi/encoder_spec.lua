@@ -1,5 +1,6 @@
 local encoder = require("operations.openapi.encoder")
 local operations = require("operations")
+local support = require("spec.support.openapi")
 
 -- The body that a value makes: its bytes and type, or nil, the message and the path.
 local function encode(kind, value, plan)
@@ -60,7 +61,7 @@ describe("the type of a body that the caller picks", function()
   local plan = { types = { json, text } }
 
   it("is one of the operation's, or in one of its ranges", function()
-    assert.equal(json, encoder.pick(plan, {}, nil))
+    assert.equal(json, encoder.pick(plan, {}, nil, {}))
     assert.equal(json, encoder.pick(plan, {}, "application/json; charset=utf-8"))
     assert.equal(text, encoder.pick(plan, "", "text/*; x=y"))
     assert.same({ kind = "bytes", essence = "text/csv", content_type = "text/csv; h=1", fields = {} },
@@ -79,5 +80,82 @@ describe("the type of a body that the caller picks", function()
       assert.same({ nil, "expected a media type" }, { encoder.pick(plan, "", wanted) })
     end
     assert.same({ nil, "expected a media type" }, { encoder.pick(plan, "", false) })
+  end)
+end)
+
+describe("a body of several media types", function()
+  local url = { type = "object", properties = { url = { type = "string" } }, required = { "url" } }
+  local open = { type = "object", properties = { url = { type = "string" } } }
+  local bytes = { type = "string", format = "binary" }
+
+  -- The type and the body that a call sends; or nil and the error.
+  local function sent(content, input, config, warn)
+    local api = support.api(support.one({ requestBody = { required = true, content = content } },
+      { path = "/a", method = "post" }), config)
+    local _, err = api.definitions[1].handler(input, { log = warn })
+    local request = api.requests[1]
+    if not request then
+      return nil, err
+    end
+    local body = request.body
+    return { request.headers["Content-Type"], type(body) == "table" and body.read() or body }
+  end
+
+  local either = { ["application/json"] = { schema = url }, ["application/octet-stream"] = { schema = bytes } }
+
+  it("goes out as the first type that the value fits", function()
+    assert.same({ "application/json", '{"url":"u"}' }, sent(either, { body = { url = "u" } }))
+    assert.same({ "application/octet-stream", "hello" }, sent(either, { body = "hello" }))
+    assert.same({ "application/octet-stream", "\0\255" }, sent(either, { body = { base64 = "AP8=" } }))
+    local texts = { ["application/json"] = { schema = { type = "integer" } }, ["text/plain"] = {},
+      ["application/x-www-form-urlencoded"] = { schema = url } }
+    assert.same({ "application/json", "7" }, sent(texts, { body = 7 }))
+    assert.same({ "application/x-www-form-urlencoded", "url=a+b" }, sent(texts, { body = { url = "a b" } }))
+    assert.same({ "text/plain", "7" }, sent(texts, { body = "7" }))
+    local refs = { ["application/json"] = { schema = { type = "array", items = { type = "integer" } } },
+      ["application/jsonl"] = { schema = { type = "string" } } }
+    assert.same({ "application/jsonl", '"a"\n' }, sent(refs, { body = operations.array({ "a" }) }))
+  end)
+
+  it("is a file where the value is one, unless another type names its members", function()
+    local loose = { ["application/json"] = { schema = open }, ["image/png"] = {} }
+    assert.same({ "image/png", "x" }, sent(loose, { body = { data = "x" } }))
+    assert.same({ "application/json", '{"url":"u"}' }, sent(loose, { body = { url = "u" } }))
+    loose["application/json"] = { schema = { type = "object", properties = { data = { type = "string" } } } }
+    assert.same({ "application/json", '{"data":"x"}' }, sent(loose, { body = { data = "x" } }))
+    local parts = { ["application/json"] = { schema = { type = "object" } },
+      ["multipart/form-data"] = { schema = { type = "object", properties = { f = bytes } } } }
+    assert.matches("^multipart/", sent(parts, { body = { f = { data = "x" } } })[1])
+    assert.equal("application/json", sent(parts, { body = { f = "x" } })[1])
+  end)
+
+  it("is refused when it fits none, by the issues of the first", function()
+    local _, err = sent(either, { body = { url = 7 } })
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("/body/url", err.details[1].path)
+    assert.equal("/body/url: expected string, got integer (the body as application/json)", err.message)
+    assert.matches("validate", err.hint, 1, true)
+  end)
+
+  it("is checked by the type that the caller names", function()
+    assert.same({ "application/octet-stream", "x" }, sent(either,
+      { body = "x", contentType = "application/octet-stream" }))
+    for content_type, body in pairs({ ["application/json"] = "x", ["application/octet-stream"] = { url = "u" } }) do
+      local _, err = sent(either, { body = body, contentType = content_type })
+      assert.equal("/body", err.details[1].path)
+      assert.matches(content_type, err.message, 1, true)
+    end
+  end)
+
+  it("goes out all the same with `validate`, which says so or not", function()
+    local said = {}
+    local function log(_, text)
+      said[#said + 1] = text
+    end
+    local input = { body = "x", contentType = "application/json" }
+    assert.same({ "application/json", '"x"' }, sent(either, input, { validate = "off" }, log))
+    assert.same({}, said)
+    assert.same({ "application/json", '"x"' }, sent(either, input, { validate = "warn" }, log))
+    assert.matches("the body as application/json", said[1], 1, true)
   end)
 end)

@@ -38,6 +38,20 @@ describe("the schema of a body with files", function()
     assert.same(text.type, one_file.anyOf[2].properties.path.type)
   end)
 
+  it("says how callers that speak JSON give bytes, also to models", function()
+    local registry = operations.registry()
+    local api = support.api(support.one({ requestBody = { content = { ["multipart/form-data"] = { schema = {
+      properties = { a = binary } } } } } }, { path = "/a", method = "post" }), { accessControl = {} })
+    assert(registry:register_all(api.definitions))
+    local tool = operations.to_tools(registry, { format = "anthropic" }).definitions[1]
+    local properties = tool.input_schema.properties.body.properties.a.anyOf[2].properties
+    assert.equal("base64", properties.base64.contentEncoding)
+    assert.same({ "string", "string" }, { properties.name.type, properties.type.type })
+    registry:execute("test.op", { body = { a = { base64 = "AP8=", name = "x.png", type = "image/png" } } })
+    assert.matches('name="a"; filename="x.png"\r\nContent-Type: image/png\r\n\r\n\0\255\r\n',
+      api.requests[1].body, 1, true)
+  end)
+
   it("keeps the limits and the description of a list of files", function()
     assert.same({ properties = {
       a = { type = "array", items = one_file, minItems = 1, maxItems = 2, description = "d" },
@@ -145,6 +159,15 @@ describe("the content of a file", function()
       file.content({ data = "abc", size = 7, filename = "f", contentType = "a/b", headers = { X = "1" } }, false))
   end)
 
+  it("is base64 from callers that speak JSON, with a name and a type", function()
+    assert.same({ text = "\0\255", size = 2, filename = "a.png", content_type = "image/png" },
+      file.content({ base64 = "AP8=", name = "a.png", type = "image/png" }, false))
+    assert.same({ text = "", size = 0, filename = "f", content_type = "a/b" },
+      file.content({ base64 = "", filename = "f", contentType = "a/b" }, false))
+    assert.is_true(file.is_file({ base64 = "AA==", name = "n", type = "a/b" }))
+    assert.is_false(file.is_file({ data = "", name = "n" }))
+  end)
+
   it("is what a path names, in pieces of 64 KiB", function()
     for size, expected in pairs({ [0] = {}, [1] = { 1 }, [65535] = { 65535 }, [65536] = { 65536 },
       [65537] = { 65536, 1 }, [131072] = { 65536, 65536 } }) do
@@ -221,11 +244,16 @@ describe("the content of a file", function()
     { "/headers", "expected a table", { data = "", headers = "h" } },
     { "/more", "a file has no such member", { data = "", more = 1 } },
     { "/a~1b~0c", "a file has no such member", { data = "", ["a/b~c"] = 1 } },
-    { "", "expected one of path, data and reader", { size = 1 } },
-    { "", "expected one of path, data and reader", { data = "", reader = print } },
-    { "", "expected one of path, data and reader", { path = "", reader = print } },
-    { "", "expected a string, or a file: one of path, data and reader", 7 },
-    { "", "expected a string, or a file: one of path, data and reader", { "a" } },
+    { "", "expected one of path, data, base64 and reader", { size = 1 } },
+    { "", "expected one of path, data, base64 and reader", { data = "", base64 = "" } },
+    { "/base64", "is not base64", { base64 = "AP8" } }, { "/base64", "is not base64", { base64 = "A P8=" } },
+    { "/name", "is for base64 only", { data = "", name = "n" } },
+    { "/type", "given beside contentType", { base64 = "", type = "a/b", contentType = "a/b" } },
+    { "/type", "is not a media type", { base64 = "", type = "png" } },
+    { "", "expected one of path, data, base64 and reader", { data = "", reader = print } },
+    { "", "expected one of path, data, base64 and reader", { path = "", reader = print } },
+    { "", "expected a string, or a file: one of path, data, base64 and reader", 7 },
+    { "", "expected a string, or a file: one of path, data, base64 and reader", { "a" } },
     { "/path", "files of this machine are not sent on behalf of others; config.files allows it", { path = "/x" } },
     { "/contentType", "is not a media type", { data = "", contentType = "png" } },
     { "/contentType", "is not a media type", { data = "", contentType = "a b/c" } },

@@ -15,12 +15,14 @@ local body = {}
 ---@field positions? table  encoding of the unnamed parts of other multipart types
 ---@field files boolean  may files of this machine be sent
 ---@field place operations.openapi.Place  the Media Type Object
+---@field schema? table|boolean  of the value; its `$defs` are those of the operation's input
 
 ---@class operations.openapi.Body
 ---@field types operations.openapi.BodyType[]  the default type first
 ---@field required boolean
 ---@field description? string
 ---@field key? string  of the input, selects a type; nil if there is only one
+---@field differs? boolean  the types have different schemas: the value selects the type, which checks it
 
 local order = { json = 1, form = 2, multipart = 3, lines = 4, sequence = 5, bytes = 6 }
 
@@ -169,16 +171,16 @@ end
 ---@param used table<string, operations.openapi.Place>
 ---@return table|boolean
 function body.schema(build, plan, way, used)
-  local list = {}
+  local list, is_open = {}, false
   for _, made in ipairs(plan.types) do
-    local schema = schema_of(build, made, way, used)
-    if schema == true then
-      return true
-    elseif not is_known(list, schema) then
-      list[#list + 1] = schema
+    made.schema = schema_of(build, made, way, used)
+    is_open = is_open or made.schema == true
+    if not is_known(list, made.schema) then
+      list[#list + 1] = made.schema
     end
   end
-  return #list == 1 and list[1] or { anyOf = list }
+  plan.differs = #list > 1
+  return is_open or #list == 1 and list[1] or { anyOf = list }
 end
 
 --- The JSON Schema of the input's key that selects a type.
@@ -192,7 +194,10 @@ function body.type_schema(plan)
   end
   return {
     type = "string", enum = not is_open and names or nil,
-    description = ("The media type of the body; %s when absent."):format(plan.types[1].content_type),
+    description = plan.differs
+      and ("The media type of the body; when absent, %s or the first that the body fits."):format(
+        plan.types[1].content_type)
+      or ("The media type of the body; %s when absent."):format(plan.types[1].content_type),
   }
 end
 

@@ -21,7 +21,10 @@ local function new_message(plan, input, context, address, headers)
   if not message then
     err.mayHaveRun = false
     return nil, err
-  elseif credentials == none then
+  elseif err and type(context) == "table" and context.log then
+    context.log("warn", "the input does not fit: " .. err.message)
+  end
+  if credentials == none then
     return message, plan.configured
   end
   credential.bind(message, credentials)

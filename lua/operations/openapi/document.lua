@@ -39,8 +39,8 @@ local MAX_CHAIN = 64
 --- Makes a store of a parsed document.
 ---@param root table
 ---@param from? string  the document's path or URL
----@param read? fun(location: string): string?, string?, string?  returns the text at a path or URL of a `$ref`, nil, and
----  its media type if that is known; or nil and a message
+---@param read? fun(location: string): string?, string?, string?  returns the text at a path or URL of a `$ref`, nil,
+---  and its media type if that is known; or nil and a message
 ---@return operations.openapi.Document
 function document.new(root, from, read)
   local modern = not tostring(root.openapi or root.swagger):find("^[23]%.0")

@@ -6,7 +6,9 @@ local form = require("operations.openapi.form")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local media = require("operations.openapi.media")
+local members = require("operations.base.members")
 local multipart = require("operations.openapi.multipart")
+local schemas = require("operations.schema")
 
 local encoder = {}
 
@@ -124,34 +126,75 @@ local function holds_file(made, value)
   return false
 end
 
--- The first type; if the value contains files, the first type that can carry them.
-local function fitting(plan, value)
+local closed = { unevaluatedProperties = false }
+
+-- The compiled schema of a type; nil when all values fit.
+local function compiled(made, input_schema, is_closed)
+  local key = is_closed and "closed_check" or "check"
+  if made[key] == nil then
+    local schema = members.merged(type(made.schema) == "table" and made.schema or nil,
+      { ["$defs"] = input_schema["$defs"] }, is_closed and closed or nil)
+    made[key] = made.schema ~= nil and schemas.compile(schema, { formats = true }) or false
+  end
+  return made[key] or nil
+end
+
+-- Why a value does not fit a type; nil when it fits. `is_closed`: members that its schema does not name do not fit.
+local function issues_of(made, value, input_schema, is_closed)
+  if made.kind == "bytes" then
+    local is_text = media.is_text(made.essence)
+    if type(value) == "string" or not is_text and file.is_file(value) then
+      return nil
+    end
+    return { { path = "", keyword = "type",
+      message = (is_text and "expected string, got %s" or "expected a string or a file, got %s"):format(
+        core.kind(value)) } }
+  end
+  local check = compiled(made, input_schema, is_closed)
+  local ok, issues = true, nil
+  if check then
+    ok, issues = check:check(value)
+  end
+  return not ok and issues or nil
+end
+
+-- The first type that can carry the files in the value and that it fits; else the first that it fits. An object that
+-- looks like a file is bytes unless another type names all its members.
+local function fitting(plan, value, input_schema)
   if plan.types[2] and core.kind(value) == "object" then
     for _, made in ipairs(plan.types) do
       if holds_file(made, value) then
+        return made, plan.differs and issues_of(made, value, input_schema) or nil
+      end
+    end
+  end
+  for _, is_closed in ipairs(plan.differs and { file.is_file(value), false } or {}) do
+    for _, made in ipairs(plan.types) do
+      if not issues_of(made, value, input_schema, is_closed) then
         return made
       end
     end
   end
-  return plan.types[1]
+  return plan.types[1], plan.differs and issues_of(plan.types[1], value, input_schema) or nil
 end
 
 --- The type selected by the caller, or the one for the value.
 ---@param plan operations.openapi.Body
 ---@param value any
----@param wanted? any
+---@param wanted any  nil: the value selects it
+---@param input_schema table  of the operation
 ---@return operations.openapi.BodyType?
----@return string? message
-function encoder.pick(plan, value, wanted)
+---@return operations.Issue[]|string|nil  why the value does not fit the type; or why there is no type
+function encoder.pick(plan, value, wanted, input_schema)
   if wanted == nil then
-    return fitting(plan, value)
+    return fitting(plan, value, input_schema)
   elseif type(wanted) ~= "string" or wanted:find("%c") then
     return nil, "expected a media type"
   end
   local essence = media.essence(wanted)
   for _, made in ipairs(plan.types) do
     if made.name == wanted or made.essence == essence then
-      return made
+      return made, plan.differs and issues_of(made, value, input_schema) or nil
     end
   end
   for _, made in ipairs(plan.types) do

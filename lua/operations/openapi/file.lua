@@ -1,5 +1,6 @@
 --- Files in request bodies: the values by which callers give them (text, or where to read it), and the JSON Schema of a
 --- body whose properties may be files.
+local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
 local http_stream = require("operations.net.http.stream")
@@ -11,9 +12,12 @@ local system = require("operations.system")
 
 local file = {}
 
----@class operations.openapi.FileValue  one of path, data, reader
+---@class operations.openapi.FileValue  one of path, data, base64, reader
 ---@field path? string      of a file
 ---@field data? string      its bytes
+---@field base64? string    its bytes (RFC 4648), from callers that speak JSON; `name` and `type` may be beside it
+---@field name? string      beside `base64`: as `filename`
+---@field type? string      beside `base64`: as `contentType`
 ---@field reader? fun(): string?|{ read: function }  called for the next piece until nil; usable for one request
 ---@field size? integer     bytes that the reader gives; without it the body is sent in chunks
 ---@field filename? string  default: the last part of a path, else "blob", as in browsers
@@ -34,20 +38,27 @@ local file = {}
 local PIECE = 65536
 
 local fields = {
-  path = "string", data = "string", size = "number", filename = "string", contentType = "string", headers = "table",
+  path = "string", data = "string", base64 = "string", name = "string", type = "string", size = "number",
+  filename = "string", contentType = "string", headers = "table",
 }
 
 -- Without `reader`, as JSON has no functions.
 local known_properties = {
   path = { type = "string", description = "The file to send." },
-  data = { type = "string", description = "The bytes to send." },
+  data = { type = "string", description = "The text or bytes to send." },
+  base64 = { type = "string", contentEncoding = "base64", description = "The bytes to send, in base64." },
+  name = { type = "string", description = "The file's name, beside base64." },
+  type = { type = "string", description = "Its media type, beside base64." },
   size = { type = "integer", minimum = 0 },
   filename = { type = "string" },
   contentType = { type = "string" },
   headers = { type = "object", additionalProperties = { type = "string" } },
 }
 
-local properties_without_path = members.copy(known_properties)
+property_order.set(known_properties,
+  { "path", "base64", "name", "type", "data", "size", "filename", "contentType", "headers" })
+
+local properties_without_path = property_order.carry(members.copy(known_properties), known_properties)
 properties_without_path.path = nil
 
 local function schema_of(known)
@@ -66,15 +77,18 @@ function file.schema(build)
   return build.files_allowed and with_path or pathless
 end
 
+local beside_base64 = { name = "filename", type = "contentType" }
+
 --- Does a value look like a file? Used where the document does not say.
 ---@param value any
 ---@return boolean
 function file.is_file(value)
-  if core.kind(value) ~= "object" or value.path == nil and value.data == nil and value.reader == nil then
+  if core.kind(value) ~= "object"
+    or value.path == nil and value.data == nil and value.reader == nil and value.base64 == nil then
     return false
   end
   for name in pairs(value) do
-    if not fields[name] and name ~= "reader" then
+    if not fields[name] and name ~= "reader" or beside_base64[name] and value.base64 == nil then
       return false
     end
   end
@@ -88,6 +102,8 @@ function file.is_media_type(value)
   return type(value) == "string" and value:find("^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+[\32-\126]*$") ~= nil
 end
 
+local is_source = { path = true, data = true, base64 = true, reader = true }
+
 local function problem_of(value, allow_path)
   local sources = 0
   for name, item in pairs(value) do
@@ -97,17 +113,22 @@ local function problem_of(value, allow_path)
     elseif name ~= "reader" and type(item) ~= expected then
       local message = expected and "expected a " .. expected or "a file has no such member"
       return message, "/" .. json_pointer.escape(tostring(name))
+    elseif beside_base64[name] and (value.base64 == nil or value[beside_base64[name]] ~= nil) then
+      return value.base64 and ("given beside " .. beside_base64[name]) or "is for base64 only", "/" .. name
     end
-    sources = sources + ((name == "path" or name == "data" or name == "reader") and 1 or 0)
+    sources = sources + (is_source[name] and 1 or 0)
   end
   if sources ~= 1 then
-    return "expected one of path, data and reader", ""
+    return "expected one of path, data, base64 and reader", ""
   elseif value.size and (value.size < 0 or value.size % 1 ~= 0) then
     return "expected a number of bytes", "/size"
   elseif value.path and not allow_path then
     return "files of this machine are not sent on behalf of others; config.files allows it", "/path"
-  elseif value.contentType and not file.is_media_type(value.contentType) then
-    return "is not a media type", "/contentType"
+  end
+  for _, name in ipairs({ "contentType", "type" }) do
+    if value[name] and not file.is_media_type(value[name]) then
+      return "is not a media type", "/" .. name
+    end
   end
 end
 
@@ -167,15 +188,22 @@ function file.content(value, allow_path)
   if type(value) == "string" then
     return { text = value, size = #value }
   elseif core.kind(value) ~= "object" then
-    return nil, "expected a string, or a file: one of path, data and reader", ""
+    return nil, "expected a string, or a file: one of path, data, base64 and reader", ""
   end
   local message, path = problem_of(value, allow_path)
   if message then
     return nil, message, path
   end
+  local text = value.data
+  if value.base64 then
+    text = base64.decode(value.base64)
+    if not text then
+      return nil, "is not base64", "/base64"
+    end
+  end
   local content = {
-    text = value.data, size = value.data and #value.data or value.size, filename = value.filename,
-    content_type = value.contentType, headers = value.headers,
+    text = text, size = text and #text or value.size, filename = value.filename or value.name,
+    content_type = value.contentType or value.type, headers = value.headers,
   }
   if value.path then
     content.path, content.filename = value.path, value.filename or value.path:match("[^/]*$")

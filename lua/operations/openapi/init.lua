@@ -80,8 +80,8 @@ local function headers_for(address, base, options)
   return headers, names
 end
 
--- The text at an address, its URL after redirects and its type; or nil and the error. `base` is the URL of the document, if it
--- has one. Credentials are for the API and are not sent for its document; `config.document_headers`, or
+-- The text at an address, its URL after redirects and its type; or nil and the error. `base` is the URL of the
+-- document, if it has one. Credentials are for the API and are not sent for its document; `config.document_headers`, or
 -- `config.headers`, are sent to the document's own origin only.
 local function fetch(address, base, options)
   local headers, names = headers_for(address, base, options)

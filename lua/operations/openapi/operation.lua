@@ -140,7 +140,7 @@ local function new_plan(build, item, place, info, input, output)
     method = info.method, base = base, base_error = base_error,
     segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
     path = not build.template_names[1] and location.fill_path(build, {}, {}) or nil,
-    body = input.body, input_schema = input.schema, headers = options.headers,
+    body = input.body, input_schema = input.schema, validate = options.validate, headers = options.headers,
     redirects = output.redirects, declared_json = output.json,
     security = steps, bound_query = bound_query, configured = credential.configured(options.headers),
     timeout = options.timeout, max_event = options.max_event, http = options.http,

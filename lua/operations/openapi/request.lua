@@ -28,6 +28,7 @@ local nothing = {}
 ---@field parameters operations.openapi.Parameter[]
 ---@field body? operations.openapi.Body
 ---@field input_schema table
+---@field validate? "on"|"warn"|"off"
 
 ---@class operations.openapi.Request : operations.HttpOwn
 ---@field headers? table<string, string>  if they differ from the plan's
@@ -137,14 +138,31 @@ local function add_credentials(parts, credentials)
   end
 end
 
+-- The error of a body that does not fit its media type.
+local function misfit(kind, issues)
+  local list = {}
+  for i, issue in ipairs(issues) do
+    list[i] = members.merged(issue, { path = "/body" .. issue.path })
+  end
+  local err = errors.new("VALIDATION_ERROR",
+    ("%s: %s (the body as %s)"):format(list[1].path, list[1].message, kind.content_type), list)
+  err.hint = "the option `validate` of its import, or --no-check, sends it unchecked"
+  return err
+end
+
 local function encode_body(plan, input, parts)
   if input.body == nil then
     return nil, plan.body.required and invalid("/body", "required", "is required") or nil
   end
-  local key = plan.body.key
-  local kind, unknown = encoder.pick(plan.body, input.body, key and input[key])
+  local key, body = plan.body.key, input.body
+  local kind, problem = encoder.pick(plan.body, body, key and input[key], plan.input_schema)
   if not kind then
-    return nil, invalid(pointer(key), "contentType", unknown)
+    return nil, invalid(pointer(key), "contentType", problem)
+  elseif problem and plan.validate ~= "off" then
+    parts.misfit = misfit(kind, problem)
+    if plan.validate ~= "warn" then
+      return nil, parts.misfit
+    end
   end
   local payload, message, path = encoder.encode(kind, input.body, plan.input_schema)
   if not payload then
@@ -196,7 +214,8 @@ end
 ---@param address? string  of a further page, instead of the URL from plan and input
 ---@param headers? table<string, string>  additional ones
 ---@return operations.openapi.Request? message
----@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, is missing or unknown
+---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, is missing or unknown; beside a message,
+---  `validate = "warn"` lets it pass
 function request.build(plan, input, credentials, address, headers)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
@@ -230,7 +249,7 @@ function request.build(plan, input, credentials, address, headers)
     return nil, err
   end
   payload = payload or nothing
-  return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }
+  return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }, parts.misfit
 end
 
 return request
