@@ -76,6 +76,17 @@ describe("input from the command line", function()
     assert.same({ status = { "sold" }, ids = { 7 }, either = "x" }, input.convert(value, texts, schema))
     value, texts = parse({ 'status:="sold"' })
     assert.same({ status = "sold" }, input.convert(value, texts, schema))
+    local function or_null(other)
+      return { anyOf = { other, { type = "null" } } }
+    end
+    schema = assert(require("operations").schema.compile(T.object({
+      tags = or_null(T.array(T.string())), ids = or_null(T.array(T.integer())), price = or_null(T.number()),
+      several = { oneOf = { { type = "null" }, T.array(T.boolean()), T.integer() } },
+      wrong = or_null(T.array(T.integer())),
+    })))
+    value, texts = parse({ "tags=a", "ids=7", "price=1.50", "several=true", "wrong=x" })
+    assert.same({ tags = { "a" }, ids = { 7 }, price = 1.5, several = { true }, wrong = { "x" } },
+      input.convert(value, texts, schema))
   end)
 
   it("is UTF-8", function()

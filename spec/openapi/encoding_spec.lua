@@ -24,6 +24,7 @@ local function of(schema)
 end
 
 local text, file = { text = true }, { default_type = "application/octet-stream", file = true }
+local untyped = { default_type = "application/octet-stream", file = true, untyped = true }
 local bytes, structured = { default_type = "application/octet-stream" }, { default_type = "application/json" }
 
 describe("how a property is sent", function()
@@ -31,7 +32,7 @@ describe("how a property is sent", function()
     for schema, expected in pairs({
       ['{"type":"string"}'] = text, ['{"type":"integer"}'] = text, ['{"type":"boolean"}'] = text,
       ['{"type":["null","number"]}'] = text, ['{"type":"object"}'] = structured, ['{"properties":{}}'] = structured,
-      ['{"type":["null","object"]}'] = structured, ["{}"] = file, ['{"description":"x"}'] = file,
+      ['{"type":["null","object"]}'] = structured, ["{}"] = untyped, ['{"description":"x"}'] = untyped,
     }) do
       assert.same(expected, of(schema))
     end
@@ -69,7 +70,7 @@ describe("how a property is sent", function()
     assert.same({ text = true, is_array = true }, of('{"items":{"type":"string"}}'))
     assert.same({ text = true, is_array = true }, of('{"$ref":"#/components/schemas/list"}'))
     assert.same({ is_array = true }, of('{"type":"array"}'))
-    assert.same({ default_type = "application/octet-stream", file = true, is_array = true },
+    assert.same({ default_type = "application/octet-stream", file = true, untyped = true, is_array = true },
       of('{"type":"array","items":{}}'))
   end)
 

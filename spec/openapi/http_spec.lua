@@ -27,6 +27,20 @@ describe("over HTTP", function()
 
   local json = { content = { ["application/json"] = { schema = {} } } }
 
+  it("a POST that is redirected is followed with `redirect_all`", function()
+    local function post(status, config)
+      local registry = one({ requestBody = json, parameters = { { name = "to", ["in"] = "query" },
+        { name = "status", ["in"] = "query" } } }, { path = "/redirect", method = "post" }, config)
+      return registry:execute("real.op", { body = { a = 1 }, to = running.url .. "/echo", status = status })
+    end
+    local _, err = post(303)
+    assert.equal("HTTP_303", err.code)
+    local seen = assert(post(303, { redirect_all = true })).data
+    assert.same({ "GET", "" }, { seen.method, seen.body })
+    seen = assert(post(307, { redirect_all = true })).data
+    assert.same({ "POST", '{"a":1}' }, { seen.method, seen.body })
+  end)
+
   it("the server sees path, query, headers and cookies as they were given", function()
     local registry = one({ parameters = {
       { name = "id", ["in"] = "path", required = true },

@@ -299,6 +299,57 @@ describe("a body of", function()
       assert.is_false((input:check({ body = {} })))
     end)
 
+    it("takes files that may be null, also as null, which is not sent", function()
+      local function or_null(schema)
+        return { anyOf = { schema, { type = "null" } } }
+      end
+      local list = { type = "array", items = binary }
+      local schema = object({ a = or_null(binary), b = { anyOf = { { type = "null" }, list } },
+        c = { type = { "string", "null" }, format = "binary" }, d = { type = "string", format = "binary" } })
+      local api = support.api(support.one({ requestBody = multipart(schema) }, { method = "post" }))
+      local input = assert(operations.schema.compile(api.definitions[1].inputSchema))
+      local null, file = operations.null, { data = "x", filename = "f" }
+      assert.is_true(input:check({ body = { a = null, b = null, c = null } }))
+      assert.is_true(input:check({ body = { a = file, b = { file }, c = file, d = file } }))
+      assert.is_false((input:check({ body = { d = null } })))
+      assert.is_false((input:check({ body = { a = 7 } })))
+      assert(api.definitions[1].handler({ body = { a = file, b = null, c = null } }))
+      assert.matches('name="a"; filename="f"', api.requests[1].body, 1, true)
+      assert.is_nil(api.requests[1].body:find('name="[bc]"'))
+    end)
+
+    it("takes files under names that the schema does not list", function()
+      local by_reference = { ["$ref"] = "#/paths/~1op/post/x-file" }
+      for _, more in ipairs({ binary, by_reference, { type = "array", items = binary } }) do
+        local schema = object({ note = { type = "string" } })
+        schema.additionalProperties = more
+        local api = support.api(support.one({ requestBody = multipart(schema), ["x-file"] = binary },
+          { method = "post" }))
+        local input = assert(operations.schema.compile(api.definitions[1].inputSchema))
+        local file = { data = "x", filename = "f.txt", contentType = "text/plain" }
+        local value = more.items and operations.array({ file, "y" }) or file
+        assert.is_true(input:check({ body = { note = "n", other = value } }))
+        assert.is_false((input:check({ body = { other = 7 } })))
+        assert(api.definitions[1].handler({ body = { note = "n", other = value } }))
+        local body = api.requests[1].body
+        assert.matches('name="other"; filename="f.txt"\r\nContent-Type: text/plain', body, 1, true)
+        assert.matches('name="note"\r\n\r\nn', body, 1, true)
+        assert.equal(more.items ~= nil, body:find('name="other"; filename="blob"', 1, true) ~= nil)
+      end
+    end)
+
+    it("gives no file name to a text whose schema says nothing", function()
+      local text = parts(multipart(object({ a = {}, b = { description = "any" }, c = {} })),
+        { body = { a = "x", b = { data = "y" }, c = "" } })
+      assert.equal(table.concat({
+        "--B", 'Content-Disposition: form-data; name="a"', "Content-Type: application/octet-stream", "", "x",
+        "--B", 'Content-Disposition: form-data; name="b"; filename="blob"',
+        "Content-Type: application/octet-stream", "", "y",
+        "--B", 'Content-Disposition: form-data; name="c"', "Content-Type: application/octet-stream", "", "",
+        "--B--", "",
+      }, "\r\n"), text)
+    end)
+
     it("ends with schemas that are combined of themselves, or of masses", function()
       local function reference(name)
         return { ["$ref"] = "#/components/schemas/" .. name }

@@ -77,6 +77,17 @@ describe("the request of an operation", function()
     assert.is_nil(request.headers.H)
   end)
 
+  it("sends a query of the path key once, with the value that was given", function()
+    local parameters = { { name = "v", ["in"] = "query", required = true }, { name = "a b", ["in"] = "query" } }
+    local path = { path = "/x?v=1&a%20b=2&c" }
+    assert.equal("http://api.test/x?v=1&a%20b=2&c", call({ parameters = parameters }, {}, path).url)
+    assert.equal("http://api.test/x?a%20b=2&c&v=7", call({ parameters = parameters }, { v = 7 }, path).url)
+    assert.equal("http://api.test/x?c&v=7&a%20b=q",
+      call({ parameters = parameters }, { v = 7, ["a b"] = "q" }, path).url)
+    local schema = support.api(support.one({ parameters = parameters }, path)).by_name.op.inputSchema
+    assert.is_nil(schema.required)
+  end)
+
   it("sends every location at once", function()
     local request = call({
       parameters = {

@@ -71,9 +71,9 @@ describe("an operation of Swagger 2.0", function()
     assert.equal("integer", imported.by_name.op.inputSchema.properties.id.type)
   end)
 
-  it("says that tabs between items are not supported", function()
-    local tabs = { name = "t", ["in"] = "query", type = "array", collectionFormat = "tsv" }
-    local imported = api({ parameters = { tabs } })
+  it("says that it does not know a format", function()
+    local unknown = { name = "t", ["in"] = "query", type = "array", collectionFormat = "dots" }
+    local imported = api({ parameters = { unknown } })
     assert.equal("#/paths/~1pets~1{id}/post/parameters/0/collectionFormat", imported.report[1].pointer)
   end)
 
@@ -184,12 +184,56 @@ describe("an operation of Swagger 2.0", function()
     assert.equal("7", send(imported, { id = 1, body = 7 }).body)
   end)
 
-  it("has arrays separated by commas in headers and paths, whatever their format", function()
+  it("has arrays in headers and paths joined as their format says; multi is not possible there", function()
     local imported = api({ parameters = { { name = "h", ["in"] = "header", type = "array", collectionFormat = "multi",
       items = { type = "string" } }, { name = "id", ["in"] = "path", required = true, type = "array", items = {
       type = "string" }, collectionFormat = "pipes" } } })
     local request = send(imported, { id = { "a", "b" }, h = { "c", "d" } })
-    assert.same({ "http://api.test/v1/pets/a,b", "c,d" }, { request.url, request.headers.h })
+    assert.same({ "http://api.test/v1/pets/a%7Cb", "c,d" }, { request.url, request.headers.h })
+    assert.equal("multi is not possible here; the items are separated by commas", imported.report[1].message)
+  end)
+
+  it("has arrays in parts joined as their format says, and repeated for multi only", function()
+    local function list(name, format, items)
+      return { name = name, ["in"] = "formData", type = "array", items = items or { type = "string" },
+        collectionFormat = format }
+    end
+    local nested = { type = "array", items = { type = "integer" }, collectionFormat = "pipes" }
+    local fields = { list("csv"), list("ssv", "ssv"), list("tsv", "tsv"), list("pipes", "pipes"),
+      list("multi", "multi"), list("deep", nil, nested), list("many", "multi", nested) }
+    local two = { "a", "b" }
+    local body = { csv = two, ssv = two, tsv = two, pipes = two, multi = two, deep = { { 1, 2 }, { 3 } },
+      many = { { 1, 2 }, { 3 } } }
+    local sent = send(api({ parameters = fields, consumes = { "multipart/form-data" } }), { id = 1, body = body }).body
+    local parts = {}
+    for name, text in sent:gmatch('name="(%w+)"\r\n\r\n([^\r]*)') do
+      parts[#parts + 1] = name .. "=" .. text
+    end
+    assert.same({ "csv=a,b", "deep=1|2,3", "many=1|2", "many=3", "multi=a", "multi=b", "pipes=a|b", "ssv=a b",
+      "tsv=a\tb" }, parts)
+    assert.equal("csv=a,b&deep=1%7C2,3&many=1%7C2&many=3&multi=a&multi=b&pipes=a%7Cb&ssv=a+b&tsv=a%09b",
+      send(api({ parameters = fields }), { id = 1, body = body }).body)
+    local query = { name = "q", ["in"] = "query", type = "array", items = nested, collectionFormat = "multi" }
+    local imported = api({ parameters = { query } })
+    assert.matches("?q=1%7C2&q=3", send(imported, { id = 1, q = { { 1, 2 }, { 3 } } }).url, 1, true)
+    assert.matches("pets/1$", send(imported, { id = 1, q = operations.array({}) }).url)
+    local _, err = imported.by_name.op.handler({ id = 1, q = { { 1, 0 / 0 } } })
+    assert.equal("/q/0/1", err.details[1].path)
+  end)
+
+  it("says which form fields are lost beside a body", function()
+    local imported = api({ parameters = { { name = "b", ["in"] = "body", schema = { type = "object" } },
+      { name = "f", ["in"] = "formData", type = "string" } } })
+    assert.same({ "#/paths/~1pets~1{id}/post/parameters/1", 'the form field "f" is beside a body; it is left out' },
+      { imported.report[1].pointer, imported.report[1].message })
+    assert.equal('{"a":1}', send(imported, { id = 1, body = { a = 1 } }).body)
+  end)
+
+  it("takes lists of files, which documents have", function()
+    local files = { name = "f", ["in"] = "formData", type = "array", items = { type = "file" } }
+    local imported = api({ parameters = { files } })
+    local sent = send(imported, { id = 1, body = { f = { "x", { data = "y", filename = "n" } } } })
+    assert.matches('name="f"; filename="blob".-x\r\n.-name="f"; filename="n".-y\r\n', sent.body)
   end)
 
   it("has schemas of other files, which may refer to others", function()

@@ -26,6 +26,7 @@ source_options.list = {
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
   { name = "--no-check", help = "send inputs that do not fit, with a warning" },
+  { name = "--redirect-all", help = "OpenAPI: follow redirects of POST and other methods" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
   { name = "--client-secret", value = "SECRET", help = "OpenAPI: its secret (client credentials)" },
@@ -119,6 +120,7 @@ local setters = {
       password = function() return (select(2, read())) end }
   end,
   ["ref-root"] = function(config, value) config.ref_root = value end,
+  ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   ["no-check"] = function(config) config.validate = "warn" end,
   ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = later("api-key", value) } end,

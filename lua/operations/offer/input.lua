@@ -158,10 +158,12 @@ local function set(value, pointer, item)
   node[key] = item
 end
 
+local about_type = { type = true, anyOf = true, oneOf = true }
+
 local function has_type_issue(schema, value, pointer)
   local _, issues = schema:check(value)
   for _, issue in ipairs(issues or {}) do
-    if issue.path == pointer and issue.keyword == "type" then
+    if issue.path == pointer and about_type[issue.keyword] then
       return true
     end
   end
@@ -194,11 +196,15 @@ local function retype(value, pointer, schema)
   end
 end
 
---- A single text or file becomes a list where a list is required.
+--- A single text or file becomes a list where a list is required, also one of a union, whose items may need casting.
 local function enlist(value, pointer, schema)
   local item = json_pointer.get(value, pointer)
-  if core.kind(item) ~= "array" and has_type_issue(schema, value, pointer) then
-    try(value, pointer, schema, marked.array({ item }))
+  if core.kind(item) ~= "array" and has_type_issue(schema, value, pointer)
+    and has_type_issue(schema, schema:cast(value), pointer) then
+    set(value, pointer, marked.array({ item }))
+    if has_type_issue(schema, schema:cast(value), pointer) then
+      set(value, pointer, item)
+    end
   end
 end
 

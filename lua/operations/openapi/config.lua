@@ -41,6 +41,7 @@ local config = {}
 ---@field proxy? string|false  instead of the environment's
 ---@field encoded_slashes? boolean  false: refuses path parameters with a slash or backslash, for servers that decode
 ---  "..%2Fx" before they resolve it (nginx as a proxy does); default: they are sent encoded
+---@field redirect_all? boolean  follows redirects of other methods than GET and HEAD, as in `operations.http`
 ---@field max_event? integer  bytes of one item of a stream, default 1 MiB
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field normalize? "cast"|"force"|"off"  of the operations' results; default: the registry's
@@ -68,7 +69,7 @@ local kinds = {
   eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table",
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
-  encoded_slashes = "boolean", trust_extension = "boolean", decode_text = "boolean",
+  encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",
   normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", location = "string",
 }
 

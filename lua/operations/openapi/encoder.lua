@@ -35,7 +35,7 @@ function kinds.json(value, plan)
 end
 
 function kinds.form(value, plan)
-  local text, message, path = form.text(plan.fields, value)
+  local text, message, path = form.text(plan.fields, value, plan.rest)
   return text and { data = text, content_type = plan.content_type }, message, path
 end
 
@@ -117,8 +117,8 @@ local function is_in_range(essence, range)
 end
 
 local function holds_file(made, value)
-  for name, field in pairs(made.kind == "multipart" and made.fields or {}) do
-    local item = encoding.may_be_file(field) and value[name] or nil
+  for name, item in pairs(made.kind == "multipart" and value or {}) do
+    item = encoding.may_be_file(made.fields[name] or made.rest) and item or nil
     if file.is_file(item) or core.kind(item) == "array" and file.is_file(item[1]) then
       return true
     end

@@ -2,12 +2,15 @@
 --- follow from their schemas (OpenAPI 3.0.4, 3.1.1 and 3.2.0, "Encoding Object").
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
+local members = require("operations.base.members")
 
 local encoding = {}
 
 ---@class operations.openapi.PartField : operations.openapi.Field
 ---@field default_type? string  of a part without a `contentType`; nil for text
 ---@field file? boolean         the value may be a file
+---@field untyped? boolean      its schema says nothing: a text is not a file
+---@field is_array? boolean
 ---@field headers? table<string, string>  of the part: defaults of declared headers
 ---@field declared? table<string, true>  names of declared headers, in lower case
 ---@field required_headers? string[]
@@ -93,7 +96,7 @@ function of_schema(build, place, is_item)
     elseif kind then
       return { text = true }
     elseif says_nothing(target.node) then
-      return { default_type = "application/octet-stream", file = true }
+      return { default_type = "application/octet-stream", file = true, untyped = true }
     end
   end) or {}
 end
@@ -143,9 +146,10 @@ local function read_headers(build, place, field)
   end
 end
 
--- The properties of a body's schema and of the schemas that it combines, by name; and the names of required ones.
+-- The properties of a body's schema and of the schemas that it combines, by name; the names of required ones; and the
+-- schema of other properties.
 local function properties_of(build, place)
-  local found, required = {}, {}
+  local found, required, rest = {}, {}, nil
   search(build, place, function(target)
     for _, name in ipairs(type(target.node.required) == "table" and target.node.required or {}) do
       required[name] = true
@@ -155,15 +159,19 @@ local function properties_of(build, place)
         found[name] = build.source:member(build.source:member(target, "properties"), name)
       end
     end
+    if type(target.node.additionalProperties) == "table" and next(target.node.additionalProperties) then
+      rest = rest or build.source:member(target, "additionalProperties")
+    end
   end)
-  return found, required
+  return found, required, rest
 end
 
--- The settings of an Encoding Object, which override the defaults. In 3.0 styles apply to forms only.
+-- The settings of an Encoding Object, which override the defaults. In 3.0 styles apply to forms only, in 2.0 to both.
 local function read_entry(build, entry, field, is_multipart)
   field.content_type = first_type(entry.node.contentType)
-  if not is_multipart or not build.converter.old then
+  if not is_multipart or not build.converter.old or build.is_swagger then
     read_style(build, entry, field)
+    field.collection = build.is_swagger and entry.node.collection or nil
   end
   read_headers(build, entry, field)
 end
@@ -174,9 +182,11 @@ end
 ---@param is_multipart boolean
 ---@return table<string, operations.openapi.PartField> fields
 ---@return boolean needs_file  is a file required?
+---@return operations.openapi.PartField? rest  of properties without a name (`additionalProperties`)
 function encoding.fields(build, place, is_multipart)
   local fields, needs_file = {}, false
-  local properties, required = properties_of(build, build.source:member(place, "schema"))
+  local properties, required, more = properties_of(build, build.source:member(place, "schema"))
+  local rest = more and of_schema(build, more) or nil
   for name, property in pairs(properties) do
     fields[name] = of_schema(build, property)
     needs_file = needs_file or fields[name].file == true and required[name] == true
@@ -185,12 +195,12 @@ function encoding.fields(build, place, is_multipart)
   for name in pairs(all and all.node or {}) do
     local entry = build.source:child(all, name)
     if entry then
-      local field = fields[name] or {}
+      local field = fields[name] or members.copy(rest or {})
       fields[name] = field
       read_entry(build, entry, field, is_multipart)
     end
   end
-  return fields, needs_file
+  return fields, needs_file, rest
 end
 
 -- The encoding of one unnamed part, by the schema of its position and its Encoding Object.
@@ -217,6 +227,18 @@ function encoding.positions(build, place)
       encodings and build.source:child(encodings, i))
   end
   return found
+end
+
+--- May the value be null?
+---@param build table
+---@param place operations.openapi.Place  of its schema
+---@return boolean
+function encoding.is_nullable(build, place)
+  return search(build, place, function(target)
+    local kind = target.node.type
+    return (kind == "null" or target.node.nullable == true
+      or type(kind) == "table" and members.contains(kind, "null")) or nil
+  end) == true
 end
 
 --- May the value be a file: by its schema, or by a media type other than text and JSON?

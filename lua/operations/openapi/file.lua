@@ -235,14 +235,13 @@ local function property_schema(build, place, field, way, used)
   if not encoding.may_be_file(field) then
     return schema
   end
-  local one = file.schema(build)
-  if not field.is_array then
-    return one
+  local made, is_nullable = file.schema(build), encoding.is_nullable(build, place)
+  if field.is_array then
+    local target = build.source:follow(place)
+    made = { type = "array", items = made }
+    copy_limits(target and target.node or {}, made)
   end
-  local target = build.source:follow(place)
-  local copy = { type = "array", items = one }
-  copy_limits(target and target.node or {}, copy)
-  return copy
+  return is_nullable and { anyOf = { made, { type = "null" } } } or made
 end
 
 local object_schema
@@ -289,6 +288,15 @@ local function add_properties(work, target, schema)
   end
 end
 
+-- Properties without names that may be files.
+local function add_rest(work, target, schema)
+  local source = work.build.source
+  local rest = type(target.node.additionalProperties) == "table" and source:member(target, "additionalProperties")
+  if rest and work.rest and encoding.may_be_file(work.rest) then
+    schema.additionalProperties = property_schema(work.build, rest, work.rest, work.way, work.used)
+  end
+end
+
 function object_schema(work, place)
   local target = work.build.source:follow(place)
   work.count = work.count + 1
@@ -299,6 +307,7 @@ function object_schema(work, place)
   if core.kind(target.node.properties) == "object" then
     add_properties(work, target, schema)
   end
+  add_rest(work, target, schema)
   return schema
 end
 
@@ -327,7 +336,8 @@ function file.body_schema(build, place, made, way, used)
   if made.positions and target and target.node.type == "array" then
     return array_schema(build, target, made.positions, way, used)
   end
-  return object_schema({ build = build, fields = made.fields, way = way, used = used, count = 0 }, place)
+  local work = { build = build, fields = made.fields, rest = made.rest, way = way, used = used, count = 0 }
+  return object_schema(work, place)
 end
 
 return file

@@ -14,6 +14,7 @@ local form = {}
 ---@field explode? boolean
 ---@field reserved? boolean     `allowReserved`
 ---@field content_type? string  from the document; applies without a style
+---@field collection? (string|false)[]  separators of items (Swagger 2.0)
 ---@field arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays
 
 local plain_field = {}
@@ -69,6 +70,12 @@ end
 function form.pairs(field, name, value, encode)
   if value == core.null then
     return {}
+  elseif field.collection then
+    local message, path
+    value, message, path = style.collected(value, field.collection)
+    if message then
+      return nil, message, path
+    end
   end
   return (field.style and style_pairs or media_pairs)(field, name, value, encode)
 end
@@ -81,16 +88,17 @@ end
 --- Writes an object as application/x-www-form-urlencoded.
 ---@param fields? table<string, operations.openapi.Field>  by property
 ---@param value any
+---@param rest? operations.openapi.Field  of other properties
 ---@return string? text
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
-function form.text(fields, value)
+function form.text(fields, value, rest)
   if core.kind(value) ~= "object" then
     return nil, "expected an object, which is sent as a form", ""
   end
   local texts = {}
   for _, name in ipairs(property_order.names(value)) do
-    local field = fields and fields[name] or plain_field
+    local field = fields and fields[name] or rest or plain_field
     local list, message, path = form.pairs(field, name, value[name], field.reserved and encode_reserved or style.encode)
     if not list then
       return nil, message, "/" .. json_pointer.escape(name) .. (path or "")

@@ -82,6 +82,16 @@ local function schema_place(build, place)
   return kind and build.source:member(kind, "schema")
 end
 
+-- Does the path key have a value for this query parameter, which a given one replaces?
+local function in_path_key(build, name)
+  for _, pair in ipairs(build.query or {}) do
+    if pair.name == name then
+      return true
+    end
+  end
+  return false
+end
+
 local function plan_parameter(build, place, key)
   local node = place.node
   local style = style_of(build, place)
@@ -92,7 +102,9 @@ local function plan_parameter(build, place, key)
   local content = content_of(node)
   return parameter.complete({
     name = node.name, key = key, location = node["in"], style = style, explode = explode,
-    required = node.required == true or node["in"] == "path",
+    required = node.required == true and not (node["in"] == "query" and in_path_key(build, node.name))
+      or node["in"] == "path",
+    collection = build.is_swagger and node.collection or nil,
     -- Before 3.2 for queries only.
     reserved = node.allowReserved == true and (node["in"] == "query"
       or node["in"] ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil),

@@ -166,7 +166,7 @@ end
 ---@param path string
 ---@return table[][] segments
 ---@return string[] names  in order; also a set
----@return string? query  after "?", without templates and fragment
+---@return { name: string, text: string }[]? query  the pairs after "?", without templates and fragment
 function location.read_path(path)
   local route, query = path:gsub("#.*$", ""):match("^([^?]*)%??(.*)$")
   local segments, names = {}, {}
@@ -188,9 +188,11 @@ function location.read_path(path)
   end
   local pairs_of_query = {}
   for pair in query:gmatch("[^&]+") do
-    pairs_of_query[#pairs_of_query + 1] = not pair:find("{[^{}]*}") and pair or nil
+    local name = pair:match("^[^=]*")
+    pairs_of_query[#pairs_of_query + 1] = not pair:find("{[^{}]*}")
+      and { name = url.decode(name) or name, text = pair } or nil
   end
-  return segments, names, pairs_of_query[1] and table.concat(pairs_of_query, "&")
+  return segments, names, pairs_of_query[1] and pairs_of_query
 end
 
 --- A segment that is empty, "." or ".." (also encoded, or before a ";") would change the path.

@@ -66,7 +66,7 @@ local function file_part(name, value, field, options)
     return nil, message, path
   end
   return {
-    name = name, content = content, is_file = true, headers = headers,
+    name = name, content = content, is_file = not field.untyped or type(value) ~= "string", headers = headers,
     content_type = content.content_type or field.content_type or field.default_type or "application/octet-stream",
   }
 end
@@ -181,7 +181,8 @@ end
 --- The parts of a value.
 ---@param fields table<string, operations.openapi.PartField>
 ---@param value any
----@param options { files: boolean, positions: table? }  `positions`: of parts without names, where there may be such
+---@param options { files: boolean, rest: operations.openapi.PartField?, positions: table? }  `rest`: of properties that
+---  are not in `fields`; `positions`: of parts without names, where there may be such
 ---@return operations.openapi.Part[]? parts
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
@@ -194,7 +195,7 @@ function multipart.parts(fields, value, options)
   end
   local parts = {}
   for _, name in ipairs(property_order.names(value)) do
-    local first, field = #parts + 1, fields[name] or no_field
+    local first, field = #parts + 1, fields[name] or options.rest or no_field
     local message, path = add_property(parts, name, value[name], field, options)
     for i = first, message and 0 or #parts do
       message, path = check_part(parts[i], field), ""

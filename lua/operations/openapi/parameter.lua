@@ -19,6 +19,7 @@ local parameter = {}
 ---@field reserved boolean  `allowReserved`
 ---@field media? string     essence of the `content` type, instead of a style
 ---@field arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays
+---@field collection? (string|false)[]  separators of items (Swagger 2.0)
 ---@field empty? boolean    `allowEmptyValue`: an empty value is sent as "name="
 ---@field expression table   of its style
 ---@field encode fun(text: string): string
@@ -166,7 +167,13 @@ function parameter.text(param, value)
   elseif param.style == "cookie" and forbidden_in_cookie(value) then
     return nil, "must not contain ';'"
   end
-  local text, message, path = serialize(param, value)
+  local text, message, path
+  if param.collection then
+    value, message, path = style.collected(value, param.collection)
+  end
+  if not message then
+    text, message, path = serialize(param, value)
+  end
   if text and finish[param.location] then
     return finish[param.location](text, param)
   elseif not text and not message and param.empty then

@@ -24,7 +24,7 @@ local nothing = {}
 ---@field head { headers: table, names: table }  headers of every request; their spelling by lower-case name
 ---@field options operations.HttpRequest  other options of all requests
 ---@field sender? operations.HttpSender  for the options, set by the first request
----@field query? string  the query in the path key
+---@field query? { name: string, text: string }[]  the query in the path key
 ---@field parameters operations.openapi.Parameter[]
 ---@field body? operations.openapi.Body
 ---@field input_schema table
@@ -88,6 +88,18 @@ local function add_parameter(parts, param, text)
     parts.path[param.name], parts.keys[param.name] = text, param.key
   else
     add_text(parts, param.location == "cookie" and "cookie" or "query", text)
+    parts.sent[param.location == "query" and param.name or ""] = true
+  end
+end
+
+-- Adds the query of the path key, without what parameters replace.
+local function add_fixed_query(parts, fixed)
+  local at = 1
+  for _, pair in ipairs(fixed) do
+    if not parts.sent[pair.name] then
+      table.insert(parts.query, at, pair.text)
+      at = at + 1
+    end
   end
 end
 
@@ -223,12 +235,13 @@ function request.build(plan, input, credentials, address, headers)
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
   -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
-  local parts = { head = plan.head, query = { plan.query }, path = {}, keys = {} }
+  local parts = { head = plan.head, query = {}, path = {}, keys = {}, sent = {} }
   order_members(plan, input)
   local err = check_names(plan, input) or parameter_texts(plan, input, parts)
   if err then
     return nil, err
   end
+  add_fixed_query(parts, plan.query or nothing)
   add_credentials(parts, credentials)
   if parts.cookie then
     add_cookies(parts)

@@ -95,6 +95,37 @@ function style.value_text(value)
   return nil, "a " .. kind .. " cannot be sent"
 end
 
+--- Joins the items of arrays, as Swagger's `collectionFormat` says; null items are left out.
+---@param value any
+---@param separators (string|false)[]  of this array, of arrays in it; false: it stays an array
+---@param level? integer
+---@return any value  nil with a message
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function style.collected(value, separators, level)
+  level = level or 1
+  if separators[level] == nil or core.kind(value) ~= "array" then
+    return value
+  end
+  local items = {}
+  for i = 1, #value do
+    if value[i] ~= core.null then
+      local item, message, path = style.collected(value[i], separators, level + 1)
+      if item ~= nil and separators[level] then
+        item, message = style.value_text(item)
+      end
+      if item == nil then
+        return nil, message, "/" .. i - 1 .. (path or "")
+      end
+      items[#items + 1] = item
+    end
+  end
+  if separators[level] and items[1] then
+    return table.concat(items, separators[level])
+  end
+  return setmetatable(items, core.array_mt)
+end
+
 --- The items of an array, encoded; null items are undefined in RFC 6570 and left out.
 local function list_texts(list, encode)
   local texts = {}

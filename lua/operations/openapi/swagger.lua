@@ -1,6 +1,7 @@
 --- Converts Swagger 2.0 to OpenAPI 3.0. The document itself is unchanged, so that pointers into it stay valid; each
 --- operation is converted when it is reached: `body` and `formData` parameters to a request body, `consumes` and
---- `produces` to media types, `collectionFormat` to a style.
+--- `produces` to media types, `collectionFormat` to a style, or to the member `collection` of parameters and encodings:
+--- separators (see `style.collected`), which only converted documents have.
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -107,6 +108,11 @@ local schema_keywords = {
   "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "x-nullable",
 }
 
+-- Lists of files do not exist in 2.0, but in documents.
+local function is_list_of_files(node)
+  return node.type == "array" and type(node.items) == "table" and node.items.type == "file"
+end
+
 --- In 2.0 type and limits are beside the name; `file` is a separate type.
 local function schema_of(node)
   local schema = {}
@@ -115,30 +121,52 @@ local function schema_of(node)
   end
   if schema.type == "file" then
     schema.type, schema.format = "string", "binary"
+  elseif is_list_of_files(node) then
+    schema.items = schema_of(node.items)
   end
   return schema
 end
 
--- The separators of array items; by location where that matters.
-local styles = { ssv = "spaceDelimited", pipes = "pipeDelimited" }
+local separators = { csv = ",", ssv = " ", tsv = "\t", pipes = "|" }
+
+-- The separator of a list's items: false if the style of the parameter writes them.
+local function separator_of(node, pointer, report, is_outer)
+  local how = node.collectionFormat or "csv"
+  if is_outer and (how == "multi" and (node["in"] == "query" or node["in"] == "formData") or how == "csv") then
+    return false
+  elseif not separators[how] then
+    report(pointer .. "/collectionFormat", ("%s is not possible here; the items are separated by commas"):format(
+      tostring(how)))
+    return not is_outer and ","
+  end
+  return separators[how]
+end
+
+-- How the items of a list are joined, and those of lists in it: separators from the outside in; nil if the style alone
+-- says it.
+local function collection_of(node, pointer, report)
+  local list = {}
+  while type(node) == "table" and node.type == "array" do
+    list[#list + 1] = separator_of(node, pointer, report, #list == 0)
+    node, pointer = node.items, pointer .. "/items"
+  end
+  return (list[1] or list[2]) and list or nil
+end
 
 --- style, explode (nil: the style's own)
-local function style_of(node, pointer, report)
-  local how = node.collectionFormat or "csv"
-  if node.type ~= "array" then
+local function style_of(node)
+  if node.type ~= "array" or is_list_of_files(node) then
     return nil
-  elseif how == "tsv" then
-    report(pointer .. "/collectionFormat", "tsv is not supported; the items are separated by commas")
-  end
-  if node["in"] == "query" or node["in"] == "formData" then
-    return styles[how] or "form", how == "multi"
+  elseif node["in"] == "query" or node["in"] == "formData" then
+    return "form", node.collectionFormat == "multi"
   end
   return "simple"
 end
 
 local function plain(node, pointer, report)
-  local style, explode = style_of(node, pointer, report)
+  local style, explode = style_of(node)
   return {
+    collection = style and collection_of(node, pointer, report),
     name = node.name, ["in"] = node["in"], description = node.description, required = node.required,
     deprecated = node["x-deprecated"], allowEmptyValue = node.allowEmptyValue,
     style = style, explode = explode, schema = schema_of(node),
@@ -162,10 +190,11 @@ local function form_body(fields, consumes, report)
     local property = schema_of(node)
     property.description = node.description
     schema.properties[node.name] = property
-    has_file = has_file or node.type == "file"
+    has_file = has_file or node.type == "file" or is_list_of_files(node)
     required[#required + 1] = node.required == true and node.name or nil
-    local style, explode = style_of(node, place.pointer, report)
-    encoding[node.name] = style and { style = style, explode = explode } or nil
+    local style, explode = style_of(node)
+    encoding[node.name] = style
+      and { style = style, explode = explode, collection = collection_of(node, place.pointer, report) } or nil
   end
   schema.required = #required > 0 and required or nil
   local multipart = has_file or has_type(consumes, "multipart/form-data")
@@ -203,7 +232,11 @@ local function convert_parameters(source, item, operation, consumes, report)
       list[#list + 1] = plain(place.node, place.pointer, report)
     end
   end
-  if #fields > 0 and not body then
+  if body then
+    for _, place in ipairs(fields) do
+      report(place.pointer, ("the form field %q is beside a body; it is left out"):format(place.node.name))
+    end
+  elseif #fields > 0 then
     body = form_body(fields, consumes, report)
   end
   return list, body
