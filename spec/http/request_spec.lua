@@ -10,21 +10,20 @@ local function parser(body)
 end
 
 -- One event as text; pieces of a body are joined, wherever they were cut.
-local function note(record, event, ...)
+local function note(record, event, first, reason)
   if event == "head" then
-    local method, target, headers, _, _, keep_alive, minor, expects = ...
     local names = {}
-    for name, value in pairs(headers) do
+    for name, value in pairs(first.headers) do
       names[#names + 1] = name .. "=" .. value
     end
     table.sort(names)
     record.heads = record.heads + 1
-    record[#record + 1] = ("%s %s 1.%d %s %s {%s}"):format(method, target, minor, tostring(keep_alive),
-      tostring(expects), table.concat(names, "|"))
+    record[#record + 1] = ("%s %s 1.%d %s %s {%s}"):format(first.method, first.target, first.minor,
+      tostring(first.keep_alive), tostring(first.expects), table.concat(names, "|"))
     record.body = {}
   elseif event == "error" then
-    record.status = ...
-    record[#record + 1] = ("%d %s"):format(...)
+    record.status = first
+    record[#record + 1] = ("%d %s"):format(first, reason)
   end
 end
 
@@ -41,12 +40,12 @@ end
 local function read_piece(reader, record, bytes)
   local from = 1
   repeat
-    local event, next_byte, a, b, c, d, e, f, g, h = reader:read(bytes, from)
-    note(record, event, a, b, c, d, e, f, g, h)
+    local event, next_byte, first, second = reader:read(bytes, from)
+    note(record, event, first, second)
     if event == "head" then
-      take_body(record, d, e)
+      take_body(record, first.body, first.ended)
     elseif event == "body" then
-      take_body(record, a, b)
+      take_body(record, first, second)
     elseif event == "end" then
       take_body(record, "", true)
     end
@@ -127,10 +126,9 @@ end)
 
 describe("the reader of requests", function()
   local function head(bytes)
-    local event, _, method, target, headers, body, ended, keep_alive, minor, expects = parser():read(bytes, 1)
+    local event, _, got = parser():read(bytes, 1)
     assert.equal("head", event)
-    return { method = method, target = target, headers = headers, body = body, ended = ended,
-      keep_alive = keep_alive, minor = minor, expects = expects }
+    return got
   end
 
   it("hands out a request in one step", function()
@@ -220,22 +218,22 @@ describe("the reader of requests", function()
   it("hands out what came of a body, then what is wrong with the rest", function()
     local reader = parser()
     local bytes = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx"
-    local event, next_byte, _, _, _, body, ended = reader:read(bytes, 1)
-    assert.same({ "head", "abc", false }, { event, body, ended })
+    local event, next_byte, got = reader:read(bytes, 1)
+    assert.same({ "head", "abc", false }, { event, got.body, got.ended })
     for _ = 1, 2 do
-      event, _, body = reader:read(bytes, next_byte)
-      assert.same({ "error", 400 }, { event, body })
+      event, _, got = reader:read(bytes, next_byte)
+      assert.same({ "error", 400 }, { event, got })
     end
   end)
 
   it("stops behind a request and goes on when it is asked again", function()
     local bytes, reader = load("ok-pipelined-bodies"), parser()
-    local event, next_byte, _, _, _, body = reader:read(bytes, 1)
-    assert.same({ "head", "abc" }, { event, body })
-    event, next_byte, _, _, _, body = reader:read(bytes, next_byte)
-    assert.same({ "head", "de" }, { event, body })
-    event, next_byte, _, _, _, body = reader:read(bytes, next_byte)
-    assert.same({ "head", "", #bytes + 1 }, { event, body, next_byte })
+    local event, next_byte, got = reader:read(bytes, 1)
+    assert.same({ "head", "abc" }, { event, got.body })
+    event, next_byte, got = reader:read(bytes, next_byte)
+    assert.same({ "head", "de" }, { event, got.body })
+    event, next_byte, got = reader:read(bytes, next_byte)
+    assert.same({ "head", "", #bytes + 1 }, { event, got.body, next_byte })
   end)
 
   it("refuses anything but a place in the bytes", function()
@@ -275,30 +273,30 @@ describe("the reader of requests", function()
   it("takes as many fields as its limit, the host of an absolute target not among them", function()
     for count = 0, 3 do
       local fields = ("A: 1\r\nB: 2\r\nC: 3\r\n"):sub(1, count * 6)
-      local event, _, a, b, headers = http_server.parser(1000, 2, 100, 100):read(
+      local event, _, got = http_server.parser(1000, 2, 100, 100):read(
         "GET http://host/ HTTP/1.0\r\n" .. fields .. "\r\n", 1)
       if count > 2 then
-        assert.same({ "error", 431 }, { event, a })
+        assert.same({ "error", 431 }, { event, got })
       else
         assert.same({ "head", "GET", "/", { host = "host", a = fields:match("A: (.)"), b = fields:match("B: (.)") } },
-          { event, a, b, headers })
+          { event, got.method, got.target, got.headers })
       end
     end
   end)
 
   it("knows the fields about a message by each letter of their names and values", function()
     local function outcome(lines)
-      local event, _, a, _, headers, _, ended, keep_alive, _, expects = parser():read(
-        ("POST / HTTP/1.1\r\n%s\r\n"):format(lines), 1)
+      local event, _, got = parser():read(("POST / HTTP/1.1\r\n%s\r\n"):format(lines), 1)
       if event == "error" then
-        return a
+        return got
       end
       local list = {}
-      for name in pairs(headers) do
+      for name in pairs(got.headers) do
         list[#list + 1] = name
       end
       table.sort(list)
-      return ("%s %s %s %s"):format(tostring(ended), tostring(keep_alive), tostring(expects), table.concat(list, " "))
+      return ("%s %s %s %s"):format(tostring(got.ended), tostring(got.keep_alive), tostring(got.expects),
+        table.concat(list, " "))
     end
     -- Each field, and what the request is with it and without it.
     for _, case in ipairs({
@@ -390,8 +388,8 @@ describe("the reader of requests", function()
       return reader:read(text, 1)
     end
     for _ = 1, 2 do
-      local event, next_byte, _, _, _, _, ended = read_with("A: 1\r\nB: 2\r\n")
-      assert.same({ "head", true, #text + 1 }, { event, ended, next_byte })
+      local event, next_byte, got = read_with("A: 1\r\nB: 2\r\n")
+      assert.same({ "head", true, #text + 1 }, { event, got.ended, next_byte })
     end
     local _, next_byte = read_with("A: 1\r\nB: 2\r\nC: 3\r\n")
     local event, _, status = reader:read(text, next_byte)

@@ -72,7 +72,6 @@ specs_of.covered = {
   ["src/http"] = "spec/http/request_spec.lua",
   ["src/http/target.c"] = "spec/server/target_spec.lua",
   ["src/server"] = "spec/server/answer_bytes_spec.lua",
-  ["src/server/direct_lua.c"] = "spec/server/direct_spec.lua",
   ["src/streams"] = "spec/streams/envelopes_spec.lua",
   ["src/streams/sse_lua.c"] = "spec/sse/sse_spec.lua",
   ["src/tls"] = "spec/tls/tls_spec.lua",

@@ -251,35 +251,6 @@ static int answer(lua_State *L) {
   return 1;
 }
 
-static void add_lua(lua_State *L, buffer_Buffer *out, int index) {
-  size_t length;
-  const char *text = luaL_checklstring(L, index, &length);
-  add(L, out, text, length);
-}
-
-/* http_server.result(id, body, date) -> bytes: the answer to a plain call; id:
-** of the request */
-static int result(lua_State *L) {
-  buffer_Buffer *out = (buffer_Buffer *)lua_touserdata(L, lua_upvalueindex(1));
-  out->len = 0;
-  add_text(L, out,
-           "HTTP/1.1 200 OK\r\n"
-           "cache-control: no-store\r\n"
-           "content-type: application/json\r\n"
-           "x-content-type-options: nosniff\r\n"
-           "x-request-id: ");
-  add_lua(L, out, 1);
-  add_text(L, out, "\r\nDate: ");
-  add_lua(L, out, 3);
-  add(L, out, "\r\n", 2);
-  add_length(L, out, ops_rawlen(L, 2));
-  add(L, out, "\r\n", 2);
-  add_lua(L, out, 2);
-  lua_pushlstring(L, out->data, out->len);
-  if (out->capacity > KEPT) buffer_free(out);
-  return 1;
-}
-
 static int answer_gc(lua_State *L) {
   buffer_free((buffer_Buffer *)luaL_checkudata(L, 1, ANSWER_NAME));
   return 0;
@@ -296,9 +267,6 @@ void server_open_answer(lua_State *L) {
   buffer_init(out, alloc, BUFFER_UNLIMITED);
   luaL_getmetatable(L, ANSWER_NAME);
   lua_setmetatable(L, -2);
-  lua_pushvalue(L, -1);
   lua_pushcclosure(L, answer, 1);
-  lua_setfield(L, -3, "answer");
-  lua_pushcclosure(L, result, 1);
-  lua_setfield(L, -2, "result");
+  lua_setfield(L, -2, "answer");
 }

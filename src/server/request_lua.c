@@ -7,7 +7,7 @@
 #define PARSER_NAME "operations.http_server.parser"
 
 /* Stack of parser_read. */
-enum { CALLS = 4, EVENT, NEXT };
+enum { BYTES = 2, FROM, EVENT, NEXT };
 
 typedef struct Box {
   request_Parser *parser; /* owned; NULL before it is made */
@@ -85,33 +85,33 @@ static void push_body(lua_State *L, Box *box, Input *in, request_Step *step) {
   luaL_pushresult(&buffer);
 }
 
-/* Pushes what follows "head" and the position. */
+/* Pushes the record of a head.  The parser forgets the head when it reads on,
+** so the part of the body that has come is read last. */
 static int push_head(lua_State *L, Box *box, Input *in, request_Step *step) {
   const request_Head *head = request_head(box->parser);
-  bool keep_alive = head->keep_alive, expects = head->expects;
-  int minor = head->minor;
+  lua_createtable(L, 0, 8);
   lua_pushlstring(L, head->method, head->method_length);
+  lua_setfield(L, -2, "method");
   lua_pushlstring(L, head->target, head->target_length);
+  lua_setfield(L, -2, "target");
   push_headers(L, head);
+  lua_setfield(L, -2, "headers");
+  lua_pushboolean(L, head->keep_alive);
+  lua_setfield(L, -2, "keep_alive");
+  lua_pushinteger(L, head->minor);
+  lua_setfield(L, -2, "minor");
+  lua_pushboolean(L, head->expects);
+  lua_setfield(L, -2, "expects");
   if (head->has_body) {
     push_body(L, box, in, step);
   } else {
     (void)step_on(box, in, step);
     lua_pushliteral(L, "");
   }
+  lua_setfield(L, -2, "body");
   lua_pushboolean(L, box->ended);
-  lua_pushboolean(L, keep_alive);
-  lua_pushinteger(L, minor);
-  lua_pushboolean(L, expects);
-  return 10;
-}
-
-/* Behind "head" and the position are route and input. */
-static int push_call(lua_State *L, Box *box, Input *in, request_Step *step) {
-  (void)step_on(box, in, step); /* there is no body */
-  lua_pushliteral(L, "call");
-  lua_replace(L, EVENT);
-  return 4;
+  lua_setfield(L, -2, "ended");
+  return 3;
 }
 
 static int push_failure(lua_State *L, const Box *box) {
@@ -132,9 +132,6 @@ static int push_event(lua_State *L, Box *box, Input *in, request_Step *step) {
   case REQUEST_NO_MEMORY: return luaL_error(L, "not enough memory");
   }
   lua_pushnil(L); /* the position, once it is known */
-  if (step->event == REQUEST_HEAD && lua_istable(L, CALLS) &&
-      server_push_direct(L, CALLS, request_head(box->parser)))
-    return push_call(L, box, in, step);
   if (step->event == REQUEST_HEAD) return push_head(L, box, in, step);
   if (step->event == REQUEST_FAILED) return push_failure(L, box);
   if (step->event != REQUEST_BODY) return 2;
@@ -143,11 +140,11 @@ static int push_event(lua_State *L, Box *box, Input *in, request_Step *step) {
   return 4;
 }
 
-/* parser:read(bytes, from, calls?) -> event, next, ...: reads from the byte
-** `from` on; `next` is the first byte that was not read
-**   "call", next, route, input: a request that is one of the plain `calls`
-**   "head", next, method, target, headers, body, ended, keep_alive, minor,
-**     expects: a request; body: what of it has come; ended: that is all of it
+/* parser:read(bytes, from) -> event, next, ...: reads from the byte `from` on;
+** `next` is the first byte that was not read
+**   "head", next, { method, target, headers, keep_alive, minor, expects, body,
+**     ended }: a request; minor: of its version; expects: its sender waits for
+**     "100 Continue"; body: what of it has come; ended: that is all of it
 **   "body", next, bytes, ended
 **   "end", next: of a body of which nothing more came
 **   "more", next: all was read
@@ -156,18 +153,18 @@ static int push_event(lua_State *L, Box *box, Input *in, request_Step *step) {
 static int parser_read(lua_State *L) {
   Box *box = (Box *)ops_self(L, PARSER_NAME);
   size_t length;
-  const char *bytes = luaL_checklstring(L, 2, &length);
-  lua_Number from = luaL_checknumber(L, 3);
+  const char *bytes = luaL_checklstring(L, BYTES, &length);
+  lua_Number from = luaL_checknumber(L, FROM);
   request_Step step;
   Input in;
   int count;
   luaL_argcheck(L, box->parser != NULL, 1, "the parser was collected");
-  luaL_argcheck(L, from >= 1 && from <= (lua_Number)length + 1, 3,
+  luaL_argcheck(L, from >= 1 && from <= (lua_Number)length + 1, FROM,
                 "not a place in the bytes");
   in.at = bytes + (size_t)from - 1;
   in.end = bytes + length;
   if (box->ended) request_go_on(box->parser);
-  lua_settop(L, CALLS);
+  lua_settop(L, FROM);
   (void)step_on(box, &in, &step);
   count = push_event(L, box, &in, &step);
   lua_pushinteger(L, (lua_Integer)(in.at - bytes) + 1);

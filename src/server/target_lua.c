@@ -1,6 +1,7 @@
 /*
 ** target_lua.c - the texts of a request's target for Lua.
 */
+#include <stdbool.h>
 #include <string.h>
 
 #include "http/target.h"
@@ -8,7 +9,9 @@
 
 #define SHORT 512 /* bytes that need no room on the heap */
 
-bool server_push_decoded(lua_State *L, const char *text, size_t length,
+/* Pushes the decoded text; false when it is malformed: then another value may
+** be pushed. */
+static bool push_decoded(lua_State *L, const char *text, size_t length,
                          bool plus) {
   char room[SHORT], *out = room;
   size_t n;
@@ -25,7 +28,7 @@ bool server_push_decoded(lua_State *L, const char *text, size_t length,
 static int decode(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
-  if (!server_push_decoded(L, text, length, false)) lua_pushnil(L);
+  if (!push_decoded(L, text, length, false)) lua_pushnil(L);
   return 1;
 }
 
@@ -34,9 +37,9 @@ static int decode(lua_State *L) {
 static bool add_pair(lua_State *L, const char *pair, size_t length, int *n) {
   size_t name = target_span(pair, length, '=');
   size_t value = name < length ? name + 1 : length;
-  if (!server_push_decoded(L, pair, name, true)) return false;
+  if (!push_decoded(L, pair, name, true)) return false;
   ops_rawseti(L, 2, ++*n);
-  if (!server_push_decoded(L, pair + value, length - value, true)) return false;
+  if (!push_decoded(L, pair + value, length - value, true)) return false;
   ops_rawseti(L, 2, ++*n);
   return true;
 }

@@ -1,7 +1,6 @@
 --- One connection of the HTTP server. It reads, handles and answers requests one after the other, in their order. It
 --- has a task only while it serves a request.
 local codec = require("operations.http_server")
-local direct_calls = require("operations.server.direct")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
@@ -34,17 +33,15 @@ local IN_A_ROW = 16 -- requests served before other connections get their turn
 ---@field idle number|false  ms since the epoch: since then it waits for the first byte of a request
 ---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
 ---@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
----@field direct operations.Direct|false
----@field request_id? string  of a plain call
 ---@field _met boolean  `peer.tls` is set: the TLS handshake is over when a request arrives
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
 ---@field _wait operations.Wait  the same for every wait for bytes of a body
 ---@field _asleep boolean  it waits for bytes of the next request
 ---@field _begun boolean  some of these have come
----@field _request operations.ServerRequest|operations.Route|false  that is read, handled or answered
+---@field _request operations.ServerRequest|false  that is read, handled or answered
 ---@field _unread boolean  the body of the request has not come to its end
----@field _expects boolean  its sender waits for "100 Continue"
+---@field _head operations.RequestHead  of the request
 ---@field _body_err? operations.Error
 ---@field _now number|false  ms since the epoch, when nothing was waited for since
 ---@field _ended? boolean  the other side sends no more, or the connection is closed
@@ -79,13 +76,9 @@ local function on_idle(self)
   waiting.watch(self, self._options.write_timeout, on_idle)
 end
 
-local function begin(self)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
-end
-
 -- Answers one request. Returns true if the connection stays open.
 local function serve_one(self, request)
-  begin(self)
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local response = handle(self, request)
   if response.status == 101 then
     self._request = false
@@ -97,30 +90,17 @@ local function serve_one(self, request)
   return keep and (not self._unread or request_reader.discard(self))
 end
 
--- Answers a plain call. Returns true if the connection stays open.
-local function serve_direct(self, route, input)
-  begin(self)
-  local body, response = self.direct:answer(self, route, input)
-  self._request = false
-  if self._ended then
-    return false
-  elseif body and not self._draining and self._count < self._options.max_connection_requests then
-    return response_writer.result(self, body)
-  end
-  return response_writer.respond(self, response or direct_calls.response(self, body))
-end
-
 -- Serves the requests that have arrived, at most IN_A_ROW. Returns false if the connection has ended.
 local function serve_row(self)
   for _ = 1, IN_A_ROW do
-    local request, status, reason, input = request_reader.next(self)
+    local request, status, reason = request_reader.next(self)
     if not request then
       if status then
-        self._minor, self._keep_alive = 1, false
+        self._head = { minor = 1, keep_alive = false }
         response_writer.respond(self, response_writer.problem(status, reason))
       end
       return status == nil
-    elseif not (input and serve_direct or serve_one)(self, request, input) then
+    elseif not serve_one(self, request) then
       return false
     elseif self._from > #self._bytes then
       return true
@@ -230,17 +210,16 @@ end
 ---@param stream operations.Stream
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  may wait
 ---@param settings operations.ConnectionOptions  of `connection.settings`
----@param direct? operations.Direct  answers requests that need no handler
 ---@return operations.HttpConnection
-function connection.new(stream, handler, settings, direct)
+function connection.new(stream, handler, settings)
   local address, port = stream:peer()
   local parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body)
   local self = setmetatable({
-    direct = direct or false, request_id = unset, limit = unset, idle = false, peer = { address = address, port = port,
+    limit = unset, idle = false, peer = { address = address, port = port,
       tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
-    _calls = direct and direct.calls, _parser = parser, _read = parser.read,
-    _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
+    _parser = parser, _wait = waiters.new(), _request = unset, _head = unset, _left = unset, _leaving = unset,
+    _heartbeat = unset, _expired = false,
     _waiting = false, _asleep = unset, _begun = false, _unread = false, _queued = unset, _now = false,
     _paused = false, _met = false,
   }, Connection)

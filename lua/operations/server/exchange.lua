@@ -64,12 +64,8 @@ local function watch(call, worker)
   end
 end
 
---- Makes the answer to a call that has ended.
----@param call operations.ServerCall
----@param envelope? operations.Envelope
----@param err? operations.Error
----@return operations.ServerResponse
-function exchange.conclude(call, envelope, err)
+-- Makes the answer to a call that has ended.
+local function conclude(call, envelope, err)
   local response
   if envelope then
     local cache = call.route.cache
@@ -87,7 +83,7 @@ end
 local function run(call, request, value)
   local server = call.server
   local context = contexts.of(call, request, server.options)
-  return exchange.conclude(call, server.registry:execute(call.route.id, value, context))
+  return conclude(call, server.registry:execute(call.route.id, value, context))
 end
 
 -- Calls an operation whose result is a body, which it may send in pieces.
@@ -100,7 +96,7 @@ local function run_sink(call, request, value)
       leave(call)
     end)
   call.streams = response ~= nil
-  return response or exchange.conclude(call, envelope, err)
+  return response or conclude(call, envelope, err)
 end
 
 -- Whose share a stream takes.
@@ -177,21 +173,10 @@ local function take_last_event_id(request, query)
   return found, table.concat(kept, "&")
 end
 
---- Does the server accept no further request, because too many run or because it drains?
----@param server operations.Server
----@return boolean
-function exchange.is_full(server)
-  return server.draining or server.running >= (server.options.max_requests or limits.requests)
-end
-
-local is_full = exchange.is_full
-
---- The refusal of a request in that case; nil otherwise.
----@param call operations.ServerCall
----@return operations.ServerResponse?
-function exchange.refuse_more(call)
+-- The refusal of a request because too many run, or because the server drains; nil: it accepts one more.
+local function refuse_more(call)
   local server = call.server
-  if not is_full(server) then
+  if not server.draining and server.running < (server.options.max_requests or limits.requests) then
     return nil
   elseif server.draining then
     return problem.refuse(call, 503, "DRAINING", "the server is about to stop", { connection = "close" })
@@ -201,7 +186,7 @@ end
 
 -- Counts a call as running. Returns the refusal if the server accepts no further one.
 local function admit_more(call)
-  local refusal = exchange.refuse_more(call)
+  local refusal = refuse_more(call)
   if not refusal then
     enter(call)
   end
@@ -298,7 +283,7 @@ function exchange.answer(call, request)
     return values and problem.answer(call, values) or admission.not_found(call)
   end
   local route = place.methods[request.method]
-  response = admission.admit(call, request, place, route) or is_full(server) and exchange.refuse_more(call)
+  response = admission.admit(call, request, place, route) or refuse_more(call)
   if response then
     return response
   elseif not request.breaks_off then

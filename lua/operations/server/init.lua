@@ -9,7 +9,6 @@ local argument = require("operations.base.argument")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
-local direct = require("operations.server.direct")
 local document = require("operations.server.document")
 local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
@@ -164,8 +163,6 @@ function Server:handle(request)
   end
   if options.access_log then
     access_log.follow(options.access_log, call, request, response)
-  elseif self._direct then
-    self._direct:know(options.known_host)
   end
   return response
 end
@@ -236,7 +233,7 @@ function Server:listen(options)
   local opened, err = listener.listen(given, function(request)
     request.is_local = is_local
     return self:handle(request)
-  end, self._direct or nil)
+  end)
   if opened then
     self._listeners[#self._listeners + 1] = opened
   end
@@ -317,10 +314,9 @@ function server.new(registry, options)
     _listeners = {},
     _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false, _cors = cors.new(kept, "to_http", 3) or false,
   }, Server)
-  self._direct = direct.new(self) or false
   local err
   self.routes, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
-    filter = kept.filter, keeps_answers = kept.idempotency and true or false, direct = self._direct })
+    filter = kept.filter, keeps_answers = kept.idempotency and true or false })
   if self.routes and kept.docs then
     self._page, err = pages.new(kept.docs)
   end

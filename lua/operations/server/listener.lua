@@ -81,9 +81,7 @@ local function on_stream(self, stream)
       handler = refuse
     end
   end
-  local refused = handler == refuse
-  local served = connection.new(stream, handler, refused and self._refusals or self._settings,
-    not refused and self._direct or nil)
+  local served = connection.new(stream, handler, handler == refuse and self._refusals or self._settings)
   self._served[served], self.connections = true, self.connections + 1
   served:begin(function()
     forget(self, served)
@@ -114,11 +112,10 @@ end
 ---@param options operations.ListenOptions
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
 ---  connection; may wait
----@param direct? operations.Direct  answers requests that need no handler
 ---@return operations.ServerListener?
 ---@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"; VALIDATION_ERROR: a file of
 ---  `tls`; UNAVAILABLE: TLS was not built
-function listener.listen(options, handler, direct)
+function listener.listen(options, handler)
   argument.expect(options, "table", 1, "listen")
   argument.options(options, option_kinds, "listen")
   argument.expect(handler, "function", 2, "listen")
@@ -128,7 +125,7 @@ function listener.listen(options, handler, direct)
     return nil, flaw
   end
   local self = setmetatable({
-    connections = 0, path = options.path, _handler = handler, _direct = direct, _settings = settings, _served = {},
+    connections = 0, path = options.path, _handler = handler, _settings = settings, _served = {},
     _security = security,
     _refusals = members.merged(settings, { max_connection_requests = 1 }),
     _max = options.max_connections or limits.connections,

@@ -40,8 +40,8 @@ end
 
 -- Waits for more of a body; answers `Expect: 100-continue` first.
 local function wait_for_body(self)
-  if self._expects then
-    self._expects = false
+  if self._head.expects then
+    self._head.expects = false
     self._stream:offer("HTTP/1.1 100 Continue\r\n\r\n", true)
   end
   self._now = false
@@ -105,18 +105,28 @@ function request_reader.discard(self)
   return true
 end
 
-local function make(self, method, target, headers, body, ended, keep_alive, minor, expects)
+---@class operations.RequestHead  as the parser makes it
+---@field method string
+---@field target string
+---@field headers table<string, string>
+---@field keep_alive boolean  the sender wants to go on
+---@field minor integer  of its version of HTTP/1
+---@field expects boolean  the sender waits for "100 Continue"
+---@field body string  what has come of it
+---@field ended boolean  that is the whole body
+
+local function make(self, head)
   if not self._met then
     self._met, self.peer.tls = true, self._stream:tls() or false
   end
   local request = {
-    method = method, target = target, headers = headers, body = body, peer = self.peer, left = self.register,
+    method = head.method, target = head.target, headers = head.headers, body = head.body, peer = self.peer,
+    left = self.register,
     path = unset, is_local = unset, -- room for fields that are set later: growing a table costs more than a new one
   }
-  self._request, self._minor, self._expects = request, minor, expects
-  self._keep_alive, self._unread, self._piece, self._body_err = keep_alive, not ended, nil, nil
-  if not ended then
-    self._piece = body ~= "" and body or nil
+  self._request, self._head, self._unread, self._piece, self._body_err = request, head, false, nil, nil
+  if not head.ended then
+    self._unread, self._piece = true, head.body ~= "" and head.body or nil
     request.body = body_reader(self, request)
   end
   return request
@@ -134,23 +144,17 @@ end
 
 --- The next request, if its head has arrived.
 ---@param self operations.HttpConnection
----@return operations.ServerRequest|operations.Route|nil
+---@return operations.ServerRequest?
 ---@return integer? status  of the answer to one that cannot be read
 ---@return string? reason
----@return table? input  of a plain call: the first value is its route
 function request_reader.next(self)
   if self._from <= #self._bytes then
-    local event, from, a, b, c, d, e, f, g, h = self._read(self._parser, self._bytes, self._from, self._calls)
-    self._from = from
-    if (event == "call" or event == "head") and not self._ended then -- otherwise the caller has left
+    local event, head, reason = read(self)
+    if event == "head" and not self._ended then -- otherwise the caller has left
       self._begun, self._expired, self.idle, self.limit = false, false, false, false
-      if event == "call" then
-        self._request, self._minor, self._keep_alive = a, 1, true
-        return a, nil, nil, b
-      end
-      return make(self, a, b, c, d, e, f, g, h)
+      return make(self, head)
     elseif event == "error" then
-      return nil, a, b
+      return nil, head, reason -- the status
     end
     begin(self)
   end

@@ -1,5 +1,4 @@
 --- Writes the answers of a connection, whole or piece by piece. Waits for slow readers.
-local codec = require("operations.http_server")
 local errors = require("operations.base.error")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
@@ -87,10 +86,11 @@ end
 -- Does the connection stay open after this answer?
 local function goes_on(self, response)
   local headers = response.headers
-  return self._keep_alive and not self._draining and not self._body_err and not (self._unread and self._expects)
+  return self._head.keep_alive and not self._draining and not self._body_err
+    and not (self._unread and self._head.expects)
     and self._count < self._options.max_connection_requests
     and not (headers and (headers.connection == "close" or headers.Connection == "close"))
-    and (type(response.body) ~= "function" or self._minor == 1)
+    and (type(response.body) ~= "function" or self._head.minor == 1)
 end
 
 --- An answer of the server itself.
@@ -129,7 +129,7 @@ end
 ---@param head_only? boolean
 ---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
-  local keep, minor, now = goes_on(self, response), self._minor, scheduler.host().now()
+  local keep, minor, now = goes_on(self, response), self._head.minor, scheduler.host().now()
   local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
   local bytes, field = framing.bytes(response, now, connection, head_only, minor == 1)
   if not bytes then
@@ -147,24 +147,13 @@ function response_writer.respond(self, response, head_only)
   return send_pieces(self, response, head_only, keep)
 end
 
---- Sends the answer to a plain call.
----@param self operations.HttpConnection
----@param body string
----@return boolean keep  the connection stays open
-function response_writer.result(self, body)
-  local now = scheduler.host().now()
-  self._now = now
-  local bytes = codec.result(self.request_id, body, framing.date(now))
-  return self._stream:offer(bytes) or write(self, bytes)
-end
-
 --- Hands the connection over to another protocol.
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
   local bytes, field = framing.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
   if not bytes then
-    self._keep_alive = false
+    self._head.keep_alive = false
     return response_writer.respond(self, replace(self, field))
   end
   self._stream:pause()

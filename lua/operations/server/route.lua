@@ -133,9 +133,6 @@ end
 --- Forgets the paths that are known by their text; they are found in the tree again.
 function Routes:forget()
   self._by_path = {}
-  if self._options.direct then
-    self._options.direct:forget()
-  end
 end
 
 -- Builds the tree again if the registry has changed.
@@ -179,9 +176,6 @@ function Routes:find(path)
     self._made[found] = place
     if next(values) == nil and not path:find("%", 1, true) then
       self._by_path[path] = place
-      if self._options.direct then
-        self._options.direct:learn(self._options.prefix .. path, place)
-      end
     end
   end
   return place, values
@@ -254,7 +248,6 @@ end
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
 ---@field filter? operations.Filter|function
 ---@field keeps_answers? boolean  requests may have an Idempotency-Key
----@field direct? operations.Direct|false
 ---@field log fun(level: string, message: string)
 
 --- Lays out the operations of a registry.

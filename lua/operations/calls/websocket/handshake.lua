@@ -216,11 +216,12 @@ end
 function handshake.reader()
   return function(bytes)
     local parser = http_server.parser(limits.headers, limits.request_fields, limits.request_target, limits.body)
-    local event, next_byte, a, b, headers = parser:read(bytes, 1)
+    local event, next_byte, head, reason = parser:read(bytes, 1)
     if event == "head" then
-      return { method = a, target = b, headers = headers, body = "" }, nil, bytes:sub(next_byte)
+      return { method = head.method, target = head.target, headers = head.headers, body = "" }, nil,
+        bytes:sub(next_byte)
     elseif event == "error" then
-      return nil, handshake.refuse(a, b)
+      return nil, handshake.refuse(head, reason)
     end
   end
 end
