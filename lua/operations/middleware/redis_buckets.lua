@@ -1,6 +1,5 @@
 --- Token buckets in Redis, shared by all processes, and the answers that servers keep by Idempotency-Key. While Redis
 --- is unavailable, each process counts for itself, and such answers are not kept.
-local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
 local errors = require("operations.base.error")
@@ -11,7 +10,7 @@ local single_flight = require("operations.task.single_flight")
 
 local redis_buckets = {}
 
-local kinds = addresses.with({ prefix = "string" })
+local kinds = link.options({ prefix = "string" })
 
 -- As `buckets.take`, by the clock of Redis. Bucket | ms per call, calls at once. Returns: available?, ms, calls left.
 local take = scripts.new([[
@@ -134,7 +133,7 @@ function redis_buckets.new(url, options)
   argument.optional(options, "table", 2, "redis")
   options = options or {}
   argument.options(options, kinds, "redis")
-  return setmetatable({ _address = addresses.of(url, options),
+  return setmetatable({ _address = link.address(url, options),
     _prefix = options.prefix or "ops:rate:",
     _answers = (options.prefix or "ops:") .. "answer:",
     _connecting = single_flight.new(), _local = buckets.new(limits.middleware_keys) }, Buckets)

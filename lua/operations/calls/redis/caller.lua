@@ -5,7 +5,7 @@ local compat = require("operations.base.compat")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
-local refusals = require("operations.calls.redis.refusal")
+local redis_reply = require("operations.calls.redis.reply")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 
@@ -192,7 +192,7 @@ function answered(self, call, reply, err)
     too_late(self, call, reply, err)
   elseif self._calls[id] ~= call or is_lost(err) then -- it is submitted again after the next connection
     -- Refused now; Redis may have it from an earlier submission.
-    if err and refusals.lasts(err) and err.details.kind ~= "protocol" then
+    if err and redis_reply.lasts(err) and err.details.kind ~= "protocol" then
       call.sent = call.again
     end
   elseif err then

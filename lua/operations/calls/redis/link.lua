@@ -1,18 +1,67 @@
 --- One connection to Redis, re-established when it is lost: commands are pipelined, each has its answer; published
---- messages are passed to the subscriber. A link has exactly one owner.
+--- messages are passed to the subscriber. A link has exactly one owner. Its address is read from a URL and a table of
+--- options.
 local backoff = require("operations.base.backoff")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local refusals = require("operations.calls.redis.refusal")
+local members = require("operations.base.members")
+local redis_reply = require("operations.calls.redis.reply")
 local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
-local shapes = require("operations.calls.redis.shape")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
+local urls = require("operations.base.url")
 
 local redis_link = {}
+
+---@class operations.RedisAddress : operations.StreamOptions
+---@field host string
+---@field port integer
+---@field user? string
+---@field password? string
+---@field database? integer
+---@field key? string  a key that the node must have
+---@field writes? boolean  refuses replicas
+
+local option_kinds = {
+  user = "string", password = "string", ca_file = "string", cert_file = "string", key_file = "string",
+  key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
+}
+
+--- The kinds of all options: those of an address, and additional ones.
+---@param further table<string, string>
+---@return table<string, string>
+function redis_link.options(further)
+  return members.merged(option_kinds, further)
+end
+
+--- Reads a URL; an invalid one raises at the program's call of `redis`.
+---@param url string
+---@param options table
+---@return operations.RedisAddress
+function redis_link.address(url, options)
+  local parsed, expected = urls.parse(url), nil
+  if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
+    expected = "URL of redis or rediss"
+  elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
+    expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
+  end
+  if expected then
+    error(("bad argument #1 to 'redis' (%s expected, got %s)"):format(expected, urls.redact_any(url)), 3)
+  end
+  local user, password = (parsed.userinfo or ""):match("^([^:]*):?(.*)$")
+  local found = { tls = parsed.scheme == "rediss", host = (parsed.host:gsub("^%[(.*)%]$", "%1")),
+    port = tonumber(parsed.port) or 6379, database = tonumber(parsed.path:match("^/(%d+)$")) }
+  found.user = options.user or user ~= "" and urls.decode(user) or nil
+  found.password = options.password or password ~= "" and urls.decode(password) or nil
+  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
+    found[name] = options[name]
+  end
+  found.proxy = options.proxy or ""
+  return found
+end
 
 ---@class operations.RedisLink
 ---@field connected boolean
@@ -29,7 +78,7 @@ end
 -- Records why it is not connected, and for how long Redis itself has refused us.
 local function note(self, err)
   self.outage = err
-  self._refused = refusals.lasts(err) and (self._refused or core.now()) or nil
+  self._refused = redis_reply.lasts(err) and (self._refused or core.now()) or nil
 end
 
 local function fail_all(self, err)
@@ -91,21 +140,21 @@ local function take(self, reply)
   end
   local first = self._first
   if first > self._last then -- later answers would be assigned to the wrong commands
-    return lost(self, not plain and reply.err and refusals.error(reply.err)
+    return lost(self, not plain and reply.err and redis_reply.error(reply.err)
       or failure("protocol", "Redis sent an answer without a command"))
   end
   local waiting, subject, sent = self._waiting[first], self._subjects[first], self._sent[first]
   self._waiting[first], self._subjects[first], self._sent[first] = nil, nil, nil
   self._first = first + 1
   if plain or not reply.err then
-    if sent.shape and not shapes.fits(sent.shape, reply) then
+    if sent.shape and not redis_reply.fits(sent.shape, reply) then
       local err = unexpected(sent.name, reply)
       waiting(nil, err, subject)
       return lost(self, failure("protocol", err.message))
     end
     return waiting(reply, nil, subject)
   end
-  local err = refusals.error(reply.err)
+  local err = redis_reply.error(reply.err)
   if waiting then
     waiting(nil, err, subject)
   end
@@ -168,7 +217,7 @@ end
 
 -- Commands by name.
 local commands = setmetatable({}, { __index = function(known, name)
-  known[name] = { name = name, shape = shapes.of[name] }
+  known[name] = { name = name, shape = redis_reply.shapes[name] }
   return known[name]
 end })
 
@@ -187,7 +236,7 @@ end
 ---@return operations.Error
 function Link:unconnected()
   local why = self.outage
-  local refused = refusals.lasts(why)
+  local refused = redis_reply.lasts(why)
   local err = errors.new(refused and why.code or "TRANSPORT_LOST",
     refused and why.message or "not connected to Redis: " .. why.message, { kind = "connect" })
   err.retryable, err.mayHaveRun = not refused or why.retryable, false
@@ -296,11 +345,11 @@ local function follow(_, self)
     if not moved then
       break
     end
-    at = refusals.elsewhere(at, moved)
+    at = redis_reply.elsewhere(at, moved)
     ok, err = connect_to(self, at)
   end
   if not ok and at ~= self._address then
-    err = refusals.unreached(err, at, at.key)
+    err = redis_reply.unreached(err, at, at.key)
   end
   return ok, err
 end
@@ -354,15 +403,6 @@ local function keep(self)
     end
   end
 end
-
----@class operations.RedisAddress : operations.StreamOptions
----@field host string
----@field port integer
----@field user? string
----@field password? string
----@field database? integer
----@field key? string  a key that the node must have
----@field writes? boolean  refuses replicas
 
 ---@class operations.RedisLinkEvents
 ---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait

@@ -10,9 +10,9 @@
 --- | `ops:{ops}:dead`             | set    | the operations that have dead letters                            |
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
+local redis_reply = require("operations.calls.redis.reply")
 local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
-local shapes = require("operations.calls.redis.shape")
 local task = require("operations.task")
 
 local redis_scripts = {}
@@ -236,7 +236,7 @@ for i = 2, #ARGV do
     lost[#lost + 1] = ARGV[i]
   end
 end
-return lost]], shapes.texts)
+return lost]], redis_reply.texts)
 
 --- Queue | worker, idle time (ms), entries, each followed by its number of deliveries: other workers may take them over
 --- at once.
@@ -268,7 +268,7 @@ for _, entry in ipairs(found[2]) do
     entries[#entries + 1] = entry
   end
 end
-return { found[1], entries }]], { "string", { each = { "entry", shapes.fields, "integer" } } })
+return { found[1], entries }]], { "string", { each = { "entry", redis_reply.fields, "integer" } } })
 
 -- Further items go into another script: Redis does nothing else while one runs.
 local MOST = 16

@@ -1,4 +1,4 @@
-local refusal = require("operations.calls.redis.refusal")
+local redis_reply = require("operations.calls.redis.reply")
 
 local address = { host = "a.test", port = 6379, user = "u", password = "p", tls = true }
 
@@ -20,7 +20,7 @@ describe("an error of Redis", function()
     ["odd"] = { "EXECUTION_ERROR" },
   }) do
     it("says what it means here: " .. message, function()
-      local err = refusal.error(message)
+      local err = redis_reply.error(message)
       assert.equal(expected[1], err.code)
       assert.equal(expected[2], err.retryable)
       assert.equal("Redis: " .. message, err.message:sub(1, #message + 7))
@@ -32,11 +32,11 @@ describe("an error of Redis", function()
   it("leads to the node of a cluster that has the key, by whatever address", function()
     for host, told in pairs({ ["10.0.0.7"] = "10.0.0.7", ["b.test"] = "b.test", ["::1"] = "::1", [""] = "a.test",
       ["?"] = "a.test" }) do
-      local err = refusal.error(("MOVED 3999 %s:6381"):format(host))
+      local err = redis_reply.error(("MOVED 3999 %s:6381"):format(host))
       assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
       assert.same({ host = host, port = 6381 }, err.details.moved)
       assert.same({ host = told, port = 6381, user = "u", password = "p", tls = true },
-        refusal.elsewhere(address, err.details.moved))
+        redis_reply.elsewhere(address, err.details.moved))
     end
     assert.equal(6379, address.port)
   end)
@@ -44,14 +44,48 @@ describe("an error of Redis", function()
   it("passes by itself, or lasts until somebody changes something", function()
     for message, lasts in pairs({ NOAUTH = true, READONLY = true, ["ERR max number of clients reached"] = true,
       LOADING = false, MASTERDOWN = false, ["MOVED 3999 b.test:6381"] = false }) do
-      assert.equal(lasts, refusal.lasts(refusal.error(message)), message)
+      assert.equal(lasts, redis_reply.lasts(redis_reply.error(message)), message)
     end
   end)
 
   it("names the node that cannot be reached", function()
-    local err = refusal.error("LOADING")
-    local told = refusal.unreached(err, address, "ops:{ops}:any")
+    local err = redis_reply.error("LOADING")
+    local told = redis_reply.unreached(err, address, "ops:{ops}:any")
     assert.same({ err.code, err.details, true }, { told.code, told.details, told.retryable })
     assert.matches("keys like 'ops:{ops}:any' on a.test:6379, .*: Redis: LOADING", told.message)
+  end)
+end)
+
+describe("the shape of a reply", function()
+  it("is a text, a number, nil, one text, or one of several", function()
+    for wanted, values in pairs({ string = { "a" }, integer = { 7 }, ["nil"] = { false }, ["=OK"] = { "OK" },
+      entry = { "1-0" }, ["string|nil"] = { "a", false }, ["nil|integer|string"] = { false, 7, "a" } }) do
+      for _, value in ipairs({ "a", 7, false, "OK", "1-0", { "a" }, { err = "no" } }) do
+        local expected = false
+        for _, fitting in ipairs(values) do
+          expected = expected or value == fitting or wanted:find("string") ~= nil and type(value) == "string"
+        end
+        assert.equal(expected, redis_reply.fits(wanted, value), wanted .. " " .. tostring(value))
+      end
+    end
+  end)
+
+  it("is a list, each item of one shape or the first of several", function()
+    assert.is_true(redis_reply.fits({ each = "string" }, {}))
+    assert.is_true(redis_reply.fits({ each = "string" }, { "a", "b" }))
+    assert.is_true(redis_reply.fits({ "integer", "string" }, { 1, "a", {} }))
+    for _, wrong in ipairs({ { "a", 1 }, { false }, { err = "x" }, "a", false }) do
+      assert.is_false(redis_reply.fits({ each = "string" }, wrong))
+    end
+    assert.is_false(redis_reply.fits({ "integer", "string" }, { 1 }))
+  end)
+
+  it("of entries of streams has ids, and values for all fields", function()
+    assert.is_true(redis_reply.fits(redis_reply.shapes.XRANGE, { { "1-0", { "i", "x" } } }))
+    for _, wrong in ipairs({ { { "x", { "i", "x" } } }, { { "1-0", { "i" } } }, { { "1-0", false } }, { "1-0" } }) do
+      assert.is_false(redis_reply.fits(redis_reply.shapes.XRANGE, wrong))
+    end
+    assert.is_true(redis_reply.fits(redis_reply.shapes.XREADGROUP, false))
+    assert.is_false(redis_reply.fits(redis_reply.shapes.XRANGE, false))
   end)
 end)

@@ -1,8 +1,13 @@
---- Maps the errors of Redis to ours; reads MOVED and ASK, by which a Redis Cluster redirects to another node.
+--- What replies of Redis mean. Errors are mapped to ours, MOVED and ASK, by which a Redis Cluster redirects to another
+--- node, among them. Other replies have one shape for each command: a Redis that answers something else is not one, or
+--- lies, and its connection ends.
+---
+--- A shape is a text of alternatives ("string", "integer", "entry" for the id of one, "nil", "=OK" for that text);
+--- `{ each = shape }`, a list; or `{ shape, ... }`, a list that begins so.
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 
-local redis_refusal = {}
+local redis_reply = {}
 
 -- Codes for temporary refusals: another connection may reach a server that accepts us.
 local codes = {
@@ -22,7 +27,7 @@ remarks.TRYAGAIN = remarks.ASK
 --- The error object for an error of Redis. `details.moved`, `{ host, port }`: the node to ask instead.
 ---@param message string
 ---@return operations.Error
-function redis_refusal.error(message)
+function redis_reply.error(message)
   local word = message:match("^%u+")
   local code = codes[word] or message:find("^ERR max number of clients") and "BUSY" or "EXECUTION_ERROR"
   local err = errors.new(code, ("Redis: %s%s"):format(message, remarks[word] or ""), { kind = "redis" })
@@ -40,7 +45,7 @@ local passing = { LOADING = true, MASTERDOWN = true, CLUSTERDOWN = true, MOVED =
 --- Does Redis itself refuse us until its configuration changes, or is it something else?
 ---@param err operations.Error
 ---@return boolean
-function redis_refusal.lasts(err)
+function redis_reply.lasts(err)
   local kind = type(err.details) == "table" and err.details.kind
   local word = kind == "redis" and err.message:match("Redis: (%u+)")
   return kind == "protocol" or word and not passing[word] or false
@@ -50,7 +55,7 @@ end
 ---@param address operations.RedisAddress  of the node that answered
 ---@param moved { host: string, port: integer }
 ---@return operations.RedisAddress
-function redis_refusal.elsewhere(address, moved)
+function redis_reply.elsewhere(address, moved)
   local there = members.merged(address, { port = moved.port })
   if moved.host ~= "" and moved.host ~= "?" then -- otherwise it does not know its own name: keeps ours
     there.host = moved.host
@@ -63,7 +68,7 @@ end
 ---@param at operations.RedisAddress  of that node
 ---@param key string  a key that it has
 ---@return operations.Error
-function redis_refusal.unreached(err, at, key)
+function redis_reply.unreached(err, at, key)
   local told = ("Redis Cluster has the keys like '%s' on %s:%d, which every process that uses them must reach: %s")
     :format(key, at.host, at.port, err.message)
   local failure = errors.new(err.code, told, err.details)
@@ -71,4 +76,53 @@ function redis_refusal.unreached(err, at, key)
   return failure
 end
 
-return redis_refusal
+local kinds = { string = "string", integer = "number" }
+
+local function is_one_of(alternatives, value)
+  for kind in alternatives:gmatch("[^|]+") do
+    if kind == "nil" and value == false or kinds[kind] == type(value) or kind == "=" .. tostring(value)
+      or kind == "entry" and type(value) == "string" and value:find("^%d+%-%d+$") then
+      return true
+    end
+  end
+  return false
+end
+
+--- Has a reply a shape?
+---@param wanted string|table
+---@param value any
+---@return boolean
+function redis_reply.fits(wanted, value)
+  if kinds[wanted] then
+    return kinds[wanted] == type(value)
+  elseif type(wanted) == "string" then
+    return is_one_of(wanted, value)
+  elseif type(value) ~= "table" or value.err ~= nil then
+    return wanted.optional == true and value == false
+  elseif wanted.pairs and #value % 2 == 1 then
+    return false
+  end
+  for i = 1, wanted.each and #value or #wanted do
+    if not redis_reply.fits(wanted.each or wanted[i], value[i]) then
+      return false
+    end
+  end
+  return true
+end
+
+local texts = { each = "string" }
+local fields = { each = "string", pairs = true }
+local entries = { each = { "entry", fields } }
+
+--- By command. The replies to other commands are not read.
+redis_reply.shapes = {
+  AUTH = "=OK", SELECT = "=OK", PING = "=PONG", GET = "string|nil", UNLINK = "integer", PUBLISH = "integer",
+  SUBSCRIBE = { "=subscribe", "string", "integer" }, TIME = { "string", "string" },
+  PUBSUB = { "string", "integer" }, SMEMBERS = texts, XRANGE = entries, XREVRANGE = entries,
+  XREADGROUP = { each = { "string", entries }, optional = true },
+}
+
+--- Lists of texts, and of the fields of an entry.
+redis_reply.texts, redis_reply.fields = texts, fields
+
+return redis_reply
