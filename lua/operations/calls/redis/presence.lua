@@ -174,7 +174,8 @@ local function nothing() end
 function redis_presence.new(prefix, signature)
   return setmetatable({
     id = core.random_id(), _signature = signature, nodes = redis_presence.nodes(), offered = {},
-    common = prefix .. ":nodes", _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
+    common = prefix .. ":nodes", _prefix = prefix .. ":node:",
+    _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
     _link = { connected = false }, _receiver = {}, -- until it begins
     _events = { changed = nothing, released = nothing },
   }, Presence)

@@ -1,14 +1,19 @@
---- The worker's side of mode `reliable`: takes requests from the queues while there is room, keeps their leases while
---- they run, takes over requests whose lease has expired, and stores the outcome of each. Only the holder of a
---- request's entry may do that; results of other workers are dropped.
+--- The worker's side of mode `reliable`: reads requests from the queues while there is room, keeps their leases while
+--- they run, takes over requests whose lease has expired, stores the outcome of each, and releases those that it will
+--- not run. Only the holder of a request's entry may store an outcome; results of other workers are dropped. Reading
+--- has its own connection, which Redis blocks while it waits.
 local call_event = require("operations.calls.event")
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
-local queues = require("operations.calls.redis.queue")
+local links = require("operations.calls.redis.link")
+local members = require("operations.base.members")
+local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 local signatures = require("operations.calls.redis.signature")
+local task = require("operations.task")
 
 local redis_worker = {}
 
@@ -23,16 +28,42 @@ local redis_worker = {}
 ---@field started? boolean
 ---@field outcome? string  the event
 
-local ended, late, room, take
-
 ---@class operations.RedisWorker
+---@field _shared operations.RedisShared
+---@field _jobs table<string, operations.RedisJob>  by request id
+---@field _waiting operations.RedisJob[]  for room
+---@field _operations string[]
+---@field _queues string[]  their keys
+---@field _by_queue table<string, string>  operations
+---@field _asked string[]  the queues of the last read, which Redis may still answer
+---@field _link? operations.RedisLink  for reading, once there are queues
 local Worker = {}
 Worker.__index = Worker
+
+local function nothing() end
+
+local function late(self, job)
+  self._shared.receiver.deliver("call.aborted",
+    { requestId = job.id, reason = "its lease expired: another worker has it" }, {})
+end
+
+-- Redis has answered for an outcome. If the connection was lost before, the outcome is stored again.
+local function ended(self, job, reply, err)
+  if err and err.code == "TRANSPORT_LOST" then
+    return
+  elseif reply == 0 then
+    late(self, job)
+  end
+  if self._jobs[job.id] == job then
+    self._jobs[job.id] = nil
+  end
+end
 
 ---@param shared operations.RedisShared
 ---@return operations.RedisWorker
 function redis_worker.new(shared)
-  local self = setmetatable({ _shared = shared, _jobs = {}, _waiting = {}, _ahead = 0 }, Worker)
+  local self = setmetatable({ _shared = shared, _jobs = {}, _waiting = {}, _ahead = 0,
+    _operations = {}, _queues = {}, _by_queue = {}, _asked = {} }, Worker)
   self._outcomes = scripts.batch({
     link = shared.link, script = scripts.finish, shared = { shared.presence.id, shared.retention },
     add = function(words, n, job)
@@ -40,12 +71,6 @@ function redis_worker.new(shared)
       return n + 3
     end,
     answered = function(...) ended(self, ...) end,
-  })
-  self._queues = queues.new(shared, {
-    jobs = self._jobs,
-    room = function(wake) return room(self, wake) end,
-    take = function(...) take(self, ...) end,
-    lost = function(job) late(self, job) end,
   })
   return self
 end
@@ -55,25 +80,6 @@ end
 ---@return boolean
 function Worker:knows(id)
   return self._jobs[id] ~= nil
-end
-
-local function nothing() end
-
-function late(self, job)
-  self._shared.receiver.deliver("call.aborted",
-    { requestId = job.id, reason = "its lease expired: another worker has it" }, {})
-end
-
--- Redis has answered for an outcome. If the connection was lost before, the outcome is stored again.
-function ended(self, job, reply, err)
-  if err and err.code == "TRANSPORT_LOST" then
-    return
-  elseif reply == 0 then
-    late(self, job)
-  end
-  if self._jobs[job.id] == job then
-    self._jobs[job.id] = nil
-  end
 end
 
 local function finish(self, job)
@@ -86,6 +92,20 @@ local function outcome_of(self, job, name, payload, max_message)
   return text and self._shared.signature:seal(self._shared.keys:record(job.id), text), err
 end
 
+-- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries.
+local function release_entries(self, queue, entries)
+  local shared = self._shared
+  scripts.release:send(shared.link, nothing, 1, members.joined({ queue, shared.presence.id,
+    shared.lease + limits.redis_forget }, entries))
+end
+
+-- Releases a request, so that another worker can run it at once.
+local function release(self, job)
+  self._jobs[job.id] = nil
+  release_entries(self, self._shared.keys:queue(job.operation),
+    { job.entry, job.deliveries - (job.started and 0 or 1) })
+end
+
 --- Ends a job with an event of its request. A job aborted because this process stops is left to other workers.
 ---@param job operations.RedisJob
 ---@param name string
@@ -94,7 +114,7 @@ end
 ---@return operations.Error? err
 function Worker:finish(job, name, payload)
   if name == "call.aborted" and #self._shared.receiver.offers() == 0 then
-    self._queues:release(job)
+    release(self, job)
     return true
   end
   local streams = payload.seq ~= nil
@@ -158,7 +178,7 @@ local function start(self, job)
 end
 
 -- Starts waiting jobs while the receiver has room; returns how many more there is room for.
-function room(self, wake)
+local function room(self, wake)
   local waiting, left = self._waiting, self._shared.receiver.room
   if not left then
     return 0
@@ -188,7 +208,7 @@ end
 local meanings = { i = "id", f = "from", p = "text" }
 
 -- Takes an entry that was read or taken over.
-function take(self, operation, entry, deliveries)
+local function take(self, operation, entry, deliveries)
   local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
     deliveries = deliveries, started = nil, outcome = nil }
   local fields = entry[2]
@@ -211,6 +231,143 @@ function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
+-- Creates the queues if necessary.
+local function join(self)
+  local shared = self._shared
+  for _, queue in ipairs(self._queues) do
+    scripts.join:send(shared.link, nothing, 1, { queue, shared.presence.id, limits.redis_forget })
+  end
+end
+
+-- XREADGROUP's count applies to each queue.
+local function command(self, count)
+  local queues = self._queues
+  self._asked = queues
+  local words = { "XREADGROUP", "GROUP", "w", self._shared.presence.id, "COUNT",
+    math.max(1, math.floor(count / #queues)), "BLOCK", limits.presence, "STREAMS" }
+  local n = #words
+  for i, queue in ipairs(queues) do
+    words[n + i], words[n + #queues + i] = queue, ">"
+  end
+  return words
+end
+
+-- Releases what was read of a queue that is no longer served.
+local function give_back(self, queue, read)
+  local entries = {}
+  for _, entry in ipairs(read) do
+    entries[#entries + 1], entries[#entries + 2] = entry[1], 0
+  end
+  release_entries(self, queue, entries)
+  self._shared.presence:show_release()
+end
+
+local function read(self, count)
+  local reply, err = self._link:call(compat.unpack(command(self, count)))
+  if err then
+    if err.message:find("NOGROUP", 1, true) then
+      join(self)
+    end
+    return task.sleep(limits.reconnect_delay / 1000)
+  end
+  for _, queue in ipairs(reply or {}) do
+    local operation = self._by_queue[queue[1]] -- as it is now: reading takes long
+    if not operation then
+      give_back(self, queue[1], queue[2])
+    end
+    for _, entry in ipairs(operation and queue[2] or {}) do
+      take(self, operation, entry, 1)
+    end
+  end
+end
+
+local function work(self, wake)
+  while true do
+    local count = room(self, wake)
+    if count > 0 and self._link.connected and #self._queues > 0 then
+      read(self, count)
+    else
+      scheduler.await(function(woken)
+        self._wake = woken
+      end)
+      self._wake = nil
+    end
+  end
+end
+
+-- Renews the leases of our jobs.
+local function renew(self)
+  local shared, jobs = self._shared, self._jobs
+  local by_operation, by_entry = {}, {}
+  for _, job in pairs(jobs) do
+    local list = by_operation[job.operation] or { shared.keys:queue(job.operation), shared.presence.id }
+    by_operation[job.operation], by_entry[job.entry] = list, job
+    list[#list + 1] = job.entry
+  end
+  for _, words in pairs(by_operation) do
+    scripts.renew:send(shared.link, function(lost)
+      for _, entry in ipairs(lost or {}) do
+        local job = by_entry[entry]
+        if job.entry == entry and jobs[job.id] == job and not job.outcome then
+          jobs[job.id] = nil
+          late(self, job)
+        end
+      end
+    end, 1, words)
+  end
+end
+
+-- Takes over requests whose lease has expired.
+local function claim(self, operation, from)
+  local shared = self._shared
+  local count = room(self)
+  if count <= 0 then
+    return
+  end
+  scripts.claim:send(shared.link, function(reply)
+    if not reply then
+      return
+    end
+    for _, entry in ipairs(reply[2]) do
+      take(self, operation, entry, entry[3])
+    end
+    room(self) -- starts them
+    if reply[1] ~= "0-0" then
+      claim(self, operation, reply[1])
+    end
+  end, 1, { shared.keys:queue(operation), shared.presence.id, shared.lease, from, count })
+end
+
+--- Renews our leases, takes over requests whose lease has expired.
+function Worker:look_after()
+  renew(self)
+  for _, operation in ipairs(self._operations) do
+    claim(self, operation, "0-0")
+  end
+end
+
+-- Manages the leases from now on.
+local function keep(self)
+  local shared = self._shared
+  self._timer = scheduler.host().timer(shared.lease / 3 * (0.8 + 0.4 * math.random()), function()
+    if shared.link.connected then
+      self:look_after()
+    end
+    keep(self)
+  end)
+end
+
+local function begin(self)
+  local function wake()
+    if self._wake then
+      self._wake()
+    end
+  end
+  self._link = links.start(self._shared.address, { ready = wake })
+  self._working = task.detach(work, self, wake)
+  keep(self)
+end
+
 -- Returns requests that wait for room here, of operations no longer served, to other workers.
 local function release_waiting(self, offered)
   local before = #self._waiting
@@ -218,7 +375,7 @@ local function release_waiting(self, offered)
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
-      self._queues:release(job)
+      release(self, job)
     end
   end
   if #self._waiting < before then
@@ -229,19 +386,26 @@ end
 --- Called when the served operations have changed.
 ---@param offered table<string, boolean>  operation ids
 function Worker:serve(offered)
-  local operations = {}
+  self._operations, self._queues, self._by_queue = {}, {}, {}
   for id in pairs(offered) do
     if not id:find("^services%.") then
-      table.insert(operations, id)
+      local queue = self._shared.keys:queue(id)
+      table.insert(self._operations, id)
+      table.insert(self._queues, queue)
+      self._by_queue[queue] = id
     end
   end
   release_waiting(self, offered)
-  self._queues:serve(operations)
-end
-
---- Renews our leases, takes over requests whose lease has expired.
-function Worker:look_after()
-  self._queues:look_after()
+  if #self._operations > 0 and not self._link then
+    begin(self)
+  end
+  join(self)
+  for _, operation in ipairs(self._operations) do
+    claim(self, operation, "0-0") -- entries that were released while no worker served it
+  end
+  if self._wake then
+    self._wake()
+  end
 end
 
 --- How far Redis' clock is ahead of ours.
@@ -257,7 +421,10 @@ function Worker:resume()
       finish(self, job)
     end
   end
-  self._queues:resume()
+  if self._link then
+    join(self)
+    self:look_after()
+  end
 end
 
 --- The place for which its request and an abort of it are signed.
@@ -276,20 +443,29 @@ function Worker:drop(id)
   return job.started
 end
 
---- Ends it. Unfinished jobs are left to other workers; `release_rest` follows.
+--- Stops reading, and leaves unfinished jobs to other workers. Redis may already have sent further requests:
+--- `release_rest` is called once it has seen the end of the connection.
 function Worker:close()
   self._outcomes:flush()
   for _, job in pairs(self._jobs) do
     if not job.outcome then
-      self._queues:release(job)
+      release(self, job)
     end
   end
-  self._queues:close()
+  if self._link then
+    self._timer()
+    self._working:cancel()
+    self._link:close()
+  end
 end
 
---- Leaves the requests that Redis had sent, and that were not read, to other workers.
+--- Releases the requests that were sent and not read.
 function Worker:release_rest()
-  self._queues:release_rest()
+  local shared = self._shared
+  for _, queue in ipairs(self._asked) do
+    scripts.release_rest:send(shared.link, nothing, 1, { queue, shared.presence.id,
+      shared.lease + limits.redis_forget, limits.redis_queue })
+  end
 end
 
 return redis_worker
