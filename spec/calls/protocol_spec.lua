@@ -6,7 +6,7 @@ local operations = require("operations")
 
 local FILES = { "requests", "streams", "answers", "subscriptions", "invalid" }
 
-local any_event = assert(operations.schema.compile(call_event.schema))
+local any_event = assert(operations.schema.compile(operations.schemas.call_event))
 
 -- One end whose other end is a vector.
 local Script = {}

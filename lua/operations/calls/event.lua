@@ -5,7 +5,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local schema = require("operations.schema")
-local schemas = require("operations.calls.event_schema")
+local schemas = require("operations.calls.schemas")
 
 local call_event = {}
 
@@ -14,14 +14,11 @@ local call_event = {}
 ---@field id? string  the requestId; "" from peers that send it in the payload only
 ---@field payload table  `requestId` and the members of its type
 
-local ID = schemas.longest_id
-
---- The JSON Schemas of the events by type, of any event, and of an identity.
-call_event.schemas, call_event.schema, call_event.identity = schemas.by_type, schemas.any, schemas.identity
+local ID = schemas.call_events["call.aborted"].properties.id.maxLength
 
 -- Checks the payload of an event of a known type, and its id.
 local compiled = {}
-for name, event in pairs(schemas.by_type) do
+for name, event in pairs(schemas.call_events) do
   compiled[name] = assert(schema.compile(event.properties.payload))
 end
 

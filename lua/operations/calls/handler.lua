@@ -188,6 +188,15 @@ function CallHandler:leave()
   end
 end
 
+-- How many more requests are accepted; `wake` is called once when there is room again.
+local function room(self, wake)
+  local left = self._draining and 0 or math.max(0, self._max - self.active)
+  if wake then
+    self._freed = left == 0 and wake or nil
+  end
+  return left
+end
+
 local option_kinds = { max_requests = "number", max_identity_streams = "number", upstream_errors = "string" }
 
 ---@class operations.CallHandlerOptions
@@ -222,15 +231,11 @@ function call_handler.new(registry, call_map, options, streams_of)
   }, CallHandler)
   call_map:serve(function(request)
     return serve(self, request)
-  end, self, function()
+  end, { executor = self, offers = function()
     return self._draining and {} or services.offers(registry, call_map:is_direct())
-  end, function(wake)
-    local room = self._draining and 0 or math.max(0, self._max - self.active)
-    if wake then
-      self._freed = room == 0 and wake or nil
-    end
-    return room
-  end)
+  end, room = function(wake)
+    return room(self, wake)
+  end })
   return self
 end
 

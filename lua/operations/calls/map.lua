@@ -1,9 +1,8 @@
---- The map of pending requests over a transport: those made here and those that arrived. Events in, events out; uses no
---- socket and no registry.
+--- The map of pending requests over a transport: those made here and those that arrived. Handles the events that
+--- arrive, and the loss and return of the transport. Events in, events out; uses no socket and no registry.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local call_pending = require("operations.calls.pending")
-local call_receiver = require("operations.calls.receiver")
 local call_request = require("operations.calls.request")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -26,6 +25,159 @@ local MOST = 2 ^ 31 -- events of a window; JSON cannot express infinity
 ---@class operations.CallMap
 local CallMap = {}
 CallMap.__index = CallMap
+
+-- The counters only show that something is wrong; the log says what.
+local function refuse(self, err)
+  self:_count("refused")
+  self._log("warn", "refused: " .. err.message, err.details)
+  return false
+end
+
+-- The pending request of this side for an event; nil for a late event.
+local function pending(self, payload)
+  local found = self._pending[payload.requestId]
+  if not found then
+    self:_count("late")
+  end
+  return found
+end
+
+-- Sends an error for a request, even an invalid one: its caller waits for an answer.
+local function answer(self, payload, err, peer)
+  local plain = not (peer.announced or call_event.announces(payload))
+  err.retryable, err.mayHaveRun = false, false
+  self._transport:send("call.error", call_event.failure(payload.requestId, err, plain), peer)
+end
+
+local arrivals = {}
+
+arrivals["call.requested"] = function(self, payload, peer)
+  local id = payload.requestId
+  local there = self._requests[id]
+  if there then
+    local err = errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id))
+    if there.peer ~= peer then -- another peer chose the same id
+      answer(self, payload, err, peer)
+    end
+    return refuse(self, err)
+  end
+  local request = call_request.new(self, payload, peer)
+  self._requests[id] = request
+  if self._serve then
+    return self._serve(request)
+  end
+  request:fail(errors.new("UNAVAILABLE", "this peer serves no operations"))
+end
+
+arrivals["call.responded"] = function(self, payload, peer)
+  local found, id = pending(self, payload), payload.requestId
+  if found then
+    found:respond(payload)
+  elseif payload.seq == nil and not self._stopped[id] then -- an event of a stream for a call
+    self:_stop(id, "the request has ended", peer)
+  end
+end
+
+arrivals["call.completed"] = function(self, payload)
+  local found = pending(self, payload)
+  if found then
+    found:complete()
+  end
+end
+
+arrivals["call.error"] = function(self, payload)
+  local found = pending(self, payload)
+  if found then
+    found:fail(call_event.error(payload))
+  end
+end
+
+arrivals["call.aborted"] = function(self, payload)
+  local err = call_event.error({ code = "ABORTED", message = payload.reason or "aborted by the other side",
+    mayHaveRun = true })
+  local request = self._requests[payload.requestId]
+  if request then
+    return request:abort(err)
+  end
+  local found = pending(self, payload)
+  if found then
+    found:fail(err)
+  end
+end
+
+arrivals["call.credit"] = function(self, payload, peer)
+  local request = self._requests[payload.requestId]
+  if request and request.peer == peer then
+    request:grant(payload.n)
+  else
+    self:_count("late")
+  end
+end
+
+local function lose(self, err, keeps)
+  local waits = self._transport.reconnects and not self._closed
+  for id, found in pairs(self._pending) do
+    found.interrupted = waits and found.resubscribe
+    if not found.interrupted and not (keeps and keeps(id)) then
+      found:fail(call_event.error({ code = err.code, message = err.message, details = err.details, retryable = true,
+        mayHaveRun = true }))
+    end
+  end
+  if not next(self._pending) then
+    self._deadlines:stop()
+  end
+  for id, request in pairs(self._requests) do
+    if not (keeps and keeps(id)) then
+      request:abort(err)
+    end
+  end
+end
+
+-- Called when the connection was re-established.
+local function resubscribe(self)
+  local again = {}
+  for id, found in pairs(self._pending) do
+    if found.interrupted then
+      again[#again + 1], self._pending[id] = found, nil
+    end
+  end
+  for _, found in ipairs(again) do
+    found.interrupted = nil
+    local payload = found:restart()
+    self._pending[payload.requestId] = found
+    local ok, err = self._transport:send("call.requested", payload)
+    if not ok then
+      found:fail(err)
+    end
+  end
+end
+
+-- The receiver that a transport passes its events to.
+local function receiver_of(map)
+  return {
+    announced = true,
+    event = function(event, peer)
+      local name, payload = call_event.check(event)
+      if not name then
+        local id = call_event.id_of_request(event)
+        if id and not map._requests[id] then
+          answer(map, event.payload, payload, peer)
+        end
+        return refuse(map, payload)
+      end
+      return arrivals[name](map, payload, peer)
+    end,
+    deliver = function(name, payload, peer)
+      return arrivals[name](map, payload, peer)
+    end,
+    lost = function(err, keeps)
+      lose(map, err, keeps)
+    end,
+    ready = function()
+      resubscribe(map)
+    end,
+  }
+end
 
 local function expire(entry)
   entry:expire()
@@ -50,7 +202,7 @@ function call_map.new(transport, options)
     _counted = { refused = 0, late = 0, duplicate = 0 },
   }, CallMap)
   self._deadlines = task_wait.deadlines(self._pending, expire)
-  self._receiver = call_receiver.new(self)
+  self._receiver = receiver_of(self)
   self._transport:open(self._receiver)
   return self
 end
@@ -237,16 +389,21 @@ function CallMap:abort(request_id, reason)
   end
 end
 
+---@class operations.Serving  what a call handler adds to its function of requests
+---@field executor? operations.Executor  runs calls that were made in this program
+---@field offers? fun(): string[]  the ids of served operations
+---@field room? fun(wake?: fun()): integer  room for further requests; calls `wake` when there is more
+
 --- Passes every request that arrives to `fn`, which answers it by `respond`, `emit_error` and `complete`, as a call
 --- handler does. Replaces the previous `fn`.
 ---@param fn fun(request: operations.Request)  must not wait; starts a task for that
----@param executor? operations.Executor  runs calls that were made in this program
----@param offers? fun(): string[]  the ids of served operations
----@param room? fun(wake?: fun()): integer  room for further requests; calls `wake` when there is more
-function CallMap:serve(fn, executor, offers, room)
+---@param serving? operations.Serving
+function CallMap:serve(fn, serving)
   argument.expect(fn, "function", 1, "serve")
+  serving = serving or {}
   local receiver, transport = self._receiver, self._transport
-  self._serve, receiver.executor, receiver.offers, receiver.room = fn, executor, offers, room
+  self._serve = fn
+  receiver.executor, receiver.offers, receiver.room = serving.executor, serving.offers, serving.room
   if transport.serves then
     transport:serves()
   end

@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
+local schemas = require("operations.calls.schemas")
 local turn = require("operations.task.turn")
 
 local call_request = {}
@@ -99,7 +100,7 @@ function call_request.payload(id, input, options, default)
   if options then
     payload.parentRequestId = options.parentRequestId
     payload.idleTimeout = options.idleTimeout ~= math.huge and options.idleTimeout or nil
-    payload.identity = marked.value(options.identity, call_event.identity, call_event.identity)
+    payload.identity = marked.value(options.identity, schemas.identity, schemas.identity)
     payload.metadata = metadata_of(options)
   end
   return payload

@@ -1,4 +1,4 @@
---- What replies of Redis mean. Errors are mapped to ours, MOVED and ASK, by which a Redis Cluster redirects to another
+--- Reads the replies of Redis. Errors are mapped to ours, MOVED and ASK, by which a Redis Cluster redirects to another
 --- node, among them. Other replies have one shape for each command: a Redis that answers something else is not one, or
 --- lies, and its connection ends.
 ---
