@@ -25,6 +25,7 @@ local lazy = {
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/cli/loaders.lua"] = "what talks to MCP servers is loaded when one is named",
+  ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it",
   ["lua/operations/cli/project.lua"] = "readers of documents and servers are loaded for a project that names some",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
   ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",

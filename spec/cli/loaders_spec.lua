@@ -7,7 +7,7 @@ local function logged(arguments)
   local program = os.tmpname()
   local file = assert(io.open(program, "w"))
   file:write(([[
-local log = require("operations.cli.loaders").logger(%s)
+local log = require("operations.cli.sources").logger(%s)
 for _, level in ipairs({ "debug", "info", "warn", "error" }) do
   log(level, level == "error" and "it failed\nstack traceback:\n\there" or "words of " .. level)
 end
@@ -93,7 +93,7 @@ describe("a hub as a source", function()
     operations.call_map = function() return { close = function() closed = closed + 1 end } end
     operations.import = function() return {} end
     local ok, list = pcall(loaders.load, { kind = "redis", place = "redis://hub", config = { headers = {},
-      document_headers = {}, oauth = {} } }, {}, { route = function() end })
+      document_headers = {}, oauth = {} } }, { face = { at_end = output.at_end } }, { route = function() end })
     operations.transports.redis, operations.import, operations.call_map = redis, import, call_map
     assert.same({ true, {} }, { ok, list })
     assert.equal(0, closed)

@@ -1,4 +1,3 @@
-local cleanup = require("operations.cli.cleanup")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
@@ -54,28 +53,31 @@ end)
 
 describe("the servers of a file", function()
   it("tell how far a call is, of how much where that is known, and end with the program", function()
-    local path, progress, told = os.tmpname(), output.progress, {}
+    local path, told = os.tmpname(), {}
     local file = assert(io.open(path, "w"))
     file:write(json.encode({ mcpServers = { s = { command = command.interpreter(),
       args = { "spec/support/mcp/server.lua", "legacy" }, env = command.environment() } } }))
     file:close()
-    output.progress = function(text)
-      told[#told + 1] = text
-    end
+    local face = {
+      at_end = output.at_end, complain = output.complain,
+      login = function() return {} end,
+      progress = function(text)
+        told[#told + 1] = text
+      end,
+    }
     finally(function()
-      output.progress = progress
       os.remove(path)
     end)
     operations.run(function()
       local registry = operations.registry()
-      assert(registry:register_all(assert(mcp_sources.file({ place = path }, print, {}))))
+      assert(registry:register_all(assert(mcp_sources.file({ place = path }, print, { face = face }))))
       assert(registry:execute("s.steps", { count = 2 }))
       local never = operations.spawn(registry.execute, registry, "s.never", {})
       eventually(function() return #told == 4 end)
       never:cancel()
       assert.same({ "connecting to the servers of " .. path, "steps: 1/2 at", "steps: 2/2 at", "never: 0 " }, told)
       assert(registry:execute("s.echo", { message = "a" }))
-      cleanup.run()
+      output.close()
       assert.is_nil((registry:execute("s.echo", { message = "a" })))
     end)
   end)

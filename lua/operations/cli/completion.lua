@@ -5,9 +5,9 @@ local cache = require("operations.cli.cache")
 local catalog = require("operations.cli.catalog")
 local compat = require("operations.base.compat")
 local entry = require("operations.cli.entry")
-local named_sources = require("operations.cli.named_sources")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
+local remembered = require("operations.cli.remembered")
 
 local completion = {}
 
@@ -212,7 +212,7 @@ local function offer_all(words, offer)
   local options = has_options and catalog.options(command) or {} -- needs the command's module
   local rest = { compat.unpack(words, 2) }
   local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
-  local named = named_sources.read(parsed or { options = {}, order = {}, rest = {} }, true)
+  local named = remembered.named(parsed and { profile = parsed.options.profile, order = parsed.order } or {})
   if not named then
     return
   elseif words[#words - 1] == "--profile" then

@@ -10,7 +10,6 @@ local http = require("operations.net.http")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
-local output = require("operations.cli.output")
 local registries = require("operations.registry")
 local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
@@ -40,13 +39,13 @@ local function status_error(place, reply)
 end
 
 -- The text of a document if its validators have changed; true if not.
-local function fetch(source, held)
+local function fetch(source, held, face)
   source_options.reveal_document_headers(source)
   local headers = members.merged({ Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" },
     source.config.document_headers)
   local meta = held and held.meta or {}
   headers["If-None-Match"], headers["If-Modified-Since"] = meta.etag, not meta.etag and meta.modified or nil
-  output.progress("loading " .. source.shown)
+  face.progress("loading " .. source.shown)
   local client = source_options.client(source.config.connection, http) or http
   local reply, err = client.request({ url = source.place, headers = headers, max_body = limits.document,
     credentials = members.names(source.config.document_headers) })
@@ -118,7 +117,7 @@ end
 
 --- The current cached entry of a source.
 ---@param source operations.cli.Source
----@param options { refresh?: boolean, stale?: boolean }  stale: accepts an outdated entry
+---@param options { face: operations.sources.Face, refresh?: boolean }
 ---@return operations.cli.CacheEntry? held
 ---@return operations.Error? err
 ---@return { definitions: operations.Definition[], report: operations.openapi.Problem[] }? loaded  when the document was
@@ -126,12 +125,12 @@ end
 function documents.open(source, options)
   local key = cache.key(source)
   local held = cache.open(key)
-  if held and (options.stale or not options.refresh and is_current(source, held)) then
+  if held and not options.refresh and is_current(source, held) then
     return held
   end
   local text, meta
   if is_url(source.place) then
-    text, meta = fetch(source, not options.refresh and held or nil)
+    text, meta = fetch(source, not options.refresh and held or nil, options.face)
   else
     text, meta = read_file(source)
   end
@@ -139,7 +138,7 @@ function documents.open(source, options)
     cache.check(key)
     return held
   elseif not text and held and is_url(source.place) and not options.refresh then
-    output.complain("%s cannot be asked for news: using its document of %s", source.shown,
+    options.face.complain("%s cannot be asked for news: using its document of %s", source.shown,
       os.date("%Y-%m-%d", held.checked))
     return held
   elseif not text then

@@ -1,48 +1,105 @@
---- Loads the definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an
---- error; only nil when the error was already reported.
+--- Loads the definitions of a source, and registers them.
 local cache = require("operations.cli.cache")
-local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
+local errors = require("operations.base.error")
 local operations = require("operations")
-local output = require("operations.cli.output")
+local scanner = require("operations.registry.scanner")
 local source_options = require("operations.cli.source_options")
+local specs = require("operations.registry.spec")
 local system = require("operations.system")
 
 local loaders = {}
 
---- The log of handlers and the registry. Tracebacks are omitted: their failures are reported anyway.
----@param verbose? boolean
----@param is_reported? boolean  false: the caller is elsewhere, so the first line of the traceback is reported here
----@return fun(level: string, message: string)
-function loaders.logger(verbose, is_reported)
-  return function(level, message)
-    local serious = level == "warn" or level == "error"
-    if system.interrupted() and message:find("interrupted!", 1, true) then
-      return
-    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
-      output.complain("%s: %s", level, message)
-    elseif serious and is_reported == false then
-      output.complain("%s: %s", level, message:match("^[^\n]*"))
-    end
+---@class operations.sources.Face  how a load talks to a person: on a terminal, or in a program's log
+---@field complain fun(format: string, ...)  warns
+---@field failure fun(err: any)  reports an error
+---@field problem fun(problem: operations.ScanProblem)  reports a file that gives no definition
+---@field progress fun(text: string)
+---@field trusts fun(subject: operations.people.Subject, changed: string[]): boolean  asks for trust
+---@field login fun(): operations.oauth.AuthorizerOptions  how users log in to servers
+---@field at_end fun(thing: { close: fun(self: table) })  keeps what is closed at the end
+
+local function tell_problems(problems, face)
+  for _, problem in ipairs(problems) do
+    face.problem(problem)
   end
 end
 
+--- Reads one file; tells its problems.
+---@param path string
+---@param face operations.sources.Face
+---@return operations.Definition[] list
+---@return boolean whole  there were no problems
+function loaders.file(path, face)
+  local list, problems = scanner.load(path)
+  tell_problems(problems, face)
+  return list, #problems == 0
+end
+
+-- Files of a directory that have problems are passed over.
+local function directory(place, face)
+  local list, problems = scanner.scan(place)
+  if not list then
+    return nil, problems
+  end
+  tell_problems(problems, face)
+  if #list == 0 and #problems == 0 then
+    face.complain("warning: no Lua files (*.lua) in %s", place)
+  end
+  return list
+end
+
+-- The refusal of a definition without a handler: the command line registers none later.
+local function without_handler(definition)
+  local _, err = specs.check(definition)
+  return err or errors.new("VALIDATION_ERROR", "handler: expected a function, got nil",
+    { { path = "/handler", keyword = "required", message = "expected a function, got nil" } })
+end
+
+--- Registers a definition. It must have a handler, unless calls of it go elsewhere.
+---@param registry operations.Registry
+---@param definition operations.Definition
+---@param options? { replace?: boolean, is_routed?: boolean }
+---@return string? id
+---@return operations.Error? err
+function loaders.register(registry, definition, options)
+  options = options or {}
+  if definition.handler == nil and not options.is_routed then
+    return nil, without_handler(definition)
+  end
+  return registry:register(definition, { replace = options.replace })
+end
+
+--- Tells why a definition was not registered.
+---@param definition operations.Definition
+---@param err operations.Error
+---@param face operations.sources.Face
+function loaders.tell(definition, err, face)
+  local place = ("%s: %s.%s: "):format(scanner.origin(definition), definition.namespace, definition.name)
+  for _, issue in ipairs(err.details) do
+    face.complain("%s%s: %s", place, issue.path, issue.message)
+  end
+end
+
+-- One function for each kind. Each returns a list of definitions, or nil and an error; only nil when the error was
+-- already reported.
 local load = {}
 
-local function tell_report(source, report, verbose)
-  if #report > 0 and not verbose then
-    output.complain("%s: %s not taken over (--verbose tells more)", source.shown,
+local function tell_report(source, report, options)
+  local complain = options.face.complain
+  if #report > 0 and not options.verbose then
+    complain("%s: %s not taken over (--verbose tells more)", source.shown,
       #report == 1 and "one part was" or #report .. " parts were")
     return
   end
   for _, problem in ipairs(report) do
-    output.complain("%s%s: %s", source.shown, problem.pointer, problem.message)
+    complain("%s%s: %s", source.shown, problem.pointer, problem.message)
   end
 end
 
-local function report_of(source, list, report, verbose)
+local function report_of(source, list, report, options)
   if list and report then
-    tell_report(source, report, verbose)
+    tell_report(source, report, options)
   end
   return list, report
 end
@@ -53,7 +110,7 @@ local function of_cache(documents, source, options)
   if err then
     return nil, err
   elseif not held then -- it cannot be cached
-    return report_of(source, loaded.definitions, loaded.report, options.verbose)
+    return report_of(source, loaded.definitions, loaded.report, options)
   end
   local item
   if options.id then
@@ -61,7 +118,7 @@ local function of_cache(documents, source, options)
     item = #found == 1 and found[1] or nil
   end
   local list, report = documents.definitions(source, held, item)
-  return report_of(source, list, loaded and (loaded.report or report), options.verbose)
+  return report_of(source, list, loaded and (loaded.report or report), options)
 end
 
 --- Reports unsupported parts of the document and skips them; a wrong option raises in the adapter. Only documents of
@@ -74,20 +131,25 @@ function load.openapi(source, options)
     return of_cache(documents, source, options)
   end
   local list, report = operations.from_openapi.file(source.place, documents.config(source))
-  return report_of(source, list, report, options.verbose)
+  return report_of(source, list, report, options)
 end
 
-function load.lua(source)
-  return definitions.read(source.place)
+-- Files of a directory that have problems are passed over; the one file that was asked for must be right.
+function load.lua(source, options)
+  if system.kind(source.place) == "directory" then
+    return directory(source.place, options.face)
+  end
+  local list, is_whole = loaders.file(source.place, options.face)
+  return is_whole and list or nil
 end
 
 -- The code for MCP servers is loaded on first use.
 function load.mcp(source, options)
-  return require("operations.cli.mcp_sources").server(source, loaders.logger(options.verbose), options)
+  return require("operations.cli.mcp_sources").server(source, options.log, options)
 end
 
 load["mcp-config"] = function(source, options)
-  return require("operations.cli.mcp_sources").file(source, loaders.logger(options.verbose), options)
+  return require("operations.cli.mcp_sources").file(source, options.log, options)
 end
 
 -- Registers the specs that other processes offer; calls go to those processes.
@@ -96,8 +158,8 @@ local function import(registry, options, open, ...)
   if not (ok and transport) then
     return nil, ok and err or transport
   end
-  local map = operations.call_map(transport, { log = loaders.logger(options.verbose) })
-  output.at_end(map)
+  local map = operations.call_map(transport, { log = options.log })
+  options.face.at_end(map)
   local ids
   ids, err = operations.import(registry, map, nil, { identity = options.identity })
   if not ids then
@@ -137,7 +199,7 @@ end
 
 --- Updates the cached document of a source.
 ---@param source operations.cli.Source
----@param options table  refresh
+---@param options table  face, refresh
 ---@return operations.cli.CacheEntry|false held  false: there is none
 ---@return any err
 function loaders.refresh(source, options)
@@ -150,7 +212,7 @@ end
 
 --- The definitions of a source. Reads its secrets first. Operations of other processes are already registered.
 ---@param source operations.cli.Source
----@param options table  verbose, reliable, refresh, identity, and the `id` if one operation is enough
+---@param options table  face, log, verbose, reliable, refresh, identity, and the `id` if one operation is enough
 ---@param registry operations.Registry
 ---@return operations.Definition[]? list
 ---@return any err

@@ -100,8 +100,8 @@ function mcp_server.mcp.run(parsed)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, behind = function(source, registry)
       is_proxy = true
-      return mcp_sources.behind(source, registry, { log = log, verbose = given.verbose, include = include,
-        on_client = function(client)
+      return mcp_sources.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
+        include = include, on_client = function(client)
           if server then
             server:offer(client)
           else

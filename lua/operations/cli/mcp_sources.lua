@@ -3,14 +3,100 @@ local base64 = require("operations.base.base64")
 local from_mcp = require("operations.mcp.client")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
-local login = require("operations.cli.login")
 local members = require("operations.base.members")
-local output = require("operations.cli.output")
-local server_name = require("operations.cli.server_name")
 local source_options = require("operations.cli.source_options")
 local task = require("operations.task")
+local url = require("operations.base.url")
 
 local mcp_sources = {}
+
+-- Names for unnamed servers: from their package or host, without words that only say that it is a server.
+
+-- Programs that run others: the first argument that is not an option counts.
+local runners = {
+  env = true, npx = true, bunx = true, uvx = true, pipx = true, pnpx = true, node = true, bun = true, deno = true,
+  tsx = true, uv = true, run = true, lua = true, luajit = true, python = true, perl = true, ruby = true, sh = true,
+}
+
+local function clean(text)
+  text = text:gsub("[^%w_.-]+", "_"):gsub("^[_.-]+", ""):gsub("[_.-]+$", "")
+  return text ~= "" and text or "mcp"
+end
+
+-- Parts of a path that say where a program is stored, not what it is.
+local places = {
+  index = true, main = true, cli = true, server = true, dist = true, build = true, src = true, bin = true,
+}
+
+-- "@scope/server-files@1.2", "/opt/files_mcp.lua" and "files-mcp/dist/index.js" all give "files".
+local function core_of(text)
+  local named, last
+  for part in text:gsub("(.)@[^@/]*$", "%1"):gmatch("[^/]+") do
+    last = part
+    if part ~= "." and not places[(part:gsub("%.%a+$", ""))] then
+      named = part
+    end
+  end
+  last = named or last or text
+  last = last:gsub("%.%a+$", ""):gsub("^mcp[-_]", ""):gsub("^server[-_]", "")
+  return clean((last:gsub("[-_]server$", ""):gsub("[-_]mcp$", "")))
+end
+
+--- The name of a server that a command starts.
+---@param words string[]
+---@return string
+function mcp_sources.of_command(words)
+  local named = words[1]
+  for _, word in ipairs(words) do
+    local is_option = word:find("^%-") or word:find("^[%w_]+=")
+    local program = (word:match("([^/]+)$") or word):gsub("[%d.]+$", "") -- python3.13
+    if not is_option and not runners[program] then
+      named = word
+      break
+    end
+  end
+  return core_of(named)
+end
+
+--- The name of a server at a URL: the second-to-last part of its host.
+---@param text string
+---@return string
+function mcp_sources.of_url(text)
+  local host = (url.parse(text) or { host = text }).host
+  if host:find("^[%d.]+$") or host:find("^%[") then
+    return clean(host)
+  end
+  return clean(host:match("([^.]+)%.[^.]+$") or host)
+end
+
+--- Splits a command line as a shell does, without expansion.
+---@param line string
+---@return string[]? words  nil when a quote is open
+function mcp_sources.words(line)
+  local words, word, at = {}, nil, 1
+  while at <= #line do
+    local blank = line:match("^%s+", at)
+    local quoted, stop = line:match("^'([^']*)'()", at)
+    if not quoted then
+      quoted, stop = line:match('^"([^"\\]*)"()', at)
+    end
+    if blank then
+      words[#words + 1], word, at = word, nil, at + #blank
+    elseif quoted then
+      word, at = (word or "") .. quoted, stop
+    elseif line:find("^['\"]", at) then
+      return nil
+    else
+      local plain, escaped = line:match("^[^%s'\"\\]+", at), line:match("^\\(.)", at)
+      word = (word or "") .. (plain or escaped or "\\")
+      at = at + (plain and #plain or escaped and 2 or 1)
+    end
+  end
+  words[#words + 1] = word
+  return words
+end
+
+-- Connecting.
 
 -- Time for a server to end by itself, ms: a person waits for the prompt.
 local STOP = { close = 1000, term = 1000 }
@@ -28,11 +114,11 @@ local function common(log, options)
   return {
     log = log, stop = STOP, on_message = options.on_message,
     on_stderr = options.verbose and function(line)
-      output.complain("%s", line)
+      options.face.complain("%s", line)
     end or nil,
     on_progress = function(progress, call)
       local total = progress.total and "/" .. progress.total or ""
-      output.progress(("%s: %s%s %s"):format(call.tool, progress.progress, total, progress.message or ""))
+      options.face.progress(("%s: %s%s %s"):format(call.tool, progress.progress, total, progress.message or ""))
     end,
   }
 end
@@ -41,10 +127,10 @@ end
 local function name_of(source)
   local place, namespace = source.place, source.config.namespace
   if namespace or place:find("^https?://") then
-    return namespace or server_name.of_url(place)
+    return namespace or mcp_sources.of_url(place)
   end
-  local words = server_name.words(place)
-  return words and words[1] and server_name.of_command(words)
+  local words = mcp_sources.words(place)
+  return words and words[1] and mcp_sources.of_command(words)
 end
 
 local function config_of(source, log, options)
@@ -53,10 +139,10 @@ local function config_of(source, log, options)
     config.url, config.headers = source.place, given.headers
     config.http = source_options.client(given.connection, http)
     config.headers.Authorization = config.headers.Authorization or authorization(given.auth)
-    config.auth = not config.headers.Authorization and login.options() or nil
+    config.auth = not config.headers.Authorization and options.face.login() or nil
     return config, name_of(source)
   end
-  local words = server_name.words(source.place)
+  local words = mcp_sources.words(source.place)
   if not words or not words[1] then
     return nil, "--mcp: expected a command or a URL, every quote of it closed"
   end
@@ -67,7 +153,7 @@ end
 --- The operations of one server.
 ---@param source { place: string, shown: string, config: table }
 ---@param log fun(level: string, message: string)
----@param options { verbose: boolean?, on_message: function? }
+---@param options { face: operations.sources.Face, verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
 function mcp_sources.server(source, log, options)
@@ -75,12 +161,12 @@ function mcp_sources.server(source, log, options)
   if not config then
     return nil, name
   end
-  output.progress("connecting to " .. source.shown)
+  options.face.progress("connecting to " .. source.shown)
   local client, err = from_mcp.connect(name, config)
   if not client then
     return nil, err
   end
-  output.at_end(client)
+  options.face.at_end(client)
   return client.operations
 end
 
@@ -96,6 +182,7 @@ local function offered(config, include)
 end
 
 ---@class operations.cli.ProxyOptions
+---@field face operations.sources.Face
 ---@field log fun(level: string, message: string)
 ---@field verbose boolean
 ---@field include? fun(definition: table): boolean  selects tools
@@ -104,19 +191,19 @@ end
 local function connect_behind(source, registry, options)
   local config, name = config_of(source, options.log, options)
   if not config then
-    return output.complain("%s", name)
+    return options.face.complain("%s", name)
   end
   config.namespace = name
   local ok, client, err = pcall(from_mcp.connect, name, offered(config, options.include))
   if not ok or not client then
-    output.complain("cannot load %s", source.shown)
-    return output.failure(ok and err or client)
+    options.face.complain("cannot load %s", source.shown)
+    return options.face.failure(ok and err or client)
   end
-  output.at_end(client)
+  options.face.at_end(client)
   local ids
   ids, err = client:register(registry)
   if not ids then
-    return output.failure(err)
+    return options.face.failure(err)
   end
   options.on_client(client)
 end
@@ -133,14 +220,14 @@ function mcp_sources.behind(source, registry, options)
     return true
   end
   local config = offered(common(options.log, options), options.include)
-  config.auth, config.wait = login.options(), false
+  config.auth, config.wait = options.face.login(), false
   local servers, err = from_mcp.load(source.place, config)
   if not servers then
-    output.complain("cannot load %s", source.place)
-    output.failure(err)
+    options.face.complain("cannot load %s", source.place)
+    options.face.failure(err)
     return false
   end
-  output.at_end(servers)
+  options.face.at_end(servers)
   local known = {}
   servers:on_state(function(name, state, reason)
     local client = servers.clients[name]
@@ -148,7 +235,7 @@ function mcp_sources.behind(source, registry, options)
       known[client] = true
       options.on_client(client)
     elseif state == "closed" and reason then
-      output.complain("%s: %s", name, tostring(reason))
+      options.face.complain("%s: %s", name, tostring(reason))
     end
   end)
   servers:register(registry)
@@ -158,13 +245,13 @@ end
 --- The operations of the servers in a file; reports servers that fail and skips them, unless all fail.
 ---@param source { place: string, wanted?: string }  `wanted`: the namespace of the only server to start
 ---@param log fun(level: string, message: string)
----@param options { verbose: boolean?, on_message: function? }
+---@param options { face: operations.sources.Face, verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
 function mcp_sources.file(source, log, options)
-  output.progress("connecting to the servers of " .. source.place)
+  options.face.progress("connecting to the servers of " .. source.place)
   local config = common(log, options)
-  config.auth = login.options()
+  config.auth = options.face.login()
   config.start = source.wanted and function(_, namespace)
     return namespace == source.wanted
   end
@@ -172,11 +259,11 @@ function mcp_sources.file(source, log, options)
   if not servers then
     return nil, err
   end
-  output.at_end(servers)
+  options.face.at_end(servers)
   local has_failed = false
   for _, problem in ipairs(servers.problems) do
     if not source.wanted or problem.namespace == source.wanted then
-      output.complain("%s: %s", problem.name, problem.message)
+      options.face.complain("%s: %s", problem.name, problem.message)
     end
     has_failed = has_failed or problem.err ~= nil
   end

@@ -1,7 +1,6 @@
 --- The project's file `.operations.json`: what its sources would run, call and read, and whether the user trusts that.
 local directories = require("operations.base.directories")
 local members = require("operations.base.members")
-local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
 local trust = require("operations.people.trust")
@@ -140,37 +139,6 @@ function project.other(path)
     end)
   end
   return subject
-end
-
---- Asks a person at a terminal whether a file is trusted as it is now.
----@param subject operations.people.Subject
----@param changed string[]  files that changed since it was trusted
----@return boolean trusted
-function project.asked(subject, changed)
-  local STDIN, STDERR = 0, 2
-  if subject.problem or not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
-    return false
-  end
-  project.show(subject)
-  for _, path in ipairs(changed) do
-    output.complain("%s is new or has changed since it was trusted", path)
-  end
-  output.prompt("this came with the directory and would run with your rights: trust it? [y/N] ")
-  local answer = (io.stdin:read("*l") or ""):lower()
-  if answer ~= "y" and answer ~= "yes" then
-    return false
-  end
-  local ok, message = subject:trust()
-  if not ok then
-    output.complain("%s", message)
-  end
-  return ok == true
-end
-
---- Shows on standard error what a file would do.
----@param subject operations.people.Subject
-function project.show(subject)
-  output.tell(table.concat(subject:text(), "\n") .. "\n")
 end
 
 --- Why a file's sources are left out, and the command that shows and trusts them.

@@ -5,8 +5,10 @@
 ---
 --- The members of a source are options of the command line; a switch is `true`, headers may be a list. Secrets are
 --- referred to, never stored: env:NAME, file:PATH, cmd:COMMAND.
+local cache = require("operations.cli.cache")
 local core = require("operations.core")
 local directories = require("operations.base.directories")
+local entries = require("operations.cli.entry")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local project = require("operations.cli.project")
@@ -197,7 +199,7 @@ end
 ---@field left_out table<string, any>  the sources in that file, by name
 
 -- Adds the sources of the project's file, if the user trusts what they would do; returns a message for a broken file.
-local function read_project(all, found, asks)
+local function read_project(all, found, face)
   local path = project.file()
   local text = path and read_file(path)
   if not text then
@@ -208,7 +210,7 @@ local function read_project(all, found, asks)
   local is_trusted, changed = subject:is_trusted()
   if is_trusted and not content then
     return message
-  elseif is_trusted or asks and content and project.asked(subject, changed) then
+  elseif is_trusted or face and content and face.trusts(subject, changed) then
     collect(all, content, path)
   else
     found.untrusted, found.refusal = path, project.refusal(subject, changed)
@@ -230,10 +232,10 @@ function remembered.subject(path)
 end
 
 --- Reads the remembered sources. A project's source overrides the user's with the same name.
----@param asks? boolean  asks a person at a terminal whether a project's file is trusted
+---@param face? operations.sources.Face  asks whether a project's file is trusted
 ---@return operations.cli.Remembered?
 ---@return string? message  error in a file
-function remembered.read(asks)
+function remembered.read(face)
   local all, found = {}, { by_name = nil, left_out = {} }
   local file = user_file()
   local text = file and read_file(file)
@@ -244,7 +246,7 @@ function remembered.read(asks)
     end
     collect(all, content, file)
   end
-  local problem = read_project(all, found, asks)
+  local problem = read_project(all, found, face)
   if problem then
     return nil, problem
   end
@@ -281,6 +283,125 @@ function remembered.order(source, profile)
   end
   return order
 end
+
+-- Options of this call in addition to the remembered ones.
+local function given_options(order)
+  local list = {}
+  for _, option in ipairs(order) do
+    list[#list + 1] = not kinds[option.name] and option or nil
+  end
+  return list
+end
+
+-- The sources with the options of a call.
+
+---@class operations.cli.NamedSources
+---@field names string[]  sorted
+---@field is_partial boolean  a project's sources are left out, as they are not trusted
+local Named = {}
+Named.__index = Named
+
+--- Reads the remembered sources, to be used with the options of a call.
+---@param given { profile?: string, order?: { name: string, value: any }[] }
+---@param face? operations.sources.Face  nil: neither asks about nor reports untrusted files
+---@return operations.cli.NamedSources?
+---@return string? message
+function remembered.named(given, face)
+  local all, message = remembered.read(face)
+  if not all then
+    return nil, message
+  elseif face and all.refusal then
+    face.complain("%s", all.refusal)
+  end
+  local profile = given.profile or os.getenv("OPERATIONS_PROFILE")
+  local has_profile = false
+  for _, name in ipairs(all.names) do
+    has_profile = has_profile or (all.by_name[name].entry.profiles or {})[profile] ~= nil
+  end
+  if given.profile and not has_profile and all.names[1] then
+    return nil, ("--profile: no source has a profile %q"):format(profile)
+  end
+  return setmetatable({
+    names = all.names, _all = all.by_name, _profile = profile, _given = given_options(given.order or {}),
+    is_partial = all.untrusted ~= nil, _untrusted = all.untrusted, _left_out = all.left_out,
+  }, Named)
+end
+
+--- The reason why a name is not a source.
+---@param name string
+---@return string
+function Named:problem(name)
+  if self._left_out[name] then
+    return ("%s is a source of %s, which is not trusted"):format(name, self._untrusted)
+  end
+  return ("no source %q%s; operations sources lists them"):format(name, suggestion.behind(name, self.names))
+end
+
+--- The source with this name.
+---@param name string
+---@return operations.cli.Source?
+---@return string? message
+function Named:get(name)
+  local found = self._all[name]
+  if not found then
+    return nil, self:problem(name)
+  end
+  local order, message = remembered.order(found, self._profile)
+  local list
+  if order then
+    list, message = source_options.plan(members.joined(order, self._given))
+  end
+  if not list then
+    return nil, ("%s: %s: %s"):format(found.file, name, message)
+  end
+  list[1].name, list[1].file, list[1].entry = name, found.file, found.entry
+  return list[1]
+end
+
+--- The names of all profiles, sorted.
+---@return string[]
+function Named:profiles()
+  local all = {}
+  for _, source in pairs(self._all) do
+    all = members.merged(all, source.entry.profiles)
+  end
+  return members.names(all)
+end
+
+--- The cached entries of all sources, each with its source's name.
+---@return operations.cli.Entry[]
+function Named:entries()
+  local all = {}
+  for _, name in ipairs(self.names) do
+    local source = self:get(name)
+    for _, item in ipairs(source and cache.entries(source) or {}) do
+      item.source = name
+      all[#all + 1] = item
+    end
+  end
+  return all
+end
+
+--- The source of an operation, found without starting or fetching anything.
+---@param word string  an id, or another name of it
+---@return operations.cli.Source? source
+---@return string? message  error message; nil: no source has it
+---@return string? code  code of the error
+function Named:of(word)
+  local name = word:match("^([%w_-]+)%.")
+  if name and (self._all[name] or self._left_out[name]) then
+    local source, message = self:get(name)
+    return source, message, not source and "SOURCE" or nil
+  end
+  local all = self:entries()
+  local found = entries.find(word, all)
+  if #found == 1 then
+    return self:get(found[1].source)
+  end
+  return nil, entries.problem(word, found, all), #found > 1 and "USAGE" or "OPERATION_NOT_FOUND"
+end
+
+-- Changing the user's file.
 
 local PATIENCE, PAUSE = 10000, 20 -- ms for which, and after which, the lock of another program is asked for again
 

@@ -7,12 +7,12 @@ local http = require("operations.net.http")
 local loaders = require("operations.cli.loaders")
 local login = require("operations.cli.login")
 local members = require("operations.base.members")
-local named_sources = require("operations.cli.named_sources")
 local oauth_login = require("operations.oauth.login")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sign_in = require("operations.cli.sign_in")
 local source_options = require("operations.cli.source_options")
+local sources = require("operations.cli.sources")
 
 local sign_in_commands = {}
 
@@ -32,7 +32,7 @@ end
 
 -- The flow in a document that sends users to a browser.
 local function flow_of(source)
-  local held, err = documents.open(source, {})
+  local held, err = documents.open(source, { face = sources.face })
   if not held then
     return nil, err or errors.new("EXECUTION_ERROR",
       source.name .. ": a login needs a place for the cache of its document")
@@ -76,7 +76,7 @@ end
 
 -- The named source; or nil and the exit code.
 local function source_of(command, parsed)
-  local named, message = named_sources.read(parsed)
+  local named, message = sources.named(parsed)
   if not named then
     output.complain("%s", message)
     return nil, output.codes.SOURCE
@@ -108,7 +108,8 @@ function sign_in_commands.login.run(parsed)
   end
   local ok, done, err
   if source.kind == "mcp" and source.place:find("^https?://") then
-    done, err = loaders.load(source, { verbose = parsed.options.verbose }, operations.registry())
+    done, err = loaders.load(source, { face = sources.face, log = sources.logger(parsed.options.verbose),
+      verbose = parsed.options.verbose }, operations.registry())
   elseif source.kind ~= "openapi" then
     return output.usage("login: %s is a source of kind %s, which has no login", source.name, source.kind)
   elseif not source.config.oauth.client_id then

@@ -2,7 +2,6 @@
 local cache = require("operations.cli.cache")
 local directories = require("operations.base.directories")
 local members = require("operations.base.members")
-local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local project = require("operations.cli.project")
@@ -166,7 +165,7 @@ source_commands.remove = {
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.remove.run(parsed)
-  local named, message = named_sources.read(parsed)
+  local named, message = sources.named(parsed)
   if not named then
     output.complain("%s", message)
     return output.codes.SOURCE
@@ -229,7 +228,7 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.sources.run(parsed)
-  local named, message = named_sources.read(parsed)
+  local named, message = sources.named(parsed)
   if not named then
     output.complain("%s", message)
     return output.codes.SOURCE
@@ -300,7 +299,7 @@ local function trust_file(path, options)
   if not subject then
     return nil, message
   end
-  project.show(subject)
+  sources.show(subject)
   if options.show then
     return true
   end

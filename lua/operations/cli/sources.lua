@@ -1,17 +1,81 @@
 --- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
 local cache = require("operations.cli.cache")
-local definitions = require("operations.cli.definitions")
 local entry = require("operations.cli.entry")
 local loaders = require("operations.cli.loaders")
 local members = require("operations.base.members")
-local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local remembered = require("operations.cli.remembered")
+local scanner = require("operations.registry.scanner")
 local secret = require("operations.cli.secret")
 local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
 
-local sources = { options = source_options.list, help = source_options.help, logger = loaders.logger }
+local sources = {}
+
+local STDIN, STDERR = 0, 2
+
+--- Shows on standard error what a file would do.
+---@param subject operations.people.Subject
+function sources.show(subject)
+  output.tell(table.concat(subject:text(), "\n") .. "\n")
+end
+
+-- Asks a person at a terminal whether a file is trusted as it is now.
+local function trusts(subject, changed)
+  if subject.problem or not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+    return false
+  end
+  sources.show(subject)
+  for _, path in ipairs(changed) do
+    output.complain("%s is new or has changed since it was trusted", path)
+  end
+  output.prompt("this came with the directory and would run with your rights: trust it? [y/N] ")
+  local answer = (io.stdin:read("*l") or ""):lower()
+  if answer ~= "y" and answer ~= "yes" then
+    return false
+  end
+  local ok, message = subject:trust()
+  if not ok then
+    output.complain("%s", message)
+  end
+  return ok == true
+end
+
+--- How the loads of the command line talk to the user.
+---@type operations.sources.Face
+sources.face = {
+  complain = output.complain, failure = output.failure, problem = output.problem, progress = output.progress,
+  at_end = output.at_end, trusts = trusts,
+  login = function()
+    return require("operations.cli.login").options()
+  end,
+}
+
+--- The log of handlers and the registry. Tracebacks are omitted: their failures are reported anyway.
+---@param verbose? boolean
+---@param is_reported? boolean  false: the caller is elsewhere, so the first line of the traceback is reported here
+---@return fun(level: string, message: string)
+function sources.logger(verbose, is_reported)
+  return function(level, message)
+    local serious = level == "warn" or level == "error"
+    if system.interrupted() and message:find("interrupted!", 1, true) then
+      return
+    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
+      output.complain("%s: %s", level, message)
+    elseif serious and is_reported == false then
+      output.complain("%s: %s", level, message:match("^[^\n]*"))
+    end
+  end
+end
+
+--- The remembered sources, with the options of the command line.
+---@param parsed operations.cli.Arguments
+---@return operations.cli.NamedSources?
+---@return string? message
+function sources.named(parsed)
+  return remembered.named({ profile = parsed.options.profile, order = parsed.order }, sources.face)
+end
 
 local function tell(source, err)
   if system.interrupted() then
@@ -26,12 +90,12 @@ end
 -- Reports why a definition was not registered.
 local function tell_refused(source, definition, owners, reason)
   local id = ("%s.%s"):format(definition.namespace, definition.name)
-  local path = definitions.path(definition)
+  local path = scanner.origin(definition)
   if owners[id] then
     output.complain("%s: %s is also an operation of %s%s", path or source.shown, id, owners[id],
       path and "" or ": give one of them another --namespace")
   elseif path then
-    definitions.tell(definition, reason)
+    loaders.tell(definition, reason, sources.face)
   else
     output.complain("%s:", source.shown)
     output.failure(reason)
@@ -68,11 +132,11 @@ local function register(registry, source, given, owners)
       exposure:open(definition)
     end
     if not given.include or given.include(definition) then
-      local id, reason = definitions.register(registry, definition, given)
+      local id, reason = loaders.register(registry, definition, given)
       if not id then
         return tell_refused(source, definition, owners, reason)
       end
-      owners[id] = definitions.path(definition) or source.shown
+      owners[id] = scanner.origin(definition) or source.shown
       if given.kinds then
         given.kinds[id] = source.kind
       end
@@ -150,7 +214,7 @@ end
 
 -- The remembered sources for the command; or nil and the exit code.
 local function remembered_of(parsed, options, is_needed)
-  local named, message = named_sources.read(parsed)
+  local named, message = sources.named(parsed)
   if not named then
     output.complain("%s", message)
     return nil, output.codes.SOURCE
@@ -192,7 +256,8 @@ function sources.of(list, given)
     log = sources.logger(given.verbose, given.is_reported),
   })
   list = loaders.narrow(list, given.id)
-  given = members.merged(given, { is_routed = given.is_routed or is_routed(list) })
+  given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose),
+    is_routed = given.is_routed or is_routed(list) })
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
     if code then
@@ -232,7 +297,7 @@ end
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
-    local held, err = loaders.refresh(source, given)
+    local held, err = loaders.refresh(source, members.merged(given, { face = sources.face }))
     if held then
       return cache.entries(source)
     elseif err then -- else it cannot be cached

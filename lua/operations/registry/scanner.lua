@@ -17,6 +17,8 @@ local scanner = {}
 ---@field path string     the file, or the directory that could not be read
 ---@field message string  the reason
 
+local origins = setmetatable({}, { __mode = "k" }) -- the files of definitions
+
 local function add_problem(found, path, format, ...)
   found.problems[#found.problems + 1] = { path = path, message = format:format(...) }
 end
@@ -41,7 +43,7 @@ local function add_definition(found, path, place, value)
   if reason then
     add_problem(found, path, "%s%s", place, reason)
   else
-    found.definitions[#found.definitions + 1] = value
+    found.definitions[#found.definitions + 1], origins[value] = value, path
   end
 end
 
@@ -234,6 +236,13 @@ function scanner.load(path, options)
   local found = start(path, options, "load", load_file, 3)
   load_file(found, path)
   return found.definitions, found.problems
+end
+
+--- The file that a definition was loaded from.
+---@param definition operations.Definition
+---@return string? path  nil: it is from no file
+function scanner.origin(definition)
+  return origins[definition]
 end
 
 return scanner
