@@ -1,6 +1,6 @@
 --- The commands of the program: their purpose and their modules.
 local members = require("operations.base.members")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 
 local catalog = {}
 

@@ -1,13 +1,13 @@
 --- `operations completion`: the scripts for bash, zsh and fish, and the command that they run while the user types.
 --- Completions come from the cache: nothing is fetched or started.
 local arguments = require("operations.cli.arguments")
-local cache = require("operations.cli.cache")
+local cache = require("operations.sources.cache")
 local catalog = require("operations.cli.catalog")
 local compat = require("operations.base.compat")
-local entry = require("operations.cli.entry")
+local entry = require("operations.sources.entry")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
-local remembered = require("operations.cli.remembered")
+local remembered = require("operations.sources.remembered")
 
 local completion = {}
 

@@ -1,7 +1,7 @@
 --- `operations list`: lists operations.
 local arguments = require("operations.cli.arguments")
 local cells = require("operations.offer.cells")
-local entry = require("operations.cli.entry")
+local entry = require("operations.sources.entry")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")

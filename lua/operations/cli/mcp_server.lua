@@ -2,7 +2,7 @@
 local arguments = require("operations.cli.arguments")
 local bridge = require("operations.cli.bridge")
 local exposures = require("operations.cli.exposure")
-local mcp_sources = require("operations.cli.mcp_sources")
+local mcp_servers = require("operations.sources.mcp_servers")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
@@ -100,7 +100,7 @@ function mcp_server.mcp.run(parsed)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, behind = function(source, registry)
       is_proxy = true
-      return mcp_sources.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
+      return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
         include = include, on_client = function(client)
           if server then
             server:offer(client)

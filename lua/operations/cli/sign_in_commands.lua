@@ -1,17 +1,17 @@
 --- `operations login` and `logout`.
+local credentials = require("operations.sources.credentials")
 local document = require("operations.openapi.document")
-local documents = require("operations.cli.documents")
+local documents = require("operations.sources.documents")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
 local http = require("operations.net.http")
-local loaders = require("operations.cli.loaders")
+local loader = require("operations.sources.loader")
 local login = require("operations.cli.login")
 local members = require("operations.base.members")
 local oauth_login = require("operations.oauth.login")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local sign_in = require("operations.cli.sign_in")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 local sources = require("operations.cli.sources")
 
 local sign_in_commands = {}
@@ -70,7 +70,7 @@ local function log_in(source)
   if not token then
     return nil, err
   end
-  sign_in.keep(source, { token = token, token_endpoint = flow.token_endpoint, client_id = given.client_id })
+  credentials.keep(source, { token = token, token_endpoint = flow.token_endpoint, client_id = given.client_id })
   return true
 end
 
@@ -108,7 +108,7 @@ function sign_in_commands.login.run(parsed)
   end
   local ok, done, err
   if source.kind == "mcp" and source.place:find("^https?://") then
-    done, err = loaders.load(source, { face = sources.face, log = sources.logger(parsed.options.verbose),
+    done, err = loader.load(source, { face = sources.face, log = sources.logger(parsed.options.verbose),
       verbose = parsed.options.verbose }, operations.registry())
   elseif source.kind ~= "openapi" then
     return output.usage("login: %s is a source of kind %s, which has no login", source.name, source.kind)
@@ -144,10 +144,10 @@ function sign_in_commands.logout.run(parsed)
   if not source then
     return code
   end
-  if not sign_in.has_users(source) then
+  if not credentials.has_users(source) then
     return output.usage("logout: %s is a source of kind %s, which has no login", source.name, source.kind)
   end
-  local removed = sign_in.forget(source)
+  local removed = credentials.forget(source)
   output.complain("logged out of %s%s", source.name, removed ~= "" and ": removed " .. removed
     or source.kind ~= "openapi" and ": there was no login" or "")
   return output.codes.OK

@@ -1,13 +1,13 @@
 --- `operations add`, `remove`, `sources`, `trust`: manage named sources.
-local cache = require("operations.cli.cache")
+local cache = require("operations.sources.cache")
+local credentials = require("operations.sources.credentials")
 local directories = require("operations.base.directories")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local project = require("operations.cli.project")
-local remembered = require("operations.cli.remembered")
-local sign_in = require("operations.cli.sign_in")
-local source_options = require("operations.cli.source_options")
+local project = require("operations.sources.project")
+local remembered = require("operations.sources.remembered")
+local source_options = require("operations.sources.options")
 local sources = require("operations.cli.sources")
 local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
@@ -185,7 +185,7 @@ function source_commands.remove.run(parsed)
     for _, source in ipairs(found) do
       cache.remove(cache.key(source))
       list[source.name] = nil
-      local removed = sign_in.forget(source)
+      local removed = credentials.forget(source)
       if removed ~= "" then
         output.complain("removed %s of %s", removed, source.name)
       end

@@ -1,14 +1,14 @@
 --- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
-local cache = require("operations.cli.cache")
-local entry = require("operations.cli.entry")
-local loaders = require("operations.cli.loaders")
+local cache = require("operations.sources.cache")
+local entry = require("operations.sources.entry")
+local loader = require("operations.sources.loader")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local remembered = require("operations.cli.remembered")
+local remembered = require("operations.sources.remembered")
 local scanner = require("operations.registry.scanner")
-local secret = require("operations.cli.secret")
-local source_options = require("operations.cli.source_options")
+local secret = require("operations.sources.secret")
+local source_options = require("operations.sources.options")
 local system = require("operations.system")
 
 local sources = {}
@@ -71,7 +71,7 @@ end
 
 --- The remembered sources, with the options of the command line.
 ---@param parsed operations.cli.Arguments
----@return operations.cli.NamedSources?
+---@return operations.sources.NamedSources?
 ---@return string? message
 function sources.named(parsed)
   return remembered.named({ profile = parsed.options.profile, order = parsed.order }, sources.face)
@@ -95,7 +95,7 @@ local function tell_refused(source, definition, owners, reason)
     output.complain("%s: %s is also an operation of %s%s", path or source.shown, id, owners[id],
       path and "" or ": give one of them another --namespace")
   elseif path then
-    loaders.tell(definition, reason, sources.face)
+    loader.tell(definition, reason, sources.face)
   else
     output.complain("%s:", source.shown)
     output.failure(reason)
@@ -120,7 +120,7 @@ local function register(registry, source, given, owners)
     table.insert(given.references, source.entry)
   end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
-  local list, err = loaders.load(source, given, registry)
+  local list, err = loader.load(source, given, registry)
   if not list then
     return tell(source, err)
   end
@@ -132,7 +132,7 @@ local function register(registry, source, given, owners)
       exposure:open(definition)
     end
     if not given.include or given.include(definition) then
-      local id, reason = loaders.register(registry, definition, given)
+      local id, reason = loader.register(registry, definition, given)
       if not id then
         return tell_refused(source, definition, owners, reason)
       end
@@ -246,7 +246,7 @@ local function remembered_of(parsed, options, is_needed)
 end
 
 --- Makes a registry of these sources, or reports the error.
----@param list operations.cli.Source[]
+---@param list operations.sources.Source[]
 ---@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh
 ---@return operations.Registry|nil registry
 ---@return integer|nil code  the exit code of an error
@@ -255,7 +255,7 @@ function sources.of(list, given)
     on_warning = given.on_warning or warn, normalize = given.normalize,
     log = sources.logger(given.verbose, given.is_reported),
   })
-  list = loaders.narrow(list, given.id)
+  list = loader.narrow(list, given.id)
   given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose),
     is_routed = given.is_routed or is_routed(list) })
   for _, source in ipairs(list) do
@@ -297,7 +297,7 @@ end
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
-    local held, err = loaders.refresh(source, members.merged(given, { face = sources.face }))
+    local held, err = loader.refresh(source, members.merged(given, { face = sources.face }))
     if held then
       return cache.entries(source)
     elseif err then -- else it cannot be cached
@@ -314,7 +314,7 @@ end
 
 --- The entries of all remembered sources. A source that fails does not affect the others.
 ---@param parsed operations.cli.Arguments
----@return operations.cli.Entry[]? list
+---@return operations.sources.Entry[]? list
 ---@return integer code  the exit code: of the last source that failed, else 0
 function sources.entries(parsed)
   local list, code = remembered_of(parsed, { all = true }, true)

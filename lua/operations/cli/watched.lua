@@ -1,6 +1,6 @@
 --- A directory of definitions that are loaded again when their files change. Errors are reported, and the previous
 --- definitions stay.
-local loaders = require("operations.cli.loaders")
+local loader = require("operations.sources.loader")
 local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
@@ -24,9 +24,9 @@ Watched.__index = Watched
 local function take_definition(self, file, definition)
   self._prepare(definition)
   local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
-  local taken, err = loaders.register(self._registry, definition, { replace = file.ids[id] })
+  local taken, err = loader.register(self._registry, definition, { replace = file.ids[id] })
   if not taken then
-    loaders.tell(definition, err, output)
+    loader.tell(definition, err, output)
   end
   return taken
 end
@@ -48,7 +48,7 @@ end
 
 -- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
 local function take_file(self, path, file)
-  local list, whole = loaders.file(path, output)
+  local list, whole = loader.file(path, output)
   local ids = {}
   for _, definition in ipairs(whole and list or {}) do
     local id = take_definition(self, file, definition)

@@ -1,4 +1,4 @@
-local document_parts = require("operations.cli.document_parts")
+local document_parts = require("operations.sources.document_parts")
 local json = require("operations.base.json")
 
 describe("the parts of a document", function()

@@ -1,4 +1,4 @@
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 
 -- The sources of options, { name, value } each.
 local function plan(...)
@@ -138,7 +138,7 @@ describe("the token of the environment", function()
   local command = require("spec.support.command")
 
   local function token(options)
-    return command.run(([[OPERATIONS_BEARER=t lua -e 'local list = require("operations.cli.source_options").plan({ %s })
+    return command.run(([[OPERATIONS_BEARER=t lua -e 'local list = require("operations.sources.options").plan({ %s })
       local found = {}
       for i, source in ipairs(list) do
         found[i] = source.config.auth and tostring(source.config.auth.token) or "none"

@@ -1,7 +1,7 @@
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
-local mcp_sources = require("operations.cli.mcp_sources")
+local mcp_servers = require("operations.sources.mcp_servers")
 local operations = require("operations")
 local output = require("operations.cli.output")
 
@@ -24,7 +24,7 @@ describe("the MCP servers that an operation may be of", function()
 
   local function narrowed(id)
     local places = {}
-    for i, item in ipairs(mcp_sources.narrow({ source("mcp", "npx weather"), source("openapi", "a.json"),
+    for i, item in ipairs(mcp_servers.narrow({ source("mcp", "npx weather"), source("openapi", "a.json"),
       source("mcp", "https://mcp.example.com/mcp"), source("mcp", "npx weather", "second"),
       source("mcp-config", path), source("mcp-config", "/no/such/file") }, id)) do
       places[i] = item.place .. (item.wanted and "#" .. item.wanted or "")
@@ -70,7 +70,7 @@ describe("the servers of a file", function()
     end)
     operations.run(function()
       local registry = operations.registry()
-      assert(registry:register_all(assert(mcp_sources.file({ place = path }, print, { face = face }))))
+      assert(registry:register_all(assert(mcp_servers.file({ place = path }, print, { face = face }))))
       assert(registry:execute("s.steps", { count = 2 }))
       local never = operations.spawn(registry.execute, registry, "s.never", {})
       eventually(function() return #told == 4 end)

@@ -1,15 +1,15 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
 local members = require("operations.base.members")
-local secret = require("operations.cli.secret")
+local secret = require("operations.sources.secret")
 local system = require("operations.system")
 local url = require("operations.base.url")
 
-local source_options = {}
+local options = {}
 
 -- All may be repeated: `plan` reads them in their order. Only `operations worker` needs a list.
 ---@type operations.cli.Option[]
-source_options.list = {
+options.list = {
   { name = "--openapi", value = "FILE|URL", help = "the operations of an OpenAPI document" },
   { name = "--lua", value = "FILE|DIR", help = "the operations that Lua files return" },
   { name = "--mcp", value = "COMMAND|URL", help = "the tools of an MCP server" },
@@ -42,7 +42,7 @@ source_options.list = {
   { name = "--verbose", short = "-v", help = "show logs, requests and problems of documents" },
 }
 
-source_options.help = [[
+options.help = [[
 A remembered source (`operations add`) needs no option. An option of an API or
 server applies to the --openapi or --mcp before it, or to all if there is none.
 The namespace of an MCP server is its package or host:
@@ -52,9 +52,9 @@ the list of processes.
 ]]
 
 --- Options that name a source.
-source_options.kinds = { "openapi", "lua", "mcp", "mcp-config", "redis", "websocket" }
+options.kinds = { "openapi", "lua", "mcp", "mcp-config", "redis", "websocket" }
 
-local is_kind = members.set(source_options.kinds)
+local is_kind = members.set(options.kinds)
 
 -- The secret that a word refers to, read once, when a request needs it.
 local function later(option, word)
@@ -191,7 +191,7 @@ local function inherited(general)
   return copy
 end
 
----@class operations.cli.Source
+---@class operations.sources.Source
 ---@field kind string  one of `kinds`
 ---@field place string
 ---@field shown string  the place for messages, without secrets
@@ -201,9 +201,9 @@ end
 
 --- The sources in the options, in order.
 ---@param order { name: string, value: any }[]
----@return operations.cli.Source[]? list
+---@return operations.sources.Source[]? list
 ---@return string? message  error message
-function source_options.plan(order)
+function options.plan(order)
   local general, list = nothing(), {}
   local current = general
   for _, option in ipairs(order) do
@@ -247,17 +247,17 @@ local function reveal_headers(headers, option)
 end
 
 --- Sets the headers of a source's document, with their secrets. Raises a message when one is missing.
----@param source operations.cli.Source
-function source_options.reveal_document_headers(source)
+---@param source operations.sources.Source
+function options.reveal_document_headers(source)
   reveal_headers(source.config.document_headers, "document-header")
 end
 
 --- Sets the secrets of a source before a call. Raises a message when one is missing.
----@param source operations.cli.Source
-function source_options.reveal(source)
+---@param source operations.sources.Source
+function options.reveal(source)
   local config = source.config
   reveal_headers(config.headers, "header")
-  source_options.reveal_document_headers(source)
+  options.reveal_document_headers(source)
   for key, value in pairs(config.auth or {}) do
     config.auth[key] = now(value)
   end
@@ -269,14 +269,14 @@ end
 ---@param connection table  of a source's configuration: options of requests
 ---@param inner table  the client that sends
 ---@return table? client  nil: the connection has no options
-function source_options.client(connection, inner)
+function options.client(connection, inner)
   if next(connection) == nil then
     return nil
   end
   local client = {}
   for _, method in ipairs({ "request", "open" }) do
-    client[method] = function(options)
-      return inner[method](members.merged(connection, options))
+    client[method] = function(request)
+      return inner[method](members.merged(connection, request))
     end
   end
   return client
@@ -285,7 +285,7 @@ end
 --- The option that a source is given by, told from how it is written.
 ---@param place string
 ---@return string kind  "openapi", ...
-function source_options.kind_of(place)
+function options.kind_of(place)
   if place:find("^rediss?://") or place:find("^redis%+") then
     return "redis"
   elseif place:find("^wss?://") then
@@ -296,4 +296,4 @@ function source_options.kind_of(place)
   return "openapi"
 end
 
-return source_options
+return options

@@ -6,7 +6,7 @@ local suggestion = require("operations.base.suggestion")
 
 local entry = {}
 
----@class operations.cli.Entry
+---@class operations.sources.Entry
 ---@field id string
 ---@field source? string  name of the remembered source
 ---@field type string
@@ -75,7 +75,7 @@ end
 --- The entry of a spec.
 ---@param spec operations.Spec
 ---@param source? string
----@return operations.cli.Entry
+---@return operations.sources.Entry
 function entry.of(spec, source)
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local input = type(spec.inputSchema) == "table" and spec.inputSchema or {}
@@ -92,7 +92,7 @@ end
 --- The entries of specs, in their order.
 ---@param specs operations.Spec[]
 ---@param source? string
----@return operations.cli.Entry[]
+---@return operations.sources.Entry[]
 function entry.list(specs, source)
   local list = {}
   for i, spec in ipairs(specs) do
@@ -121,8 +121,8 @@ end
 
 --- The operations that a word may mean: the one with that id, else all with that name, operationId or endpoint.
 ---@param word string
----@param list operations.cli.Entry[]
----@return operations.cli.Entry[]
+---@param list operations.sources.Entry[]
+---@return operations.sources.Entry[]
 function entry.find(word, list)
   local found, wanted, endpoint = {}, plain(word), endpoint_of(word)
   for _, item in ipairs(list) do
@@ -140,8 +140,8 @@ local SHOWN = 5
 
 --- The reason why a word means no operation, or several.
 ---@param word string
----@param found operations.cli.Entry[]
----@param list operations.cli.Entry[]
+---@param found operations.sources.Entry[]
+---@param list operations.sources.Entry[]
 ---@return string
 function entry.problem(word, found, list)
   local ids = {}

@@ -1,9 +1,9 @@
 --- Caches the OpenAPI documents of sources between calls: the text, the positions of its parts, and its operations. A
 --- file is current until it changes; a URL is checked again after a day, with the entity tag of its last answer.
-local cache = require("operations.cli.cache")
+local cache = require("operations.sources.cache")
 local core = require("operations.core")
 local document = require("operations.openapi.document")
-local document_parts = require("operations.cli.document_parts")
+local document_parts = require("operations.sources.document_parts")
 local errors = require("operations.base.error")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
@@ -11,7 +11,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local registries = require("operations.registry")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 local system = require("operations.system")
 local url = require("operations.base.url")
 
@@ -22,7 +22,7 @@ local function is_url(place)
 end
 
 --- The configuration of the adapter.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@return operations.openapi.Config
 function documents.config(source)
   local given = members.merged(source.config, source.call)
@@ -116,9 +116,9 @@ local function is_current(source, held)
 end
 
 --- The current cached entry of a source.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param options { face: operations.sources.Face, refresh?: boolean }
----@return operations.cli.CacheEntry? held
+---@return operations.sources.CacheEntry? held
 ---@return operations.Error? err
 ---@return { definitions: operations.Definition[], report: operations.openapi.Problem[] }? loaded  when the document was
 ---  read now; alone, when it cannot be cached
@@ -173,9 +173,9 @@ local function cut(source, held, item)
 end
 
 --- The definition of one operation, or all definitions.
----@param source operations.cli.Source
----@param held operations.cli.CacheEntry
----@param item? operations.cli.Entry
+---@param source operations.sources.Source
+---@param held operations.sources.CacheEntry
+---@param item? operations.sources.Entry
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error|nil report  nil: it was reported before
 function documents.definitions(source, held, item)

@@ -1,4 +1,4 @@
-local secret = require("operations.cli.secret")
+local secret = require("operations.sources.secret")
 
 describe("a secret of the command line", function()
   local path

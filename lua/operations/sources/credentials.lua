@@ -5,11 +5,11 @@ local directories = require("operations.base.directories")
 local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
 local http = require("operations.net.http")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 local stores = require("operations.oauth.store")
 local tokens = require("operations.oauth.token")
 
-local sign_in = {}
+local credentials = {}
 
 local function store()
   local state = directories.state()
@@ -20,24 +20,24 @@ local function key_of(source)
   return ("source %s %s"):format(source.name, source.place)
 end
 
----@class operations.cli.SignIn  the stored data of a login
+---@class operations.sources.SignIn  the stored data of a login
 ---@field token operations.oauth.Token
 ---@field token_endpoint string
 ---@field client_id string
 
 --- The stored data of the last login to a source.
----@param source operations.cli.Source
----@return operations.cli.SignIn?
-function sign_in.held(source)
+---@param source operations.sources.Source
+---@return operations.sources.SignIn?
+function credentials.held(source)
   local place = source.name and store()
   local held = place and place.load(key_of(source))
   return type(held) == "table" and type(held.token) == "table" and held or nil
 end
 
 --- Stores or removes a login.
----@param source operations.cli.Source
----@param held? operations.cli.SignIn
-function sign_in.keep(source, held)
+---@param source operations.sources.Source
+---@param held? operations.sources.SignIn
+function credentials.keep(source, held)
   local place = store()
   if place then
     place.save(key_of(source), held)
@@ -51,7 +51,7 @@ end
 
 -- The stored login, which another call may have renewed.
 local function reload(source, held)
-  local now = sign_in.held(source)
+  local now = credentials.held(source)
   held.token = now and now.token or held.token
 end
 
@@ -76,7 +76,7 @@ local function renew(source, held, secret)
     return nil, expired(source, err.message)
   end
   held.token = fresh
-  sign_in.keep(source, held)
+  credentials.keep(source, held)
   return fresh.access_token
 end
 
@@ -109,19 +109,19 @@ local function addresses_of(source)
 end
 
 --- Can a user log in to the source?
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@return boolean
-function sign_in.has_users(source)
+function credentials.has_users(source)
   return source.kind == "openapi" or addresses_of(source)[1] ~= nil
 end
 
 --- Removes the tokens of a source, and the registrations of this program with their issuers.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@return string removed  what was removed, for the user; "" if there was nothing
-function sign_in.forget(source)
-  local counts = { token = sign_in.held(source) and 1 or 0, registration = 0 }
+function credentials.forget(source)
+  local counts = { token = credentials.held(source) and 1 or 0, registration = 0 }
   if counts.token > 0 then
-    sign_in.keep(source, nil)
+    credentials.keep(source, nil)
   end
   local place = store()
   for _, address in ipairs(place and addresses_of(source) or {}) do
@@ -138,10 +138,10 @@ function sign_in.forget(source)
 end
 
 --- Gives a source the credentials of its login, or of its OAuth client.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param is_rehearsal? boolean  nothing must be sent, so the token is not renewed
-function sign_in.prepare(source, is_rehearsal)
-  local given, held = source.config.oauth, sign_in.held(source)
+function credentials.prepare(source, is_rehearsal)
+  local given, held = source.config.oauth, credentials.held(source)
   if source.config.auth then
     return
   elseif held then
@@ -157,4 +157,4 @@ function sign_in.prepare(source, is_rehearsal)
   end
 end
 
-return sign_in
+return credentials

@@ -1,5 +1,5 @@
 local command = require("spec.support.command")
-local cache = require("operations.cli.cache")
+local cache = require("operations.sources.cache")
 
 describe("the cached operations of a source", function()
   it("are those of its kind, place and namespace", function()
@@ -12,7 +12,7 @@ describe("the cached operations of a source", function()
     local program = os.tmpname()
     local file = assert(io.open(program, "w"))
     file:write([[
-local json, cache = require("operations.base.json"), require("operations.cli.cache")
+local json, cache = require("operations.base.json"), require("operations.sources.cache")
 local source = { kind = "openapi", place = "/a", config = {} }
 local function show(value)
   print(value == nil and "nil" or json.encode(value, { sort_keys = true }))

@@ -6,16 +6,16 @@ local function run(code)
   local program = os.tmpname()
   local file = assert(io.open(program, "w"))
   file:write([[
-local sign_in = require("operations.cli.sign_in")
+local credentials = require("operations.sources.credentials")
 local function source(oauth, name)
   return { name = name or "api", place = "https://a.test/x", config = { oauth = oauth or {}, connection = {} } }
 end
 local function keep(token, expires, endpoint)
-  sign_in.keep(source(), { token = { access_token = "t", refresh_token = token, expires_at = expires },
+  credentials.keep(source(), { token = { access_token = "t", refresh_token = token, expires_at = expires },
     token_endpoint = endpoint or "http://127.0.0.1:1/token", client_id = "me" })
 end
 local function show(it, is_rehearsal)
-  sign_in.prepare(it, is_rehearsal)
+  credentials.prepare(it, is_rehearsal)
   local auth = it.config.auth
   if auth and auth.type == "bearer" then
     local token, err = auth.token()
@@ -53,7 +53,7 @@ show(source({ client_id = "me", client_secret = "s3cret" }, "other"))
 local unnamed = source()
 unnamed.name = nil
 show(unnamed)
-sign_in.keep(source(), nil)
+credentials.keep(source(), nil)
 show(source())
 ]]))
   end)
@@ -100,9 +100,9 @@ show(source())
 
   it("are as absent where what was kept is no token", function()
     assert.equal("none\nnone\n", run([[
-sign_in.keep(source(), { token = 7 })
+credentials.keep(source(), { token = 7 })
 show(source())
-sign_in.keep(source(), 7)
+credentials.keep(source(), 7)
 show(source())
 ]]))
   end)

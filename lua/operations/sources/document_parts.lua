@@ -62,13 +62,13 @@ local function is_closed(text)
   return true
 end
 
----@class operations.cli.DocumentParts
+---@class operations.sources.DocumentParts
 ---@field rest { [1]: integer, [2]: integer }[]  first and last bytes of the root's other members
 ---@field parts table<string, { [1]: integer, [2]: integer }>  of members, by pointer
 
 --- Finds the parts of a document.
 ---@param text string  JSON
----@return operations.cli.DocumentParts?  nil: it must be read completely
+---@return operations.sources.DocumentParts?  nil: it must be read completely
 function document_parts.find(text)
   if not is_closed(text) then
     return nil
@@ -163,7 +163,7 @@ end
 
 --- The text of a document with one path item and everything it refers to.
 ---@param read fun(from: integer, to: integer): string?  bytes of the document
----@param found operations.cli.DocumentParts
+---@param found operations.sources.DocumentParts
 ---@param path string  key of the path item
 ---@return string? text  nil: the document has no such path, or cannot be read
 function document_parts.cut(read, found, path)

@@ -5,15 +5,15 @@
 ---
 --- The members of a source are options of the command line; a switch is `true`, headers may be a list. Secrets are
 --- referred to, never stored: env:NAME, file:PATH, cmd:COMMAND.
-local cache = require("operations.cli.cache")
+local cache = require("operations.sources.cache")
 local core = require("operations.core")
 local directories = require("operations.base.directories")
-local entries = require("operations.cli.entry")
+local entries = require("operations.sources.entry")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
-local project = require("operations.cli.project")
-local secret = require("operations.cli.secret")
-local source_options = require("operations.cli.source_options")
+local project = require("operations.sources.project")
+local secret = require("operations.sources.secret")
+local source_options = require("operations.sources.options")
 local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 local task = require("operations.task")
@@ -179,7 +179,7 @@ local function with_path(name, value, base)
   return is_path and directories.absolute(value, base) or value
 end
 
----@class operations.cli.RememberedSource
+---@class operations.sources.RememberedSource
 ---@field name string
 ---@field entry table<string, any>
 ---@field file string  that contains it
@@ -191,8 +191,8 @@ local function collect(all, content, file)
   end
 end
 
----@class operations.cli.Remembered
----@field by_name table<string, operations.cli.RememberedSource>
+---@class operations.sources.Remembered
+---@field by_name table<string, operations.sources.RememberedSource>
 ---@field names string[]  sorted
 ---@field untrusted? string  the project's file, if it is not trusted
 ---@field refusal? string  why, and what to do
@@ -233,7 +233,7 @@ end
 
 --- Reads the remembered sources. A project's source overrides the user's with the same name.
 ---@param face? operations.sources.Face  asks whether a project's file is trusted
----@return operations.cli.Remembered?
+---@return operations.sources.Remembered?
 ---@return string? message  error in a file
 function remembered.read(face)
   local all, found = {}, { by_name = nil, left_out = {} }
@@ -255,7 +255,7 @@ function remembered.read(face)
 end
 
 --- The options of a remembered source.
----@param source operations.cli.RememberedSource
+---@param source operations.sources.RememberedSource
 ---@param profile? string
 ---@return { name: string, value: any }[]? order
 ---@return string? message
@@ -295,7 +295,7 @@ end
 
 -- The sources with the options of a call.
 
----@class operations.cli.NamedSources
+---@class operations.sources.NamedSources
 ---@field names string[]  sorted
 ---@field is_partial boolean  a project's sources are left out, as they are not trusted
 local Named = {}
@@ -304,7 +304,7 @@ Named.__index = Named
 --- Reads the remembered sources, to be used with the options of a call.
 ---@param given { profile?: string, order?: { name: string, value: any }[] }
 ---@param face? operations.sources.Face  nil: neither asks about nor reports untrusted files
----@return operations.cli.NamedSources?
+---@return operations.sources.NamedSources?
 ---@return string? message
 function remembered.named(given, face)
   local all, message = remembered.read(face)
@@ -339,7 +339,7 @@ end
 
 --- The source with this name.
 ---@param name string
----@return operations.cli.Source?
+---@return operations.sources.Source?
 ---@return string? message
 function Named:get(name)
   local found = self._all[name]
@@ -369,7 +369,7 @@ function Named:profiles()
 end
 
 --- The cached entries of all sources, each with its source's name.
----@return operations.cli.Entry[]
+---@return operations.sources.Entry[]
 function Named:entries()
   local all = {}
   for _, name in ipairs(self.names) do
@@ -384,7 +384,7 @@ end
 
 --- The source of an operation, found without starting or fetching anything.
 ---@param word string  an id, or another name of it
----@return operations.cli.Source? source
+---@return operations.sources.Source? source
 ---@return string? message  error message; nil: no source has it
 ---@return string? code  code of the error
 function Named:of(word)

@@ -1,5 +1,5 @@
 local command = require("spec.support.command")
-local remembered = require("operations.cli.remembered")
+local remembered = require("operations.sources.remembered")
 
 describe("a remembered source", function()
   it("holds no secrets", function()
@@ -68,7 +68,7 @@ local function run(code)
   local program = os.tmpname()
   local file = assert(io.open(program, "w"))
   file:write([[
-local remembered, directory = require("operations.cli.remembered"), os.getenv("D")
+local remembered, directory = require("operations.sources.remembered"), os.getenv("D")
 local members = require("operations.base.members")
 local function write(path, text)
   local file = assert(io.open(directory .. "/" .. path, "w"))

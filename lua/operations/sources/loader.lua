@@ -1,14 +1,14 @@
 --- Loads the definitions of a source, and registers them.
-local cache = require("operations.cli.cache")
-local entry = require("operations.cli.entry")
+local cache = require("operations.sources.cache")
+local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
 local operations = require("operations")
 local scanner = require("operations.registry.scanner")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 local specs = require("operations.registry.spec")
 local system = require("operations.system")
 
-local loaders = {}
+local loader = {}
 
 ---@class operations.sources.Face  how a load talks to a person: on a terminal, or in a program's log
 ---@field complain fun(format: string, ...)  warns
@@ -30,7 +30,7 @@ end
 ---@param face operations.sources.Face
 ---@return operations.Definition[] list
 ---@return boolean whole  there were no problems
-function loaders.file(path, face)
+function loader.file(path, face)
   local list, problems = scanner.load(path)
   tell_problems(problems, face)
   return list, #problems == 0
@@ -62,7 +62,7 @@ end
 ---@param options? { replace?: boolean, is_routed?: boolean }
 ---@return string? id
 ---@return operations.Error? err
-function loaders.register(registry, definition, options)
+function loader.register(registry, definition, options)
   options = options or {}
   if definition.handler == nil and not options.is_routed then
     return nil, without_handler(definition)
@@ -74,7 +74,7 @@ end
 ---@param definition operations.Definition
 ---@param err operations.Error
 ---@param face operations.sources.Face
-function loaders.tell(definition, err, face)
+function loader.tell(definition, err, face)
   local place = ("%s: %s.%s: "):format(scanner.origin(definition), definition.namespace, definition.name)
   for _, issue in ipairs(err.details) do
     face.complain("%s%s: %s", place, issue.path, issue.message)
@@ -124,8 +124,8 @@ end
 --- Reports unsupported parts of the document and skips them; a wrong option raises in the adapter. Only documents of
 --- remembered sources, and of URLs, are cached. The code for documents is loaded on first use.
 function load.openapi(source, options)
-  local documents = require("operations.cli.documents")
-  require("operations.cli.sign_in").prepare(source, options.is_rehearsal)
+  local documents = require("operations.sources.documents")
+  require("operations.sources.credentials").prepare(source, options.is_rehearsal)
   source.config.eager = options.verbose or nil
   if source.name or source.place:find("^https?://") then
     return of_cache(documents, source, options)
@@ -139,17 +139,17 @@ function load.lua(source, options)
   if system.kind(source.place) == "directory" then
     return directory(source.place, options.face)
   end
-  local list, is_whole = loaders.file(source.place, options.face)
+  local list, is_whole = loader.file(source.place, options.face)
   return is_whole and list or nil
 end
 
 -- The code for MCP servers is loaded on first use.
 function load.mcp(source, options)
-  return require("operations.cli.mcp_sources").server(source, options.log, options)
+  return require("operations.sources.mcp_servers").server(source, options.log, options)
 end
 
 load["mcp-config"] = function(source, options)
-  return require("operations.cli.mcp_sources").file(source, options.log, options)
+  return require("operations.sources.mcp_servers").file(source, options.log, options)
 end
 
 -- Registers the specs that other processes offer; calls go to those processes.
@@ -182,10 +182,10 @@ end
 
 --- The sources that may have an operation: leaves out MCP servers that cannot have it, as far as known before they
 --- start.
----@param list operations.cli.Source[]
+---@param list operations.sources.Source[]
 ---@param id? string
----@return operations.cli.Source[]
-function loaders.narrow(list, id)
+---@return operations.sources.Source[]
+function loader.narrow(list, id)
   local count = 0
   for _, source in ipairs(id and list or {}) do
     count = count + (source.kind == "mcp" and 1 or source.kind == "mcp-config" and 2 or 0)
@@ -194,16 +194,16 @@ function loaders.narrow(list, id)
     return list
   end
   local known = #list == 1 and list[1].name and entry.find(id, cache.entries(list[1]) or {}) or {}
-  return require("operations.cli.mcp_sources").narrow(list, #known == 1 and known[1].id or id)
+  return require("operations.sources.mcp_servers").narrow(list, #known == 1 and known[1].id or id)
 end
 
 --- Updates the cached document of a source.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param options table  face, refresh
----@return operations.cli.CacheEntry|false held  false: there is none
+---@return operations.sources.CacheEntry|false held  false: there is none
 ---@return any err
-function loaders.refresh(source, options)
-  local ok, held, err = pcall(require("operations.cli.documents").open, source, options)
+function loader.refresh(source, options)
+  local ok, held, err = pcall(require("operations.sources.documents").open, source, options)
   if not ok then
     return false, held
   end
@@ -211,12 +211,12 @@ function loaders.refresh(source, options)
 end
 
 --- The definitions of a source. Reads its secrets first. Operations of other processes are already registered.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param options table  face, log, verbose, reliable, refresh, identity, and the `id` if one operation is enough
 ---@param registry operations.Registry
 ---@return operations.Definition[]? list
 ---@return any err
-function loaders.load(source, options, registry)
+function loader.load(source, options, registry)
   local ok, list, err = pcall(function()
     if not (options.all and source.kind == "openapi") then -- listing needs no secrets
       source_options.reveal(source)
@@ -229,4 +229,4 @@ function loaders.load(source, options, registry)
   return list, err
 end
 
-return loaders
+return loader

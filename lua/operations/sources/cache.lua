@@ -3,7 +3,7 @@
 --- demand. An invalid file counts as absent.
 local core = require("operations.core")
 local directories = require("operations.base.directories")
-local entry = require("operations.cli.entry")
+local entry = require("operations.sources.entry")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
@@ -32,7 +32,7 @@ local function path_of(key)
   return place and ("%s/%s"):format(place, hexadecimal(core.sha256(key)):sub(1, 32))
 end
 
----@class operations.cli.CacheEntry
+---@class operations.sources.CacheEntry
 ---@field meta table  the argument of `write`
 ---@field checked integer  seconds since the epoch: the last time that the origin confirmed it
 ---@field _file file*
@@ -63,7 +63,7 @@ end
 
 --- Opens the entry of a key.
 ---@param key string
----@return operations.cli.CacheEntry?
+---@return operations.sources.CacheEntry?
 function cache.open(key)
   local path = path_of(key)
   local file = path and io.open(path .. ".source", "rb")
@@ -146,7 +146,7 @@ end
 -- The list of a source's operations and their keys, from its last load.
 
 --- The cache key of a source.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@return string
 function cache.key(source)
   return table.concat({ source.kind, source.place, source.config and source.config.namespace or "" }, "\n")
@@ -164,8 +164,8 @@ local function segments_of(list)
 end
 
 --- Stores the operations of a source.
----@param source operations.cli.Source
----@param list operations.cli.Entry[]
+---@param source operations.sources.Source
+---@param list operations.sources.Entry[]
 ---@param meta? table
 ---@param segments? { name: string, bytes: string }[]
 function cache.write(source, list, meta, segments)
@@ -174,7 +174,7 @@ function cache.write(source, list, meta, segments)
 end
 
 --- Stores the operations of a source, given their specs.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param specs operations.Spec[]
 ---@param meta? table
 ---@param segments? { name: string, bytes: string }[]
@@ -183,8 +183,8 @@ function cache.write_specs(source, specs, meta, segments)
 end
 
 --- The cached entries of a source.
----@param source operations.cli.Source
----@return operations.cli.Entry[]?
+---@param source operations.sources.Source
+---@return operations.sources.Entry[]?
 function cache.entries(source)
   local held = cache.open(cache.key(source))
   local bytes = held and held:read("entries")
@@ -196,7 +196,7 @@ function cache.entries(source)
 end
 
 --- The keys of the entry at a position in that list.
----@param source operations.cli.Source
+---@param source operations.sources.Source
 ---@param place integer
 ---@return table[]
 function cache.keys(source, place)

@@ -1,4 +1,4 @@
-local entry = require("operations.cli.entry")
+local entry = require("operations.sources.entry")
 local json = require("operations.base.json")
 
 local function of(input, more)

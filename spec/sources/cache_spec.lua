@@ -7,7 +7,7 @@ local function run(code)
   local file = assert(io.open(program, "w"))
   file:write([[
 io.stdout:setvbuf("no")
-local cache, limits = require("operations.cli.cache"), require("operations.base.limits")
+local cache, limits = require("operations.sources.cache"), require("operations.base.limits")
 local function shell(text)
   os.execute("cd $XDG_CACHE_HOME/operations/sources && SOURCE=$(ls *.source | head -1) && { " .. text .. "; }")
 end

@@ -1,4 +1,4 @@
-local mcp_sources = require("operations.cli.mcp_sources")
+local mcp_servers = require("operations.sources.mcp_servers")
 
 describe("the name of a server", function()
   for line, expected in pairs({
@@ -12,29 +12,29 @@ describe("the name of a server", function()
     ["lua5.4"] = "lua5.4", ["lua5.4 main.lua"] = "main",
   }) do
     it("is told by its command: " .. line, function()
-      assert.equal(expected, mcp_sources.of_command(mcp_sources.words(line)))
+      assert.equal(expected, mcp_servers.of_command(mcp_servers.words(line)))
     end)
   end
 
   for _, runner in ipairs({ "env", "npx", "bunx", "uvx", "pipx", "pnpx", "node", "bun", "deno", "tsx", "uv", "run",
     "lua", "luajit", "python", "perl", "ruby", "sh" }) do
     it("is not that of the program that runs it: " .. runner, function()
-      assert.equal("files", mcp_sources.of_command({ "/usr/bin/" .. runner, "-x", "files.js" }))
+      assert.equal("files", mcp_servers.of_command({ "/usr/bin/" .. runner, "-x", "files.js" }))
     end)
   end
 
   for _, place in ipairs({ "index", "main", "cli", "server", "dist", "build", "src", "bin" }) do
     it("is not that of the place where it is stored: " .. place, function()
-      assert.equal("files", mcp_sources.of_command({ "files/" .. place .. "/main.js" }))
+      assert.equal("files", mcp_servers.of_command({ "files/" .. place .. "/main.js" }))
     end)
   end
 
   it("is that of the place where there is no other, and mcp without any word", function()
-    assert.equal("main", mcp_sources.of_command({ "dist/main.js" }))
-    assert.equal("mcp", mcp_sources.of_command({ "/" }))
-    assert.equal("mcp", mcp_sources.of_command({ "?" }))
-    assert.equal("ffff_1.2.3.4", mcp_sources.of_url("http://[::ffff:1.2.3.4]:80/"))
-    assert.equal("no_url", mcp_sources.of_url("no url"))
+    assert.equal("main", mcp_servers.of_command({ "dist/main.js" }))
+    assert.equal("mcp", mcp_servers.of_command({ "/" }))
+    assert.equal("mcp", mcp_servers.of_command({ "?" }))
+    assert.equal("ffff_1.2.3.4", mcp_servers.of_url("http://[::ffff:1.2.3.4]:80/"))
+    assert.equal("no_url", mcp_servers.of_url("no url"))
   end)
 
   for url, expected in pairs({
@@ -42,18 +42,18 @@ describe("the name of a server", function()
     ["http://127.0.0.1:80/"] = "127.0.0.1",
   }) do
     it("is told by its URL: " .. url, function()
-      assert.equal(expected, mcp_sources.of_url(url))
+      assert.equal(expected, mcp_servers.of_url(url))
     end)
   end
 end)
 
 describe("a command line", function()
   it("is split at blanks, but not within quotes", function()
-    assert.same({ "a", "b c", "d e", "", "f g" }, mcp_sources.words("a 'b c' \"d e\"  ''  f\\ g "))
-    assert.same({ "ab c" }, mcp_sources.words("a'b c'"))
-    assert.same({ "a", "b" }, mcp_sources.words("a b"))
-    assert.same({}, mcp_sources.words(""))
-    assert.same({ "ab", "\\" }, mcp_sources.words("a\\b \\"))
-    assert.is_nil(mcp_sources.words("a 'b"))
+    assert.same({ "a", "b c", "d e", "", "f g" }, mcp_servers.words("a 'b c' \"d e\"  ''  f\\ g "))
+    assert.same({ "ab c" }, mcp_servers.words("a'b c'"))
+    assert.same({ "a", "b" }, mcp_servers.words("a b"))
+    assert.same({}, mcp_servers.words(""))
+    assert.same({ "ab", "\\" }, mcp_servers.words("a\\b \\"))
+    assert.is_nil(mcp_servers.words("a 'b"))
   end)
 end)

@@ -1,6 +1,6 @@
 local command = require("spec.support.command")
-local cache = require("operations.cli.cache")
-local loaders = require("operations.cli.loaders")
+local cache = require("operations.sources.cache")
+local loader = require("operations.sources.loader")
 
 -- What the log writes of the four levels, the last with a traceback.
 local function logged(arguments)
@@ -37,10 +37,10 @@ end)
 describe("the sources that may have an operation", function()
   it("are all, where there is no more than one MCP server", function()
     for _, list in ipairs({ {}, { { kind = "lua" }, { kind = "mcp" }, { kind = "openapi" } } }) do
-      assert.equal(list, loaders.narrow(list, "a.b"))
+      assert.equal(list, loader.narrow(list, "a.b"))
     end
     local many = { { kind = "mcp" }, { kind = "mcp" } }
-    assert.equal(many, loaders.narrow(many, nil))
+    assert.equal(many, loader.narrow(many, nil))
   end)
 
   it("are known from the cached operations where one remembered file of MCP servers is the only source", function()
@@ -57,7 +57,7 @@ describe("the sources that may have an operation", function()
       os.remove(path)
     end)
     local function wanted(id, name, ...)
-      return loaders.narrow({ { kind = "mcp-config", place = path, name = name, config = {} }, ... }, id)[1].wanted
+      return loader.narrow({ { kind = "mcp-config", place = path, name = name, config = {} }, ... }, id)[1].wanted
     end
     assert.same({ "files", "web" }, { wanted("read", "s"), wanted("web.other", "s") })
     assert.is_nil(wanted("look", "s"))
@@ -80,7 +80,7 @@ describe("a hub as a source", function()
       return nil, "no hub"
     end
     local config = { auth = auth, headers = {}, document_headers = {}, oauth = {} }
-    local ok, list, err = pcall(loaders.load, { kind = "websocket", place = "ws://hub", config = config }, {})
+    local ok, list, err = pcall(loader.load, { kind = "websocket", place = "ws://hub", config = config }, {})
     operations.transports.websocket = websocket
     assert.same({ true, nil, "no hub" }, { ok, list, err })
     return given
@@ -92,7 +92,7 @@ describe("a hub as a source", function()
     operations.transports.redis = function() return {} end
     operations.call_map = function() return { close = function() closed = closed + 1 end } end
     operations.import = function() return {} end
-    local ok, list = pcall(loaders.load, { kind = "redis", place = "redis://hub", config = { headers = {},
+    local ok, list = pcall(loader.load, { kind = "redis", place = "redis://hub", config = { headers = {},
       document_headers = {}, oauth = {} } }, { face = { at_end = output.at_end } }, { route = function() end })
     operations.transports.redis, operations.import, operations.call_map = redis, import, call_map
     assert.same({ true, {} }, { ok, list })

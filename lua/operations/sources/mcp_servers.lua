@@ -4,11 +4,11 @@ local from_mcp = require("operations.mcp.client")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
-local source_options = require("operations.cli.source_options")
+local source_options = require("operations.sources.options")
 local task = require("operations.task")
 local url = require("operations.base.url")
 
-local mcp_sources = {}
+local mcp_servers = {}
 
 -- Names for unnamed servers: from their package or host, without words that only say that it is a server.
 
@@ -45,7 +45,7 @@ end
 --- The name of a server that a command starts.
 ---@param words string[]
 ---@return string
-function mcp_sources.of_command(words)
+function mcp_servers.of_command(words)
   local named = words[1]
   for _, word in ipairs(words) do
     local is_option = word:find("^%-") or word:find("^[%w_]+=")
@@ -61,7 +61,7 @@ end
 --- The name of a server at a URL: the second-to-last part of its host.
 ---@param text string
 ---@return string
-function mcp_sources.of_url(text)
+function mcp_servers.of_url(text)
   local host = (url.parse(text) or { host = text }).host
   if host:find("^[%d.]+$") or host:find("^%[") then
     return clean(host)
@@ -72,7 +72,7 @@ end
 --- Splits a command line as a shell does, without expansion.
 ---@param line string
 ---@return string[]? words  nil when a quote is open
-function mcp_sources.words(line)
+function mcp_servers.words(line)
   local words, word, at = {}, nil, 1
   while at <= #line do
     local blank = line:match("^%s+", at)
@@ -127,10 +127,10 @@ end
 local function name_of(source)
   local place, namespace = source.place, source.config.namespace
   if namespace or place:find("^https?://") then
-    return namespace or mcp_sources.of_url(place)
+    return namespace or mcp_servers.of_url(place)
   end
-  local words = mcp_sources.words(place)
-  return words and words[1] and mcp_sources.of_command(words)
+  local words = mcp_servers.words(place)
+  return words and words[1] and mcp_servers.of_command(words)
 end
 
 local function config_of(source, log, options)
@@ -142,7 +142,7 @@ local function config_of(source, log, options)
     config.auth = not config.headers.Authorization and options.face.login() or nil
     return config, name_of(source)
   end
-  local words = mcp_sources.words(source.place)
+  local words = mcp_servers.words(source.place)
   if not words or not words[1] then
     return nil, "--mcp: expected a command or a URL, every quote of it closed"
   end
@@ -156,7 +156,7 @@ end
 ---@param options { face: operations.sources.Face, verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
-function mcp_sources.server(source, log, options)
+function mcp_servers.server(source, log, options)
   local config, name = config_of(source, log, options)
   if not config then
     return nil, name
@@ -181,7 +181,7 @@ local function offered(config, include)
   return config
 end
 
----@class operations.cli.ProxyOptions
+---@class operations.sources.ProxyOptions
 ---@field face operations.sources.Face
 ---@field log fun(level: string, message: string)
 ---@field verbose boolean
@@ -212,9 +212,9 @@ end
 --- and follow the servers' lists. Reports failures.
 ---@param source { kind: string, place: string, shown: string, config: table }
 ---@param registry operations.Registry
----@param options operations.cli.ProxyOptions
+---@param options operations.sources.ProxyOptions
 ---@return boolean ok  false: the file cannot be read, which was reported
-function mcp_sources.behind(source, registry, options)
+function mcp_servers.behind(source, registry, options)
   if source.kind == "mcp" then
     task.detach(connect_behind, source, registry, options)
     return true
@@ -248,7 +248,7 @@ end
 ---@param options { face: operations.sources.Face, verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
-function mcp_sources.file(source, log, options)
+function mcp_servers.file(source, log, options)
   options.face.progress("connecting to the servers of " .. source.place)
   local config = common(log, options)
   config.auth = options.face.login()
@@ -287,10 +287,10 @@ end
 
 --- Removes the MCP servers that cannot have an operation: if the namespace of a server begins the id, no other server
 --- is started. The longest one counts.
----@param list operations.cli.Source[]
+---@param list operations.sources.Source[]
 ---@param id string
----@return operations.cli.Source[]
-function mcp_sources.narrow(list, id)
+---@return operations.sources.Source[]
+function mcp_servers.narrow(list, id)
   local wanted, owner = "", nil
   for _, source in ipairs(list) do
     for _, namespace in ipairs(namespaces_of(source)) do
@@ -310,4 +310,4 @@ function mcp_sources.narrow(list, id)
   return owner and left or list
 end
 
-return mcp_sources
+return mcp_servers
