@@ -1,7 +1,7 @@
 --- The access log: one entry for each request, when its answer has ended.
-local contexts = require("operations.server.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local request_head = require("operations.server.request_head")
 
 local access_log = {}
 
@@ -22,7 +22,7 @@ local access_log = {}
 -- An error raised by the program's log function does not affect the answer.
 local function tell(write, call, request, status, bytes)
   local ok, raised = pcall(write, {
-    time = call.time, requestId = call.id, traceparent = contexts.traceparent(request.headers),
+    time = call.time, requestId = call.id, traceparent = request_head.traceparent(request.headers),
     method = request.method, path = call.path, operation = call.route and call.route.id,
     identity = call.identity and call.identity.id, address = request.peer and request.peer.address, status = status,
     code = call.code, ms = core.now() - call.time, bytes = bytes,

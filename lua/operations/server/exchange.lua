@@ -3,7 +3,6 @@ local admission = require("operations.server.admission")
 local answer = require("operations.server.answer")
 local caching = require("operations.server.caching")
 local caller = require("operations.server.caller")
-local contexts = require("operations.server.context")
 local disclosure = require("operations.base.disclosure")
 local document = require("operations.server.document")
 local errors = require("operations.base.error")
@@ -13,10 +12,11 @@ local identity_key = require("operations.base.identity_key")
 local input = require("operations.server.input")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
+local request_head = require("operations.server.request_head")
 local sink = require("operations.server.sink")
-local target = require("operations.server.target")
 local task = require("operations.task")
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local exchange = {}
 
 ---@class operations.ServerCall
@@ -80,17 +80,42 @@ local function conclude(call, envelope, err)
   return problem.answer(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
 end
 
+local function some_headers(headers, names)
+  local some = {}
+  for _, name in ipairs(names or {}) do
+    some[name:lower()] = headers[name:lower()]
+  end
+  return some
+end
+
+-- The context of the operation's call.
+local function context_of(call, request)
+  local options, headers = call.server.options, request.headers
+  local made = { requestId = call.id, identity = call.identity, timeout = unset, metadata = unset,
+    traceparent = headers.traceparent and request_head.traceparent(headers), lastEventId = unset }
+  if call.route.kind ~= "subscription" then
+    made.timeout = request_head.timeout(headers, options)
+  end
+  if call.route.takes_context then
+    made.metadata = { http = {
+      method = request.method, path = call.path, address = request.peer and request.peer.address,
+      scheme = request.scheme or (request.peer and request.peer.tls and "https" or "http"), host = headers.host,
+      tracestate = made.traceparent and headers.tracestate,
+      headers = some_headers(headers, options.metadata_headers),
+    } }
+  end
+  return made
+end
+
 local function run(call, request, value)
-  local server = call.server
-  local context = contexts.of(call, request, server.options)
-  return conclude(call, server.registry:execute(call.route.id, value, context))
+  return conclude(call, call.server.registry:execute(call.route.id, value, context_of(call, request)))
 end
 
 -- Calls an operation whose result is a body, which it may send in pieces.
 local function run_sink(call, request, value)
   local server = call.server
   local response, envelope, err = sink.run(server.registry, call.route, value,
-    contexts.of(call, request, server.options), function(worker)
+    context_of(call, request), function(worker)
       watch(call, worker)
     end, function()
       leave(call)
@@ -126,7 +151,7 @@ local function stream(call, request, value, last_event_id)
   if not media then
     return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
   end
-  local context, owner = contexts.of(call, request, server.options), owner_of(call, request)
+  local context, owner = context_of(call, request), owner_of(call, request)
   context.lastEventId = last_event_id
   if not begin_stream(server, owner) then
     return problem.refuse(call, 503, "BUSY", ("%d streams of this caller are open, no more are accepted"):format(
@@ -165,7 +190,7 @@ local function take_last_event_id(request, query)
   for pair in (query or ""):gmatch("[^&]+") do
     local id = pair:match("^lastEventId=(.*)$")
     if id then
-      found = found or target.decode((id:gsub("%+", " ")))
+      found = found or request_head.decode((id:gsub("%+", " ")))
     else
       kept[#kept + 1] = pair
     end

@@ -6,9 +6,9 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
-local target = require("operations.server.target")
+local request_head = require("operations.server.request_head")
 
-local object_mt, read_query = core.object_mt, target.query
+local object_mt, read_query = core.object_mt, request_head.query
 local flat = {}
 
 -- Keywords that allow members which `properties` does not name.

@@ -4,13 +4,13 @@
 --- A record is "r" (running) or "d" (done), a digest of the input, and then the owner's mark or the answer. The owner
 --- holds the key until the timeout of the call: if its process dies, the key is free after that.
 local answer_store = require("operations.server.answer_store")
-local contexts = require("operations.server.context")
 local core = require("operations.core")
 local dictionary = require("operations.task.dictionary")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local request_head = require("operations.server.request_head")
 
 local idempotency = {}
 
@@ -144,8 +144,8 @@ function idempotency.answer(call, request, value, run, refuse)
   end
   local store, id = server.answers, hex(core.sha256(framed(from) .. framed(route.id) .. read_key(field)))
   local mark, owner = "r" .. print .. core.random_id(), owner_of(call, request, from)
-  local known, err = store:add(id, mark, contexts.timeout(request.headers, server.options) + limits.idempotency_lease,
-    owner)
+  local lease = request_head.timeout(request.headers, server.options) + limits.idempotency_lease
+  local known, err = store:add(id, mark, lease, owner)
   if err then
     return refuse(call, 503, "UNAVAILABLE", "the store of Idempotency-Keys cannot be reached: " .. err.message)
   elseif known then

@@ -6,7 +6,6 @@
 --- (RFC 9457).
 local access_log = require("operations.server.access_log")
 local argument = require("operations.base.argument")
-local contexts = require("operations.server.context")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
 local document = require("operations.server.document")
@@ -22,10 +21,10 @@ local members = require("operations.base.members")
 local pages = require("operations.server.page")
 local problem = require("operations.server.problem")
 local proxies = require("operations.server.proxies")
+local request_head = require("operations.server.request_head")
 local resource_metadata = require("operations.server.resource_metadata")
 local routes = require("operations.server.route")
 local serving = require("operations.server.serving")
-local target = require("operations.server.target")
 local task = require("operations.task")
 
 local server = {}
@@ -129,8 +128,8 @@ end
 ---@return operations.ServerResponse
 function Server:handle(request)
   local headers, sharing = request.headers, self._cors
-  local path, query = target.split(request.target)
-  local malformed = target.flaw(path) or self._proxies and self._proxies:apply(request)
+  local path, query = request_head.split(request.target)
+  local malformed = request_head.path_flaw(path) or self._proxies and self._proxies:apply(request)
   local handler = self._mounts[1] and not malformed and mounted(self, path)
   if handler then
     return handler:handle(request)
@@ -138,9 +137,9 @@ function Server:handle(request)
   local options = self.options
   request.path = path
   if headers.authorization or request.token then
-    request.token = contexts.bearer(headers)
+    request.token = request_head.bearer(headers)
   end
-  local call = { server = self, request = request, id = contexts.request_id(headers), path = path,
+  local call = { server = self, request = request, id = request_head.request_id(headers), path = path,
     below = below(path, options.prefix), query = query, route = unset, identity = unset, counted = unset }
   if options.access_log then
     call.time = core.now()

@@ -1,7 +1,7 @@
 --- The layout of an HTTP API: the path and method of each operation, and why an operation cannot have them.
 local caching = require("operations.server.caching")
 local path_tree = require("operations.server.path_tree")
-local target = require("operations.server.target")
+local request_head = require("operations.server.request_head")
 
 local layout = {}
 
@@ -30,7 +30,7 @@ local function segments_of(spec, options)
   local segments, names = {}, {}
   for segment in path:gmatch("/([^/]*)") do
     local name = segment:match("^{([^{}]+)}$")
-    segments[#segments + 1] = not name and (target.decode(segment) or segment)
+    segments[#segments + 1] = not name and (request_head.decode(segment) or segment)
     names[#segments] = name
   end
   return segments, names, method
@@ -90,7 +90,7 @@ function layout.add(tree, spec, options)
     return nil
   end
   local path = layout.given(spec).path
-  if path ~= nil and not target.is_template(path) then
+  if path ~= nil and not request_head.is_template(path) then
     return { path = "/_meta/http/path", keyword = "format",
       message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
         tostring(path)) }

@@ -3,7 +3,7 @@
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
-local target = require("operations.server.target")
+local request_head = require("operations.server.request_head")
 local url = require("operations.base.url")
 
 local resource_metadata = {}
@@ -53,7 +53,7 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse?
 function resource_metadata.answer(given, request)
-  local path = given and target.split(request.target)
+  local path = given and request_head.split(request.target)
   if not given or path:sub(1, #WELL_KNOWN) ~= WELL_KNOWN then
     return nil
   end

@@ -5,7 +5,7 @@ local errors = require("operations.base.error")
 local flat = require("operations.server.flat")
 local layout = require("operations.server.layout")
 local path_tree = require("operations.server.path_tree")
-local target = require("operations.server.target")
+local request_head = require("operations.server.request_head")
 
 local route = {}
 
@@ -161,7 +161,7 @@ function Routes:find(path)
   if place then
     return place
   end
-  local segments, values = target.segments(path), {}
+  local segments, values = request_head.segments(path), {}
   local found = segments and path_tree.find(self._tree, segments, values)
   if not found or next(found.methods) == nil then
     return nil

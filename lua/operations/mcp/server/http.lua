@@ -1,7 +1,6 @@
 --- Streamable HTTP: requests of both eras at one path. A request is answered by JSON, or by an event stream when
 --- messages precede the answer.
 local caller = require("operations.server.caller")
-local contexts = require("operations.server.context")
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
 local guard = require("operations.server.guard")
@@ -10,8 +9,8 @@ local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local peers = require("operations.mcp.server.peer")
 local posted = require("operations.mcp.server.posted")
+local request_head = require("operations.server.request_head")
 local sessions = require("operations.mcp.server.session")
-local target = require("operations.server.target")
 local task = require("operations.task")
 
 local http = {}
@@ -229,7 +228,8 @@ local methods = { POST = post, GET = get, DELETE = delete }
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function http.handle(server, request)
-  local malformed = target.flaw((target.split(request.target))) or server.proxies and server.proxies:apply(request)
+  local path = request_head.split(request.target)
+  local malformed = request_head.path_flaw(path) or server.proxies and server.proxies:apply(request)
   local flaw = malformed or guard.check(request, server.options)
   local cors = server.cors
   local response = flaw and refuse(malformed and 400 or 403, flaw) or cors and cors:preflight(request)
@@ -245,7 +245,7 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function http.answer(server, request)
-  request.token = contexts.bearer(request.headers)
+  request.token = request_head.bearer(request.headers)
   local options, method = server.options, methods[request.method]
   if not method then
     return refuse(405, "POST, GET or DELETE expected", nil, nil, { allow = "DELETE, GET, POST" })

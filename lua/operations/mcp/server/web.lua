@@ -6,9 +6,9 @@ local http_server = require("operations.server")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
+local request_head = require("operations.server.request_head")
 local resource_metadata = require("operations.server.resource_metadata")
 local serving = require("operations.server.serving")
-local target = require("operations.server.target")
 local workers = require("operations.mcp.server.workers")
 
 local web = {}
@@ -38,7 +38,7 @@ function web.listen(server, options)
     return nil, serving.strangers("to_mcp", given.host)
   end
   local opened, err = listener.listen(given, function(request)
-    local path = target.split(request.target)
+    local path = request_head.split(request.target)
     request.is_local = is_local
     return (path == "/mcp" or path:find("^/%.well%-known/")) and server:handle(request) or not_found()
   end)
