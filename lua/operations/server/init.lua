@@ -5,11 +5,11 @@
 --- mutations by POST, subscriptions as event streams or JSON lines. The data is the body; failures are problems
 --- (RFC 9457).
 local access_log = require("operations.server.access_log")
+local answering = require("operations.server.answering")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
 local document = require("operations.server.document")
-local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
@@ -152,7 +152,7 @@ function Server:handle(request)
     or flaw and problem.refuse(call, 403, "ACCESS_DENIED", flaw)
     or sharing and sharing:preflight(request)
     or own and own(call, request)
-    or exchange.answer(call, request)
+    or answering.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
   if options.oauth then
     resource_metadata.challenge(options.oauth, response)

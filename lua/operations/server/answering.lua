@@ -1,23 +1,25 @@
 --- From a request to its answer: identifies the caller, finds the operation, reads the input, makes the call.
-local admission = require("operations.server.admission")
-local answer = require("operations.server.answer")
 local caching = require("operations.server.caching")
 local caller = require("operations.server.caller")
 local disclosure = require("operations.base.disclosure")
 local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local event_stream = require("operations.server.event_stream")
+local header_field = require("operations.net.http.header_field")
 local idempotency = require("operations.server.idempotency")
 local identity_key = require("operations.base.identity_key")
 local input = require("operations.server.input")
+local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
 local request_head = require("operations.server.request_head")
+local routes = require("operations.server.route")
 local sink = require("operations.server.sink")
 local task = require("operations.task")
 
+local encode = json.encode
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
-local exchange = {}
+local answering = {}
 
 ---@class operations.ServerCall
 ---@field server operations.Server
@@ -64,12 +66,106 @@ local function watch(call, worker)
   end
 end
 
+-- The header fields of a relayed answer that are passed on. The others concern the other server's connection, cookies,
+-- caches and origin.
+local relayed = { "content-language", "etag", "last-modified", "link", "location", "retry-after" }
+
+-- Header fields that the connection sets, not a handler.
+local of_connection = { connection = true, ["content-length"] = true, ["keep-alive"] = true,
+  ["transfer-encoding"] = true, upgrade = true, trailer = true, te = true, date = true, ["proxy-authenticate"] = true, ["proxy-connection"] = true }
+
+local function set_field(headers, name, value)
+  name = name:lower()
+  if not of_connection[name] and header_field.is_token(name) and not tostring(value):find(header_field.control) then
+    headers[name] = tostring(value)
+  end
+end
+
+-- A handler's own http_envelope.
+local function take_own(headers, meta)
+  for name, value in pairs(type(meta.headers) == "table" and meta.headers or {}) do
+    if name == "setCookie" and type(value) == "table" then
+      headers["set-cookie"] = value
+    elseif type(value) == "string" or type(value) == "number" then
+      set_field(headers, name, value)
+    end
+  end
+end
+
+local function take_relayed(headers, meta)
+  local given = type(meta.headers) == "table" and meta.headers or {}
+  for _, name in ipairs(relayed) do
+    if type(given[name]) == "string" then
+      set_field(headers, name, given[name])
+    end
+  end
+end
+
+-- A status that an answer with data may have.
+local function status_of(meta)
+  local status = meta.statusCode
+  if status and status >= 200 and status <= 299 and status % 1 == 0 and status ~= 205 and status ~= 206 then
+    return math.floor(status)
+  end
+end
+
+-- An MCP tool reports a failure as a result.
+local function tool_error(meta)
+  local first = type(meta.content) == "table" and meta.content[1]
+  local message = type(first) == "table" and type(first.text) == "string" and first.text or "the tool failed"
+  return errors.new("TOOL_ERROR", message, { content = meta.content })
+end
+
+-- Takes status and header fields from the meta of an envelope.
+local function take_meta(headers, meta, route)
+  if meta.source ~= "http" then
+    return nil
+  elseif route.imported then
+    take_relayed(headers, meta)
+  else
+    take_own(headers, meta)
+  end
+  return status_of(meta)
+end
+
+--- Makes the answer to a call that succeeded. The body is the bare data, so the operation's outputSchema is also that
+--- of the body.
+---@param envelope operations.Envelope
+---@param route operations.Route
+---@param cache_control? string  default "no-store"
+---@return operations.ServerResponse?
+---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
+function answering.of_envelope(envelope, route, cache_control)
+  local data, meta, status = envelope.data, envelope.meta, nil
+  local headers = { ["cache-control"] = cache_control or "no-store", ["content-type"] = unset, ["x-request-id"] = unset,
+    ["x-content-type-options"] = unset } -- room for all
+  if meta.source ~= "local" then
+    if meta.source == "mcp" and meta.isError then
+      return nil, tool_error(meta)
+    end
+    status = take_meta(headers, meta, route)
+  end
+  status = status or route.status or data == nil and 204 or 200
+  if status == 204 or data == nil then
+    return { status = status, headers = headers, body = "" }
+  elseif route.output_media and type(data) == "string" then
+    headers["content-type"] = headers["content-type"] or route.output_media
+    return { status = status, headers = headers, body = data }
+  end
+  local body, err = encode(data)
+  if not body then
+    return nil, errors.new("EXECUTION_ERROR", ("%s: the result is not JSON: %s"):format(route.id, err.message))
+  end
+  headers["content-type"] = headers["content-type"] or "application/json"
+  return { status = status, headers = headers, body = body }
+end
+
 -- Makes the answer to a call that has ended.
 local function conclude(call, envelope, err)
   local response
   if envelope then
     local cache = call.route.cache
-    response, err = answer.of(envelope, call.route, cache and caching.control(call, cache))
+    response, err = answering.of_envelope(envelope, call.route, cache and caching.control(call, cache))
   end
   if response then
     return (call.route.cache or call.request.headers["if-none-match"]) and caching.validated(call, response) or response
@@ -160,7 +256,7 @@ local function stream(call, request, value, last_event_id)
   local subscription, err = server.registry:subscribe(call.route.id, value, context)
   if not subscription then
     end_stream(server, owner)
-    return exchange.conclude(call, nil, err)
+    return answering.conclude(call, nil, err)
   end
   local response, close = event_stream.response(subscription, media, {
     problem = function(failure)
@@ -279,6 +375,55 @@ local function respond(call, request, route, values)
   return response or problem.answer(call, err, 500)
 end
 
+-- The answer where nothing is. Unknown and hidden operations get the same one.
+local function not_found(call)
+  return problem.refuse(call, 404, "OPERATION_NOT_FOUND", ("nothing is at %s"):format(call.path))
+end
+
+local function sight_of(call, route)
+  local server = call.server
+  local sight = server.registry:visible(route.id, call.identity, server.options.filter)
+  return sight == "denied" and server.options.hide_denied and "hidden" or sight
+end
+
+-- The value of Allow with the methods that this caller may know of; nil: there are none.
+local function allowed(call, place)
+  if place.public then
+    return place.allow
+  end
+  local seen = {}
+  for method, route in pairs(place.methods) do
+    seen[method] = sight_of(call, route) ~= "hidden" and route or nil
+  end
+  return next(seen) and routes.allow(seen)
+end
+
+-- The answer to a method that this caller cannot use at a place.
+local function tell_methods(call, request, place)
+  local allow = allowed(call, place)
+  if not allow then
+    return not_found(call)
+  elseif request.method == "OPTIONS" then
+    return { status = 204, body = "", headers = { allow = allow,
+      ["accept-query"] = allow:find("QUERY", 1, true) and "application/json" or nil } }
+  end
+  return problem.refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(allow, request.method),
+    { allow = allow })
+end
+
+-- Sets the route of a call. Returns the refusal if the caller may not use this method of the path, or nothing has it.
+local function admit(call, request, place, route)
+  local sight = route and (place.public and "yes" or sight_of(call, route))
+  if not route or sight == "hidden" then
+    return tell_methods(call, request, place)
+  end
+  call.route = route
+  if sight == "denied" then
+    local _, err, status, headers = caller.deny(route.spec, call.identity, call.server.options.authorize)
+    return problem.answer(call, err, status, headers)
+  end
+end
+
 -- Identifies the caller. Returns the refusal if the credentials are missing or invalid.
 local function identify(call, request)
   local identity, err, status, headers = caller.identify(request, call.server.options)
@@ -292,7 +437,7 @@ end
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
-function exchange.answer(call, request)
+function answering.answer(call, request)
   local server, below = call.server, call.below
   local response = server.options.authorize and identify(call, request)
   if response then
@@ -305,10 +450,10 @@ function exchange.answer(call, request)
     place, values = server.routes:find(below)
   end
   if not place then
-    return values and problem.answer(call, values) or admission.not_found(call)
+    return values and problem.answer(call, values) or not_found(call)
   end
   local route = place.methods[request.method]
-  response = admission.admit(call, request, place, route) or refuse_more(call)
+  response = admit(call, request, place, route) or refuse_more(call)
   if response then
     return response
   elseif not request.breaks_off then
@@ -317,4 +462,4 @@ function exchange.answer(call, request)
   return respond(call, request, route, values)
 end
 
-return exchange
+return answering
