@@ -72,7 +72,8 @@ local relayed = { "content-language", "etag", "last-modified", "link", "location
 
 -- Header fields that the connection sets, not a handler.
 local of_connection = { connection = true, ["content-length"] = true, ["keep-alive"] = true,
-  ["transfer-encoding"] = true, upgrade = true, trailer = true, te = true, date = true, ["proxy-authenticate"] = true, ["proxy-connection"] = true }
+  ["transfer-encoding"] = true, upgrade = true, trailer = true, te = true, date = true, ["proxy-authenticate"] = true,
+  ["proxy-connection"] = true }
 
 local function set_field(headers, name, value)
   name = name:lower()
@@ -256,7 +257,7 @@ local function stream(call, request, value, last_event_id)
   local subscription, err = server.registry:subscribe(call.route.id, value, context)
   if not subscription then
     end_stream(server, owner)
-    return answering.conclude(call, nil, err)
+    return conclude(call, nil, err)
   end
   local response, close = event_stream.response(subscription, media, {
     problem = function(failure)
