@@ -156,7 +156,7 @@ describe("a bad client of an MCP server over HTTP", function()
   end)
 
   it("opens session after session: there are so many, of a few KiB each", function()
-    start({ max_sessions = 10000 })
+    start({ max_sessions = 10000, max_identity_sessions = 10000 })
     initialize()
     local before = usage.heap()
     for _ = 1, 10000 do
