@@ -37,16 +37,22 @@ end
 ---@param t? table
 ---@return table
 function marked.array(t)
-  argument.optional(t, "table", 1, "array")
-  return setmetatable(t or {}, core.array_mt)
+  if t == nil then
+    return setmetatable({}, core.array_mt)
+  end
+  argument.expect(t, "table", 1, "array")
+  return setmetatable(t, core.array_mt)
 end
 
 --- Marks a table as an object, whatever its keys. Returns the same table.
 ---@param t? table
 ---@return table
 function marked.object(t)
-  argument.optional(t, "table", 1, "object")
-  return setmetatable(t or {}, core.object_mt)
+  if t == nil then
+    return setmetatable({}, core.object_mt)
+  end
+  argument.expect(t, "table", 1, "object")
+  return setmetatable(t, core.object_mt)
 end
 
 -- The most references followed from one place: enough for any chain, and it ends cycles.

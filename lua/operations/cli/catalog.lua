@@ -30,28 +30,23 @@ catalog.general = {
   { name = "--version", help = "print the version" },
 }
 
--- For scripts, not shown in help.
-local hidden = { { "complete", "", "completion" } }
+local modules = { complete = "completion" } -- of commands, by their names; complete is for scripts, not shown in help
+for _, command in ipairs(catalog.commands) do
+  modules[command[1]] = command[3] or command[1]
+end
 
 --- A command.
 ---@param name string
 ---@return table? command  usage, summary, options, run; without_sources: it takes no options for sources
 function catalog.find(name)
-  for _, command in ipairs(members.joined(catalog.commands, hidden)) do
-    if command[1] == name then
-      return command[3] and require("operations.cli." .. command[3])[name] or require("operations.cli." .. name)
-    end
-  end
+  local module = modules[name] and require("operations.cli." .. modules[name])
+  return module and (module[name] or module)
 end
 
 --- The options of a command.
----@param name string
+---@param command table
 ---@return operations.cli.Option[]
-function catalog.options(name)
-  local command = catalog.find(name)
-  if not command then
-    return {}
-  end
+function catalog.options(command)
   return members.joined(command.options, command.without_sources and {} or source_options.list, { catalog.general[1] })
 end
 

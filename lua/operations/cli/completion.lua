@@ -209,7 +209,8 @@ local function offer_all(words, offer)
   end
   local command = words[1]
   local has_options = table.concat(words, " "):find(" %-") ~= nil
-  local options = has_options and catalog.options(command) or {} -- needs the command's module
+  local module = has_options and catalog.find(command) -- loads it
+  local options = module and catalog.options(module) or {}
   local rest = { compat.unpack(words, 2) }
   local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
   local named = remembered.named(parsed and { profile = parsed.options.profile, order = parsed.order } or {})

@@ -48,7 +48,7 @@ local function no_command(name)
 end
 
 local function run_command(name, command, argv)
-  local parsed, message = arguments.parse(argv, catalog.options(name), 2)
+  local parsed, message = arguments.parse(argv, catalog.options(command), 2)
   if not parsed then
     local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)$")
     return output.usage("%s; %ssee operations %s --help", message,

@@ -188,7 +188,10 @@ end
 
 local function load(asked, parsed)
   local kinds, is_rehearsal = {}, parsed.options["dry-run"] or parsed.options.curl
-  task.deadline(asked.context.deadline) -- it also limits loading the sources
+  local deadline = asked.context.deadline -- it also limits loading the sources
+  if deadline then
+    task.deadline(deadline)
+  end
   local registry, code = sources.registry(parsed, {
     id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
@@ -196,7 +199,9 @@ local function load(asked, parsed)
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
   })
-  task.deadline(nil)
+  if deadline then
+    task.deadline(nil)
+  end
   if not registry then
     return code
   end

@@ -5,7 +5,6 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
-local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 
 local schema = {}
@@ -78,9 +77,14 @@ function schema.compile(definition, options)
   if type(definition) ~= "table" and type(definition) ~= "boolean" then
     error(("bad argument #1 to 'compile' (a schema, table or boolean, expected, got %s)"):format(type(definition)), 2)
   end
-  argument.optional(options, "table", 2, "compile")
-  argument.options(options or {}, option_kinds, "compile")
-  local own = members.merged({ documents = {}, max_issues = limits.issues }, options)
+  local own = { documents = {}, max_issues = limits.issues }
+  if options ~= nil then
+    argument.expect(options, "table", 2, "compile")
+    argument.options(options, option_kinds, "compile")
+    for name, value in pairs(options) do
+      own[name] = value
+    end
+  end
   while true do
     local compiled, err, unresolved = core.schema_compile(definition, own)
     if compiled then

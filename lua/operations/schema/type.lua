@@ -129,18 +129,8 @@ local function check(name, argument, form, value)
   return value
 end
 
--- The words in the order of the alphabet.
-local function sorted(words)
-  local list = {}
-  for word in pairs(words) do
-    list[#list + 1] = word
-  end
-  table.sort(list)
-  return list
-end
-
 local function unknown_option(name, allowed, key)
-  misuse(name, "unknown option %q%s", tostring(key), suggestion.behind(tostring(key), sorted(allowed)))
+  misuse(name, "unknown option %q%s", tostring(key), suggestion.behind(tostring(key), members.names(allowed)))
 end
 
 --- Copies checked `options` into `schema`. Keys that begin with "x-" are the user's own.
@@ -380,7 +370,7 @@ type_builder.literal = type_builder.const
 type_builder.record = type_builder.map
 
 local names = {}
-for i, name in ipairs(sorted(type_builder)) do
+for i, name in ipairs(members.names(type_builder)) do
   names[i] = "T." .. name
 end
 

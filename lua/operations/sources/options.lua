@@ -184,8 +184,8 @@ local function nothing()
 end
 
 local function inherited(general)
-  local copy = members.merged(general)
-  for name in pairs(nothing()) do
+  local parts, copy = nothing(), members.merged(general)
+  for name in pairs(parts) do
     copy[name] = members.copy(general[name])
   end
   return copy
