@@ -8,7 +8,7 @@ local event_stream = require("operations.server.event_stream")
 local header_field = require("operations.net.http.header_field")
 local idempotency = require("operations.server.idempotency")
 local identity_key = require("operations.base.identity_key")
-local input = require("operations.server.input")
+local input_reader = require("operations.server.input_reader")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
@@ -317,7 +317,7 @@ end
 
 -- Reads the input of a call. Returns the refusal as well if it cannot be read.
 local function read(call, request, query, values)
-  local value, err, status = input.read(call.route, request, query, values, call.server.options)
+  local value, err, status = input_reader.read(call.route, request, query, values, call.server.options)
   return value, err and problem.answer(call, err, status) or not call.counted and admit_more(call)
 end
 
@@ -336,7 +336,7 @@ end
 local function serve(worker, call, request, values)
   local server, route = call.server, call.route
   worker:on_wait(watch, call)
-  local value, err, status = input.read(route, request, call.query, values, server.options)
+  local value, err, status = input_reader.read(route, request, call.query, values, server.options)
   local refusal = err and problem.answer(call, err, status) or not call.counted and admit_more(call)
   if refusal then
     return refusal

@@ -2,7 +2,7 @@
 --- of the registry take effect with the next request.
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
-local flat = require("operations.server.flat")
+local input_reader = require("operations.server.input_reader")
 local layout = require("operations.server.layout")
 local path_tree = require("operations.server.path_tree")
 local request_head = require("operations.server.request_head")
@@ -68,8 +68,8 @@ local function make_route(self, entry)
     id = entry.id, kind = kind, spec = spec, takes_context = looks,
     imported = source == "openapi" or source == "mcp" or self._registry:get_handler(entry.id) == nil,
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
-    flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
-    path = flat.of_members(spec.inputSchema, entry.names),
+    flat = input_reader.compile(spec.inputSchema, entry.names), names = entry.names,
+    path = input_reader.of_members(spec.inputSchema, entry.names),
     key_required = layout.given(spec).idempotencyKey == "required", status = layout.given(spec).status,
     cache = kind == "query" and caching.policy(layout.given(spec).cache) or nil,
   }

@@ -4,7 +4,7 @@ local caller = require("operations.server.caller")
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
 local guard = require("operations.server.guard")
-local input = require("operations.server.input")
+local input_reader = require("operations.server.input_reader")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local peers = require("operations.mcp.server.peer")
@@ -155,7 +155,7 @@ local function post(server, request, identity)
     or not accepts(request.headers.accept, "text/event-stream") then
     return refuse(406, "Accept has to list application/json and text/event-stream")
   end
-  local body, err, status = input.body(request, server.options.max_body)
+  local body, err, status = input_reader.body(request, server.options.max_body)
   if not body then
     return refuse(status or 400, err.message)
   end

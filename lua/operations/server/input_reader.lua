@@ -1,15 +1,20 @@
---- Inputs that a query string can carry: objects whose members are scalars, enums or arrays of these, one parameter per
---- member (OpenAPI's `style: form, explode: true`). Text is converted to the type that the member's schema names,
---- without loss, or refused. The schema itself is checked later, by the registry.
+--- Reads the input of an operation from a request: the parameters of the path, then the query or the body.
+---
+--- A query string can carry objects whose members are scalars, enums or arrays of these, one parameter per member
+--- (OpenAPI's `style: form, explode: true`). Text is converted to the type that the member's schema names, without
+--- loss, or refused. The schema itself is checked later, by the registry.
+local codec = require("operations.http_server")
 local core = require("operations.core")
+local errors = require("operations.base.error")
+local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local request_head = require("operations.server.request_head")
 
-local object_mt, read_query = core.object_mt, request_head.query
-local flat = {}
+local object_mt, parse = core.object_mt, request_head.query
+local input_reader = {}
 
 -- Keywords that allow members which `properties` does not name.
 local open_keywords = { "additionalProperties", "patternProperties", "unevaluatedProperties" }
@@ -140,7 +145,7 @@ Flat.__index = Flat
 ---@param schema any
 ---@param names table<integer, string>
 ---@return operations.Flat
-function flat.of_members(schema, names)
+function input_reader.of_members(schema, names)
   local properties = type(schema) == "table" and type(schema.properties) == "table" and schema.properties or {}
   local found = {}
   for _, name in pairs(names) do
@@ -154,7 +159,7 @@ end
 ---@param schema any
 ---@param elsewhere table<integer, string>  names of members that the path carries
 ---@return operations.Flat?  nil: a query string cannot carry all inputs
-function flat.compile(schema, elsewhere)
+function input_reader.compile(schema, elsewhere)
   if schema == nil or schema == true or type(schema) == "table" and next(schema) == nil then
     return setmetatable({ members = {}, open = true }, Flat)
   elseif type(schema) ~= "table" or not is_object(schema) or schema["$ref"]
@@ -206,7 +211,7 @@ function readers.null()
 end
 
 -- The value of a text; nil if it is not of the member's type.
-local function read(member, text)
+local function value_of(member, text)
   local value = readers[member.one](text)
   if value == nil and member.null and text == "null" then
     return core.null
@@ -234,7 +239,7 @@ local function take(self, input, name, text)
     end
     member = { one = "string" }
   end
-  local value = read(member, text)
+  local value = value_of(member, text)
   if value == nil then
     return issue(name, ("expected %s, got %s"):format(member.one, text == "" and "nothing" or quoted(text)), "type")
   elseif member.list then
@@ -254,7 +259,7 @@ end
 ---@return string? malformed  a pair that is not percent-encoded UTF-8: nothing else is told then
 function Flat:read(query)
   local input, issues = setmetatable({}, object_mt), nil
-  local texts, malformed = read_query(query or "")
+  local texts, malformed = parse(query or "")
   if not texts then
     return nil, nil, malformed
   end
@@ -293,4 +298,158 @@ function Flat:add(input, name, text)
   return take(self, input, name, text)
 end
 
-return flat
+local function refuse(status, message, issues)
+  return nil, errors.new("VALIDATION_ERROR", message, issues), status
+end
+
+local function summary(issues)
+  return ("%s: %s"):format(issues[1].path, issues[1].message)
+end
+
+local function unreadable(message, path)
+  return refuse(400, message, { { path = path or "", keyword = "format", message = message } })
+end
+
+-- Media type and charset of a Content-Type field.
+local function content_type(value)
+  local media = value and header_field.trim(value:match("^[^;]*")):lower()
+  local charset = value and value:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
+  return media, charset
+end
+
+-- Collects a body that arrives in pieces.
+local function collect(body, max)
+  local collector = codec.collector(max)
+  while true do
+    local piece, err = body()
+    if err then
+      return nil, err, type(err.details) == "table" and err.details.statusCode or 400
+    elseif not piece then
+      return collector:take()
+    elseif not collector:add(piece) then
+      return refuse(413, ("the body is larger than max_body (%d bytes)"):format(max))
+    end
+  end
+end
+
+--- The whole body of a request.
+---@param request operations.ServerRequest
+---@param max integer  bytes
+---@return string? body
+---@return operations.Error? err
+---@return integer? status
+function input_reader.body(request, max)
+  local body = request.body or ""
+  local announced = tonumber(request.headers["content-length"])
+  if announced and announced > max or type(body) == "string" and #body > max then
+    return refuse(413, ("the body is larger than max_body (%d bytes)"):format(max))
+  end
+  local coding = request.headers["content-encoding"]
+  if coding and coding:lower() ~= "identity" then
+    return refuse(415, ("Content-Encoding: %s is not understood; send the body as it is"):format(coding))
+  elseif type(body) == "string" then
+    return body
+  end
+  return collect(body, max)
+end
+
+-- Reads a body that is itself the input, a string.
+local function read_text(route, request, body)
+  local media = content_type(request.headers["content-type"])
+  local wanted = content_type(route.media)
+  if media ~= wanted and wanted ~= "application/octet-stream" then
+    return refuse(415, ("Content-Type: %s expected, got %s"):format(route.media, media or "none"))
+  end
+  return body
+end
+
+local function read_json(request, body, max_depth)
+  if body == "" then
+    return nil
+  end
+  local media, charset = content_type(request.headers["content-type"])
+  if media ~= "application/json" or charset and charset ~= "utf-8" and charset ~= "utf8" then
+    return refuse(415, ("Content-Type: application/json expected, got %s"):format(
+      request.headers["content-type"] or "none"))
+  end
+  local value, err = json.decode(body, { max_depth = max_depth })
+  if err then
+    return unreadable("the body is not JSON: " .. err.message)
+  end
+  return value
+end
+
+local function read_query(route, query)
+  local value, issues, malformed = route.flat:read(query)
+  if malformed then
+    return unreadable(("the query is malformed at '%s': percent-encoded UTF-8 expected"):format(malformed))
+  elseif not value then
+    return refuse(422, summary(issues), issues)
+  end
+  return value
+end
+
+-- Refuses a query besides a body: it would be ignored.
+local function no_query(request, query)
+  if query and query ~= "" then
+    local message = ("%s carries its input in the body, not in the query"):format(request.method)
+    return refuse(422, message, { { path = "", keyword = "additionalProperties", message = message } })
+  end
+end
+
+local function read_body(route, request, query, options)
+  local _, err, status = no_query(request, query)
+  if err ~= nil then
+    return nil, err, status
+  end
+  local body
+  body, err, status = input_reader.body(request, options.max_body)
+  if err ~= nil then
+    return nil, err, status
+  elseif route.media then
+    return read_text(route, request, body)
+  end
+  return read_json(request, body, options.max_depth)
+end
+
+-- Adds the parameters of the path to the input; they replace members of the same name.
+local function add_path(route, value, values)
+  value = value == nil and {} or value
+  if type(value) ~= "table" then
+    return refuse(422, ": expected an object, for the parameters of the path",
+      { { path = "", keyword = "type", message = "expected an object" } })
+  end
+  for at, name in pairs(route.names) do
+    value[name] = nil
+    local flaw = route.path:add(value, name, values[at])
+    if flaw then
+      return refuse(422, summary({ flaw }), { flaw })
+    end
+  end
+  return value
+end
+
+--- Reads the input of a request: GET, HEAD and, where it can, DELETE carry it in the query, others in the body.
+---@param route operations.Route
+---@param request operations.ServerRequest
+---@param query? string  without what is the server's own
+---@param values table<integer, string>  of the path's parameters
+---@param options { max_body: integer, max_depth: integer }
+---@return any input  nil: none was sent
+---@return operations.Error? err
+---@return integer? status  of the failure
+function input_reader.read(route, request, query, values, options)
+  local method = request.method
+  local value, err, status
+  if method == "GET" or method == "HEAD" or method == "DELETE" and route.flat then
+    value, err, status = read_query(route, query)
+  else
+    value, err, status = read_body(route, request, query, options)
+  end
+  if err ~= nil or next(route.names) == nil then
+    return value, err, status
+  end
+  return add_path(route, value, values)
+end
+
+return input_reader
