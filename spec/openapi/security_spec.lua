@@ -82,8 +82,78 @@ describe("the credentials of a request", function()
     assert.equal("Bearer t", request.headers.Authorization)
   end)
 
-  it("are none of a requirement that is not wholly configured", function()
-    assert.is_nil(call({ { key = {}, bearer = {} } }, { key = "k" }).headers["X-Key"])
+  it("are not half of a requirement: the error names what is missing, and nothing is sent", function()
+    for _, case in ipairs({
+      { { { key = {}, bearer = {} } }, { key = "k" }, "bearer", '"bearer" (HTTP bearer) is not' },
+      { { { key = {}, oauth = {} } }, { oauth = "t" }, "key", '"key" (API key in header X-Key) is not' },
+      { { { bearer = {}, query = {}, key = {} } }, { bearer = "t" }, "key",
+        '"key" (API key in header X-Key) and "query" (API key in query api key) is not' },
+      { { { basic = {} }, { key = {}, bearer = {} } }, { type = "bearer", token = "t" }, "key", '"key"' },
+      { { { key = {}, odd = {} } }, { key = "k" }, "odd", '"odd" (HTTP hoba) is not' },
+      { { { key = {}, tls = {} } }, { key = "k" }, nil },
+    }) do
+      local request, err = call(case[1], case[2])
+      if case[3] then
+        assert.is_nil(request)
+        assert.same({ "EXECUTION_ERROR", "credential", case[3] }, { err.code, err.details.kind, err.details.scheme })
+        assert.matches(case[4], err.message, 1, true)
+        assert.is_false(err.mayHaveRun)
+      else
+        assert.equal("k", request.headers["X-Key"]) -- the program's own HTTP client may have a certificate
+      end
+    end
+  end)
+
+  it("that are half of a requirement are not asked for by a parameter either", function()
+    local more = { parameters = { { name = "X-Key", ["in"] = "header", required = true } } }
+    local _, err = call({ { key = {}, bearer = {} } }, { key = "k" }, more)
+    assert.same({ "credential", "bearer" }, { err.details.kind, err.details.scheme })
+  end)
+
+  it("are another requirement's where only half of the first is configured", function()
+    local request = call({ { key = {}, bearer = {} }, { key = {} } }, { key = "k" })
+    assert.same({ "k" }, { request.headers["X-Key"], request.headers.Authorization })
+    assert.is_nil(call({ { key = {}, bearer = {} }, {} }, { key = "k" }).headers["X-Key"])
+  end)
+
+  it("are whole with a header that is configured, a parameter, or a scheme that the document lacks", function()
+    local request = call({ { key = {}, bearer = {} } }, { bearer = "t" }, { headers = { ["x-key"] = "k" } })
+    assert.same({ "k", "Bearer t" }, { request.headers["x-key"], request.headers.Authorization })
+    request = call({ { key = {}, bearer = {} } }, { key = "k" }, { headers = { Authorization = "Bearer t" } })
+    assert.same({ "k", "Bearer t" }, { request.headers["X-Key"], request.headers.Authorization })
+    request = call({ { key = {}, query = {} } }, { key = "k" },
+      { parameters = { { name = "api key", ["in"] = "query", required = true } }, input = { ["api key"] = "q" } })
+    assert.same({ "k", "http://api.test/op?api%20key=q" }, { request.headers["X-Key"], request.url })
+    assert.equal("k", call({ { key = {}, gone = {} } }, { key = "k" }).headers["X-Key"])
+  end)
+
+  it("are not asked for again by a parameter", function()
+    local places = { key = { "header", "x-kEY" }, query = { "query", "api key" }, cookie = { "cookie", "session" } }
+    for name, place in pairs(places) do
+      local parameters = { { name = place[2], ["in"] = place[1], required = true, schema = { type = "string" } },
+        { name = "n", ["in"] = "query", required = true } }
+      local more = { parameters = parameters, input = { n = 1 } }
+      local request, err, api = call({ { [name] = {} } }, { [name] = "k" }, more)
+      assert.is_nil(err)
+      local schema = api.definitions[1].inputSchema
+      assert.same({ "n" }, schema.required)
+      assert.is_nil(schema.properties[place[2]])
+      local sent = request.headers["X-Key"] or request.headers.Cookie or request.url
+      assert.matches(({ key = "^k$", query = "?n=1&api%%20key=k$", cookie = "^session=k$" })[name], sent)
+      assert.matches(place[2], api.report[1].message, 1, true)
+      local _, missing = call({ { [name] = {} } }, nil, more)
+      assert.equal("required", missing.details[1].keyword) -- without a credential it is a parameter as any other
+    end
+  end)
+
+  it("or other headers that are configured do not make a parameter required", function()
+    local version = { name = "X-Version", ["in"] = "header", required = true }
+    local request, _, api = call(nil, nil, { parameters = { version }, headers = { ["x-version"] = "1" } })
+    assert.equal("1", request.headers["x-version"])
+    assert.is_nil(api.definitions[1].inputSchema.required)
+    request = call(nil, nil, { parameters = { version }, headers = { ["x-version"] = "1" }, input = {
+      ["X-Version"] = "2" } })
+    assert.same({ "2" }, { request.headers["X-Version"], request.headers["x-version"] })
   end)
 
   it("are those of the first requirement that is configured", function()
@@ -192,6 +262,26 @@ describe("credentials without names of schemes", function()
     assert.equal("Bearer t", call({ {}, { key = {} } }, bearer).headers.Authorization)
     assert.is_nil(call({ {} }, bearer).headers.Authorization)
     assert.equal("Bearer t", call(7, bearer).headers.Authorization)
+  end)
+
+  it("are refused where the document wants two API keys, which the error names", function()
+    local key = { type = "apiKey", token = "t" }
+    local request, err = call({ { key = {}, query = {} } }, key)
+    assert.is_nil(request)
+    assert.matches('"key" (API key in header X-Key) and "query" (API key in query api key)', err.message, 1, true)
+    assert.is_nil(err.message:find('"t"', 1, true))
+    assert.equal("t", call({ { key = {}, query = {} }, { cookie = {} } }, key).headers.Cookie:match("=(.*)$"))
+    request = call({ { key = {}, query = {} } }, { key = "a", query = "b" })
+    assert.same({ "a", "http://api.test/op?api%20key=b" }, { request.headers["X-Key"], request.url })
+  end)
+
+  it("may be several, of different kinds, and beside those with names", function()
+    local bearer, key = { type = "bearer", token = "t" }, { type = "apiKey", token = "k" }
+    for _, auth in ipairs({ { bearer, key }, { key, bearer }, { bearer, key = "k" } }) do
+      local request, _, api = call({ { key = {}, bearer = {} } }, auth)
+      assert.same({ "k", "Bearer t" }, { request.headers["X-Key"], request.headers.Authorization })
+      assert.same({}, api.report)
+    end
   end)
 
   it("take their token from a function", function()

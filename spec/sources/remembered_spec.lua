@@ -15,6 +15,8 @@ describe("a remembered source", function()
     end
     assert.is_nil(problem("basic", "u:env:NAME"))
     assert.is_nil(problem("basic", "file:x"))
+    assert.is_nil(problem("api-key", "name=env:NAME"))
+    assert.equal("give env:NAME, file:PATH or cmd:COMMAND instead of the key itself", problem("api-key", "name=s3cret"))
     for _, header in ipairs({ "Authorization", "Cookie", "X-Api-Key", "X-Password", "Secret", "X-Session", "token" }) do
       assert.equal(("give env:NAME, file:PATH or cmd:COMMAND behind '%s:'"):format(header),
         problem("header", header .. ": x"))

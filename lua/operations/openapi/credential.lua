@@ -17,12 +17,13 @@ local credential = {}
 ---@field refuse? fun()      called when the server rejected it; the next one will be new
 
 ---@class operations.openapi.CredentialStep
----@field kind "apiKey"|"basic"|"bearer"|"oauth"|"mutualTLS"
+---@field kind "apiKey"|"basic"|"bearer"|"oauth"|"mutualTLS"|"none"
 ---@field scheme table  Security Scheme Object
 ---@field name string
 ---@field value any  as configured
 ---@field source? operations.oauth.TokenSource  of "oauth"
 ---@field problem? string  why there is none
+---@field steps? operations.openapi.CredentialStep[]  of "none": those that could be made
 ---@field made? operations.openapi.Credential  kept if its value does not change
 
 local function secret(value, ...)
@@ -244,7 +245,8 @@ function credential.bound(steps, headers)
     names[#names + 1] = name
   end
   for _, step in ipairs(steps) do
-    local place = step.kind == "apiKey" and { location = step.scheme["in"], name = step.scheme.name } or authorization
+    local place = step.kind == "none" and {}
+      or step.kind == "apiKey" and { location = step.scheme["in"], name = step.scheme.name } or authorization
     if place.location == "header" then
       names[#names + 1] = place.name
     elseif place.location == "query" then

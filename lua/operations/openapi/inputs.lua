@@ -24,6 +24,11 @@ local function describe(schema, node)
   return copy
 end
 
+-- "header x-key", as security.lua names the places of API keys.
+local function place_of(node)
+  return node["in"] .. " " .. (node["in"] == "header" and node.name:lower() or node.name)
+end
+
 -- The key of a parameter, its location and name; nil and the reason when it is ignored.
 local function id_of(build, node)
   if type(node.name) ~= "string" or node.name == "" then
@@ -38,6 +43,11 @@ local function id_of(build, node)
     return nil, ("the header parameter %q is ignored: the HTTP client sets it"):format(node.name)
   elseif node["in"] == "path" and not build.template_names[node.name] then
     return nil, ("the path has no {%s}"):format(node.name)
+  end
+  local scheme = build.credential_places[place_of(node)]
+  if scheme then
+    return nil, ("the parameter %q is the API key of the security scheme %q, which is configured"):format(node.name,
+      scheme)
   end
   return node["in"] .. " " .. node.name
 end
@@ -82,6 +92,16 @@ local function schema_place(build, place)
   return kind and build.source:member(kind, "schema")
 end
 
+-- Does the configuration send this header with every request?
+local function is_configured(build, name)
+  for header in pairs(build.config.headers or {}) do
+    if header:lower() == name:lower() then
+      return true
+    end
+  end
+  return false
+end
+
 -- Does the path key have a value for this query parameter, which a given one replaces?
 local function in_path_key(build, name)
   for _, pair in ipairs(build.query or {}) do
@@ -103,6 +123,7 @@ local function plan_parameter(build, place, key)
   return parameter.complete({
     name = node.name, key = key, location = node["in"], style = style, explode = explode,
     required = node.required == true and not (node["in"] == "query" and in_path_key(build, node.name))
+      and not (node["in"] == "header" and is_configured(build, node.name))
       or node["in"] == "path",
     collection = build.is_swagger and node.collection or nil,
     -- Before 3.2 for queries only.
@@ -168,6 +189,20 @@ local function gather(build, item, operation)
   return list
 end
 
+-- The parameters of a path item and an operation, references followed, nothing checked but the name.
+local function parameters_of(source, item, operation)
+  local list = {}
+  for _, owner in ipairs({ item, operation }) do
+    local array = owner.node.parameters
+    for _, node in ipairs(type(array) == "table" and array or {}) do
+      local place = type(node) == "table" and node["$ref"] and source:follow({ node = node, file = owner.file })
+      node = place and place.node or node
+      list[#list + 1] = type(node) == "table" and type(node.name) == "string" and node or nil
+    end
+  end
+  return list
+end
+
 --- The names of an operation's inputs, as far as known without reading it, for a search.
 ---@param source operations.openapi.Document
 ---@param item operations.openapi.Place
@@ -175,17 +210,26 @@ end
 ---@return string[]
 function inputs.names(source, item, operation)
   local names = {}
-  for _, owner in ipairs({ item, operation }) do
-    local array = owner.node.parameters
-    for _, node in ipairs(type(array) == "table" and array or {}) do
-      local place = type(node) == "table" and node["$ref"] and source:follow({ node = node, file = owner.file })
-      node = place and place.node or node
-      local name = type(node) == "table" and node.name
-      names[#names + 1] = type(name) == "string" and name or nil
-    end
+  for _, node in ipairs(parameters_of(source, item, operation)) do
+    names[#names + 1] = node.name
   end
   names[#names + 1] = operation.node.requestBody ~= nil and "body" or nil
   return names
+end
+
+--- The places of an operation's parameters: "header x-key", "query key".
+---@param source operations.openapi.Document
+---@param item operations.openapi.Place
+---@param operation operations.openapi.Place
+---@return table<string, boolean>
+function inputs.places(source, item, operation)
+  local places = {}
+  for _, node in ipairs(parameters_of(source, item, operation)) do
+    if type(node["in"]) == "string" and not (node["in"] == "header" and ignored_headers[node.name:lower()]) then
+      places[place_of(node)] = true
+    end
+  end
+  return places
 end
 
 --- Reads parameters and body of an operation.

@@ -5,6 +5,7 @@ local credential = require("operations.openapi.credential")
 local download = require("operations.openapi.download")
 local errors = require("operations.base.error")
 local extension = require("operations.openapi.extension")
+local http = require("operations.net.http")
 local inputs = require("operations.openapi.inputs")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
@@ -45,13 +46,17 @@ function operation.describe(method, path, node)
   return { method = method, path = path, operationId = id, name = wanted, tags = tags_of(node) }
 end
 
+-- The security requirements of the operation: its own, or the document's.
+local function requirements_of(build, node)
+  if node.security ~= nil then
+    return node.security
+  end
+  return build.source.file.root.security
+end
+
 -- The security requirements of the operation as names, with their schemes: alternatives.
 local function security_of(build, node)
-  local requirements = node.security
-  if requirements == nil then
-    requirements = build.source.file.root.security
-  end
-  return security.names(requirements, build.schemes)
+  return security.names(requirements_of(build, node), build.schemes)
 end
 
 -- What the methods of HTTP promise (RFC 9110, 9.2). Others may destroy something or not.
@@ -119,22 +124,29 @@ local function document_url(build)
   return from and location.is_url(from) and from or nil
 end
 
+-- The credentials of all requests of an operation. Those that the input, configured headers or the program's own HTTP
+-- client may give need not be configured.
+local function credentials_of(build, item, place, base)
+  local options = build.config
+  local elsewhere = inputs.places(build.source, item, place)
+  for header in pairs(options.headers or {}) do
+    elsewhere["header " .. header:lower()] = true
+  end
+  elsewhere.jar, elsewhere.certificate = options.jar ~= nil, options.http ~= http
+  return security.plan(requirements_of(build, place.node), build.schemes, {
+    auth = options.auth, http = options.http, ca_file = options.ca_file, proxy = options.proxy,
+    location = document_url(build) or base, elsewhere = elsewhere,
+  })
+end
+
 --- The plan shared by all requests of an operation: made once.
 ---@return operations.openapi.Plan
-local function new_plan(build, item, place, info, input, output)
-  local options = build.config
-  local base, base_error = base_of(build, item, place)
+local function new_plan(build, place, info, input, output)
+  local options, steps = build.config, build.credentials
+  local base, base_error = build.base, build.base_error
   if not base then
     build.report(place.pointer, base_error)
   end
-  local requirements = place.node.security
-  if requirements == nil then
-    requirements = build.source.file.root.security
-  end
-  local steps = security.plan(requirements, build.schemes, {
-    auth = options.auth, http = options.http, ca_file = options.ca_file, proxy = options.proxy,
-    location = document_url(build) or base,
-  })
   local bound_headers, bound_query = credential.bound(steps, options.headers)
   return {
     method = info.method, base = base, base_error = base_error,
@@ -168,8 +180,11 @@ local function read(shared, item, place, info)
   local build = new_build(shared, place, info)
   build.converter = shared.converter:reporting(build.report)
   build.segments, build.template_names, build.query = location.read_path(info.path)
+  build.base, build.base_error = base_of(build, item, place)
+  build.credentials = credentials_of(build, item, place, build.base)
+  build.credential_places = security.places(build.credentials)
   local input, output = inputs.read(build, item, place, info.method), outputs.read(build, place)
-  local plan = new_plan(build, item, place, info, input, output)
+  local plan = new_plan(build, place, info, input, output)
   return { input = input, output = output, plan = plan, handler = function(make)
     return make(plan)
   end }

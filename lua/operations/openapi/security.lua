@@ -69,12 +69,21 @@ function security.is_simple(auth)
   return type(auth) == "table" and simple_kinds[auth.type] ~= nil
 end
 
---- The credential configured for a scheme; in the simple form, if the kinds agree.
+-- The simple forms of a configuration: itself, or those in its list.
+local function simple_forms(auth)
+  return security.is_simple(auth) and { auth } or auth
+end
+
+-- The credential configured for a scheme: by its name, else in the simple form, if the kinds agree.
 local function configured(auth, name, scheme)
-  if not security.is_simple(auth) then
+  if not security.is_simple(auth) and auth[name] ~= nil then
     return auth[name]
   end
-  return simple_kinds[auth.type] == kind_of(scheme) and auth or nil
+  for _, form in ipairs(simple_forms(auth)) do
+    if security.is_simple(form) and simple_kinds[form.type] == kind_of(scheme) then
+      return form, true
+    end
+  end
 end
 
 -- The token endpoint of a flow. For a refresh token any flow's is valid.
@@ -145,47 +154,116 @@ local function new_step(name, kind, scheme, value, scopes, options)
   return step
 end
 
---- One requirement as steps, or nil when a credential for it is not configured.
+-- "header x-key": a place that the input, the configured headers or the jar may fill.
+local function place_of(scheme)
+  return scheme["in"] .. " " .. (scheme["in"] == "header" and scheme.name:lower() or scheme.name)
+end
+
+-- May something other than config.auth give the credential of a scheme? It is also taken for given when the document
+-- lacks the scheme.
+local function is_elsewhere(scheme, options)
+  local kind, given = kind_of(scheme), options.elsewhere or {}
+  if type(scheme) ~= "table" then
+    return true
+  elseif kind == "apiKey" then
+    return given[place_of(scheme)] == true or scheme["in"] == "cookie" and given.jar == true
+  elseif kind == "mutualTLS" then
+    return given.certificate == true
+  end
+  return given["header authorization"] == true
+end
+
+local function joined(names, schemes)
+  local texts = {}
+  for i, name in ipairs(names) do
+    texts[i] = ("%q (%s)"):format(name, words_of(schemes[name]))
+  end
+  return table.concat(texts, " and ")
+end
+
+-- A step that fails the call, before a request is sent; `steps` are those that could be made.
+local function broken_step(name, problem, steps)
+  return { { kind = "none", name = name, problem = problem, steps = steps } }
+end
+
+-- One requirement as steps; nil when a credential for it is not configured, and then a step that fails if others are.
 local function steps_of(requirement, schemes, options)
-  local steps = {}
+  local steps, missing, keys = {}, {}, {}
   for _, name in ipairs(members.names(requirement)) do
     local scheme = schemes[name]
-    local kind, value = kind_of(scheme), configured(options.auth, name, scheme)
-    if not kind or value == nil then
-      return nil
+    local kind = kind_of(scheme)
+    local value, is_simple = configured(options.auth, name, scheme)
+    if kind and value ~= nil then
+      keys[#keys + 1] = is_simple and kind == "apiKey" and name or nil
+      steps[#steps + 1] = new_step(name, kind, scheme, value, requirement[name], options)
+    elseif not is_elsewhere(scheme, options) then
+      missing[#missing + 1] = name
     end
-    steps[#steps + 1] = new_step(name, kind, scheme, value, requirement[name], options)
+  end
+  if keys[2] then
+    return nil, broken_step(keys[1], ("one API key is given, but %s need one each: give them by name, as "
+      .. "{ [%q] = ..., [%q] = ... } or --api-key NAME=KEY"):format(joined(keys, schemes), keys[1], keys[2]), steps)
+  elseif missing[1] then
+    return nil, steps[1] and broken_step(missing[1], ("it is required together with %q, which is configured; %s is not")
+      :format(steps[1].name, joined(missing, schemes)), steps) or nil
+  end
+  return steps[1] and steps
+end
+
+-- The steps of the simple form when the document's requirements do not name its kind.
+local function simple_steps(auth, options)
+  local steps = {}
+  for i, form in ipairs(simple_forms(auth)) do
+    local scheme = { ["in"] = form["in"] or "header", name = form.name or "X-API-Key" }
+    steps[i] = security.is_simple(form) and new_step(form.type, simple_kinds[form.type], scheme, form, nil, options)
+      or nil
   end
   return steps
 end
 
---- The steps of the simple form when the document's requirements do not name its kind.
-local function simple_steps(auth, options)
-  local scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
-  return { new_step(auth.type, simple_kinds[auth.type], scheme, auth, nil, options) }
-end
-
---- Selects the credentials of an operation's requests.
+--- Selects the credentials of an operation's requests: those of the first requirement that is configured. If there is
+--- none but a part of one is, the call fails.
 ---@param requirements any  the operation's `security`, else the document's
 ---@param schemes table<string, table>  `components.securitySchemes`, references followed
----@param options { auth: table?, http: table?, ca_file: string?, proxy: string|false?, location: string? }
+---@param options { auth: table?, http: table?, ca_file: string?, proxy: string|false?, location: string?, elsewhere:
+---  table<string, boolean>? }  `elsewhere`: "header x-key", ... that the input or configured headers may have, `jar`,
+---  `certificate`
 ---@return operations.openapi.CredentialStep[] steps  for `credential.make`
 function security.plan(requirements, schemes, options)
   local auth = options.auth
   if not auth then
     return {}
   end
-  local is_public = type(requirements) == "table"
+  local is_public, is_optional, partial = type(requirements) == "table", false, nil
   for _, requirement in ipairs(is_public and requirements or {}) do
     if type(requirement) == "table" and next(requirement) ~= nil then
       is_public = false
-      local steps = steps_of(requirement, schemes, options)
+      local steps, broken = steps_of(requirement, schemes, options)
       if steps then
         return steps
       end
+      partial = partial or broken
+    else
+      is_optional = true
     end
   end
-  return security.is_simple(auth) and not is_public and simple_steps(auth, options) or {}
+  if partial and not is_optional then
+    return partial
+  end
+  return not is_public and simple_steps(auth, options) or {}
+end
+
+--- The places of the API keys among the steps: parameters of these names are not asked for.
+---@param steps operations.openapi.CredentialStep[]
+---@return table<string, string>  "header x-key" -> name of the scheme
+function security.places(steps)
+  local places = {}
+  for _, step in ipairs(steps[1] and steps[1].steps or steps) do
+    if step.kind == "apiKey" then
+      places[place_of(step.scheme)] = step.name
+    end
+  end
+  return places
 end
 
 --- The parts of config.auth that have no effect.
@@ -195,10 +273,10 @@ end
 function security.problems(schemes, auth)
   local list = {}
   for _, name in ipairs(members.names(auth and not security.is_simple(auth) and auth or {})) do
-    local scheme = schemes[name]
-    if not scheme then
+    local scheme, is_form = schemes[name], auth[tonumber(name)] ~= nil
+    if not scheme and not is_form then
       list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not in the document"):format(name) }
-    elseif not kind_of(scheme) then
+    elseif scheme and not kind_of(scheme) then
       list[#list + 1] = { pointer = "/" .. json_pointer.escape(name),
         message = ("credentials of type %s are not supported; none is sent"):format(
           scheme.type == "http" and "http " .. tostring(scheme.scheme) or tostring(scheme.type)) }

@@ -26,7 +26,10 @@ end
 ---@return operations.openapi.Config
 function documents.config(source)
   local given = members.merged(source.config, source.call)
-  given.oauth, given.connection = nil, nil
+  if next(given.api_keys) then
+    given.auth = members.merged({ given.auth }, given.api_keys)
+  end
+  given.oauth, given.connection, given.api_keys = nil, nil, nil
   given.http = source_options.client(source.config.connection, given.http or http) or given.http
   return given
 end

@@ -21,7 +21,7 @@ options.list = {
   { name = "--base-url", value = "URL", help = "OpenAPI: URL of the API, instead of its servers" },
   { name = "--bearer", value = "TOKEN", help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
   { name = "--basic", value = "USER:PASSWORD", help = "OpenAPI, MCP: HTTP basic authentication" },
-  { name = "--api-key", value = "KEY", help = "OpenAPI: API key, sent where the document says" },
+  { name = "--api-key", value = "[NAME=]KEY", help = "OpenAPI: API key, for the scheme NAME of several" },
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
@@ -123,7 +123,14 @@ local setters = {
   ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   ["no-check"] = function(config) config.validate = "warn" end,
-  ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = later("api-key", value) } end,
+  ["api-key"] = function(config, value)
+    local name, key = secret.named(value)
+    if name then
+      config.api_keys[name] = later("api-key", key)
+    else
+      config.auth = { type = "apiKey", token = later("api-key", value) }
+    end
+  end,
   header = function(config, value) return set_header(config.headers, "--header", value) end,
   ["document-header"] = function(config, value)
     return set_header(config.document_headers, "--document-header", value)
@@ -180,7 +187,7 @@ local function shown(kind, place)
 end
 
 local function nothing()
-  return { headers = {}, document_headers = {}, oauth = {}, connection = {} }
+  return { headers = {}, document_headers = {}, oauth = {}, connection = {}, api_keys = {} }
 end
 
 local function inherited(general)
@@ -258,8 +265,10 @@ function options.reveal(source)
   local config = source.config
   reveal_headers(config.headers, "header")
   options.reveal_document_headers(source)
-  for key, value in pairs(config.auth or {}) do
-    config.auth[key] = now(value)
+  for _, values in ipairs({ config.api_keys, config.auth }) do
+    for key, value in pairs(values) do
+      values[key] = now(value)
+    end
   end
   config.oauth.client_secret = now(config.oauth.client_secret)
 end

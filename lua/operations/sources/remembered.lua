@@ -32,7 +32,8 @@ local options = {}
 for _, option in ipairs(source_options.list) do
   local name = option.name:gsub("^%-%-", "")
   if not passing[name] then
-    options[#options + 1] = { name = name, is_switch = option.value == nil, many = is_header[name] }
+    local is_many = is_header[name] or name == "api-key"
+    options[#options + 1] = { name = name, is_switch = option.value == nil, many = is_many }
     options[name] = options[#options]
   end
 end
@@ -74,7 +75,7 @@ function remembered.secret_problem(name, value)
   local named = "give env:NAME, file:PATH or cmd:COMMAND"
   if type(value) ~= "string" then
     return nil
-  elseif secrets[name] and not secret.is_reference(value)
+  elseif secrets[name] and not secret.is_reference(select(2, secret.named(value)) or value)
     and not (name == "basic" and secret.is_reference(value:match(":(.*)$") or "")) then
     return ("a remembered source holds no secrets: %s instead of the %s itself"):format(named,
       name == "basic" and "password" or name == "api-key" and "key" or name == "bearer" and "token" or "secret")

@@ -55,6 +55,14 @@ function readers.cmd(command)
   return (line:gsub("\r$", ""))
 end
 
+--- Splits NAME=SECRET. The padding of base64 is not taken for a separator.
+---@param word string
+---@return string? name  nil when the word is the secret alone
+---@return string? secret
+function secret.named(word)
+  return word:match("^([%w_.%-]+)=([^=].*)$")
+end
+
 --- Is a word a reference to a secret, not the secret itself?
 ---@param word string
 ---@return boolean
