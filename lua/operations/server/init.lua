@@ -7,16 +7,17 @@
 local access_log = require("operations.server.access_log")
 local answering = require("operations.server.answering")
 local argument = require("operations.base.argument")
+local callers = require("operations.server.caller")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
+local disclosure = require("operations.base.disclosure")
 local document = require("operations.server.document")
-local figures = require("operations.server.figures")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
-local http_options = require("operations.server.http_options")
 local idempotency = require("operations.server.idempotency")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
+local log = require("operations.task.log")
 local members = require("operations.base.members")
 local pages = require("operations.server.page")
 local problem = require("operations.server.problem")
@@ -28,6 +29,48 @@ local serving = require("operations.server.serving")
 local task = require("operations.task")
 
 local server = {}
+
+---@class operations.HttpOptions
+---@field prefix? string  before all paths: "" (default) or "/api/v1"
+---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no
+---  credentials; nil and a reason: invalid ones; nil and an error: it cannot tell. May wait. Default: all are anonymous
+---@field oauth? operations.ResourceMetadata  who gives tokens (RFC 9728); default: what `oauth.resource_server` knows
+---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
+---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
+---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
+---@field cors? operations.CorsOptions  further answers to their browsers
+---@field idempotency? boolean|operations.AnswerStore|table  keeps answers by Idempotency-Key: true, in this process; a
+---  shared dictionary of nginx, of all its workers; `operations.middleware.redis(url)`, of all processes
+---@field idempotency_ttl? integer  ms for which they are kept, default 24 hours
+---@field trusted_proxies? operations.TrustedProxies  whose X-Forwarded-For, -Proto, -Host and -Prefix count: CIDRs and
+---  "unix:"
+---@field hosts? string[]  names of the server, besides localhost and numeric addresses
+---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
+---@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
+---@field timeout? integer  ms of a call, default 60,000; the caller may ask for another one (Request-Timeout-Ms)
+---@field max_timeout? integer  ms that it may ask for, default 600,000
+---@field max_body? integer  bytes, default 16 MiB
+---@field max_depth? integer  nested arrays and objects of a body, default 512
+---@field max_identity_streams? integer  open streams of one identity or, without one, address, default 128; others are
+---  answered 503
+---@field max_requests? integer  running at once, default 1,024; others are answered 503
+---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
+---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
+---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
+---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
+---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
+---  Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
+---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
+---@field mcp? boolean|operations.McpServer  true: the registry is a server of MCP at /mcp, too, with the options that
+---  both have; or a server that `to_mcp` made
+---@field health? boolean  false: no /healthz and /readyz
+---@field ready? fun(): boolean  what /readyz asks
+---@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, public: boolean? }  what /metrics shows
+---  (the middleware `metrics`), to callers with credentials where there is `authorize`, unless it is public. `shows`
+---  tells which operations are not hidden from the caller
+---@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
+---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 ---@class operations.ServerRequest
 ---@field method string
@@ -91,6 +134,55 @@ local function readiness(call)
   return { status = ready and 200 or 503, headers = members.copy(TEXT), body = ready and "ready\n" or "not ready\n" }
 end
 
+-- The caller of /metrics; or the refusal of one without credentials.
+local function identify(call, request, options)
+  local identity, err, status, headers = callers.identify(request, options)
+  if identity or options.metrics.public then
+    return identity
+  end
+  return nil, problem.refuse(call, status or 401, err and err.code or "ACCESS_DENIED",
+    err and err.message or "credentials are required", headers or not err and
+    { ["www-authenticate"] = callers.challenge(options.authorize) } or nil)
+end
+
+-- Tells which operations are not hidden from a caller. Mounted ones count under the ids of their own registry.
+local function sight(self, identity)
+  local registry, options, seen = self.registry, self.options, {}
+  local function is_seen(spec)
+    local found = registry:visible(spec, identity, options.filter)
+    return found == "yes" or found == "denied" and not options.hide_denied
+  end
+  for _, spec in ipairs(registry:specs({ schemas = false })) do
+    local id = spec.namespace .. "." .. spec.name
+    if is_seen(id) then
+      for at in id:gmatch("()[^.]+") do
+        seen[id:sub(at)] = true
+      end
+    end
+  end
+  return function(id)
+    if registry:type_of(id) then
+      return is_seen(id)
+    end
+    return seen[id] or false
+  end
+end
+
+-- Answers a request for /metrics, the figures of the middleware `metrics`, for Prometheus; nil for other methods.
+local function show_figures(call, request)
+  local options = call.server.options
+  local source = options.metrics
+  if request.method ~= "GET" and request.method ~= "HEAD" then
+    return nil
+  end
+  local identity, refused
+  if options.authorize then
+    identity, refused = identify(call, request, options)
+  end
+  return refused or { status = 200, body = source:text(sight(call.server, identity)), headers = {
+    ["cache-control"] = "no-store", ["content-type"] = "text/plain; version=0.0.4; charset=utf-8" } }
+end
+
 -- The answers of the server itself: path below the prefix -> function of the call and the request.
 local function own_answers(options, page)
   local own = {}
@@ -99,7 +191,7 @@ local function own_answers(options, page)
       return page:answer(request, call.below)
     end
   end
-  own["/metrics"] = options.metrics and figures.answer or nil
+  own["/metrics"] = options.metrics and show_figures or nil
   if options.health ~= false then -- for supervisors
     own["/healthz"], own["/readyz"] = alive, readiness
   end
@@ -297,6 +389,41 @@ function Server:close()
   end
 end
 
+local option_kinds = {
+  prefix = "string", authorize = "function or table or false", oauth = "table", anonymous = "boolean",
+  hide_denied = "boolean", origins = "table", hosts = "table", filter = "table or function", paths = "string",
+  timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
+  max_identity_streams = "number",
+  heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
+  metadata_headers = "table", health = "boolean", openapi = "table or false",
+  ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
+  trusted_proxies = "table", cors = "table", idempotency = "boolean or string or table or userdata",
+  idempotency_ttl = "number",
+}
+
+local function check_prefix(prefix)
+  if prefix ~= "" and (not prefix:find("^/[^?#%s]*[^/?#%s]$")) then
+    error(("bad option 'prefix' to 'to_http' (a path such as \"/api\" expected, got %q)"):format(prefix), 4)
+  end
+end
+
+-- Checks the options and fills in defaults; misuse raises where `to_http` was called.
+local function read_options(options)
+  argument.optional(options, "table", 2, "to_http", 4)
+  argument.options(options or {}, option_kinds, "to_http", 4)
+  if options and options.metrics then
+    argument.object(options.metrics, "text", "metrics", 2, "to_http", 4)
+  end
+  local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
+    max_depth = limits.json_depth }, options)
+  check_prefix(kept.prefix)
+  disclosure.check(kept.upstream_errors, "to_http", 4)
+  callers.check(kept.authorize, "to_http", 3)
+  pages.check(kept.docs)
+  kept.hosts = serving.in_lower_case(kept.hosts)
+  return kept
+end
+
 --- Makes the HTTP API of a registry.
 ---@param registry operations.Registry
 ---@param options? operations.HttpOptions
@@ -305,7 +432,7 @@ end
 ---  `docs.directory`; UNAVAILABLE: the page's own files are not installed
 function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
-  local kept = http_options.read(options)
+  local kept = read_options(options)
   resource_metadata.check(kept, "to_http")
   kept.oauth = resource_metadata.of(kept)
   local self = setmetatable({ running = 0, draining = false, registry = registry, options = kept, workers = {},
