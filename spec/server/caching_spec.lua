@@ -1,3 +1,4 @@
+local caching = require("operations.server.caching")
 local http_request = require("spec.support.http_request")
 local operations = require("operations")
 
@@ -131,5 +132,24 @@ describe("an operation without _meta.http.cache", function()
       headers = { etag = '"v"' } }) end)
     assert.equal(304, send(server, "GET", "/a/b", { ["if-none-match"] = '"v"' }).status)
     assert.equal(200, send(server, "GET", "/a/b").status)
+  end)
+end)
+
+describe("entity tags", function()
+  it("are 128 bits of the SHA-256 of a body, in quotes", function()
+    assert.equal('"ba7816bf8f01cfea414140de5dae2223"', caching.tag_of("abc"))
+    assert.not_equal(caching.tag_of(""), caching.tag_of("\0"))
+  end)
+
+  it("are found in If-None-Match, whatever their strength", function()
+    for _, field in ipairs({ '"a"', 'W/"a"', "*", '"b", "a"', '"b",W/"a"', ' "a" ' }) do
+      assert.is_true(caching.has_tag(field, '"a"'), field)
+    end
+    for _, field in ipairs({ "", '"b"', "a", 'w/"a"', '"a', '"aa"', 'W/"b", "c"' }) do
+      assert.is_false(caching.has_tag(field, '"a"'), field)
+    end
+    assert.is_false(caching.has_tag(nil, '"a"'))
+    assert.is_true(caching.has_tag('"x, y" ,W/"a, *, b"', '"a, *, b"'))
+    assert.is_false(caching.has_tag('"a, *, b", "c', '"c"'))
   end)
 end)

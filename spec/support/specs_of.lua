@@ -33,7 +33,6 @@ specs_of.covered = {
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/answering_spec.lua",
   ["lua/operations/sources"] = "spec/cli/sources_spec.lua",
-  ["lua/operations/server/layout.lua"] = "spec/server/route_spec.lua",
   ["lua/operations/tools"] = "spec/tools/tools_spec.lua",
   ["lua/operations/tools/references.lua"] = "spec/tools/subset_spec.lua",
   ["lua/operations/task"] = "spec/task/task_spec.lua",

@@ -1,6 +1,7 @@
 --- The cache headers of answers, and conditional requests (RFC 9110, 13; RFC 9111). Caches keep
 --- nothing unless an operation says `_meta.http.cache`.
-local entity_tag = require("operations.server.entity_tag")
+local core = require("operations.core")
+local header_field = require("operations.net.http.header_field")
 local limits = require("operations.base.limits")
 
 local caching = {}
@@ -54,6 +55,35 @@ local function is_kept(call, headers)
   return headers["cache-control"] ~= "no-store"
 end
 
+--- The entity tag of a body (RFC 9110, 8.8.3): a strong one, so that a client need not fetch the same body again.
+---@param bytes string
+---@return string tag  with its quotes
+function caching.tag_of(bytes)
+  return '"' .. core.sha256(bytes):sub(1, 16):gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end) .. '"'
+end
+
+--- Does a field If-None-Match match the tag? Tags are compared weakly; "*" matches any (RFC 9110, 13.1.2).
+---@param field? string
+---@param tag string
+---@return boolean
+function caching.has_tag(field, tag)
+  if not field or header_field.trim(field) == "*" then
+    return field ~= nil
+  end
+  local at = 1
+  while at do
+    local from, strength = field:match("^[ \t,]*()(W?/?)", at)
+    local given, behind = field:match('^("[^"]*")()', from + #strength)
+    if given == tag and strength ~= "W" and strength ~= "/" then
+      return true
+    end
+    at = behind
+  end
+  return false
+end
+
 --- Adds the entity tag to a cacheable answer. The answer becomes 304 if the caller already has it, by this tag or by
 --- the handler's own.
 ---@param call operations.ServerCall
@@ -71,9 +101,9 @@ function caching.validated(call, response)
   if response.status ~= 200 then
     return response
   elseif kept and not headers.etag and #body < limits.entity_tag then
-    headers.etag = entity_tag.of(body)
+    headers.etag = caching.tag_of(body)
   end
-  if headers.etag and entity_tag.matches(request.headers["if-none-match"], (headers.etag:gsub("^W/", ""))) then
+  if headers.etag and caching.has_tag(request.headers["if-none-match"], (headers.etag:gsub("^W/", ""))) then
     headers["content-type"] = nil
     return { status = 304, headers = headers, body = "" }
   end

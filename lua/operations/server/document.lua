@@ -1,7 +1,7 @@
 --- The OpenAPI document of the server: the operations that a caller may see. Cached for callers who may see the same.
+local caching = require("operations.server.caching")
 local callers = require("operations.server.caller")
 local core = require("operations.core")
-local entity_tag = require("operations.server.entity_tag")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -107,7 +107,7 @@ local function text_of(server, version, caller, outer_prefix)
   if not found then
     local text = assert(json.encode(make(server, version, seen, denied, outer_prefix, go_on),
       { keep_order = true, max_depth = limits.document_depth }))
-    found = { text = text, tag = entity_tag.of(text) }
+    found = { text = text, tag = caching.tag_of(text) }
     if kept.count < limits.documents then
       kept.count, kept.texts[key] = kept.count + 1, found
     end
@@ -147,7 +147,7 @@ function document.answer(server, request, query, identity)
   local found = text_of(server, version, { identity = identity, denied = denied }, request.outer_prefix)
   local headers = { ["content-type"] = "application/json", ["cache-control"] = "private, no-cache",
     etag = found.tag, vary = server.options.authorize and "Authorization" or nil }
-  if entity_tag.matches(request.headers["if-none-match"], found.tag) then
+  if caching.has_tag(request.headers["if-none-match"], found.tag) then
     return { status = 304, headers = headers, body = "" }
   end
   return { status = 200, headers = headers, body = found.text }

@@ -1,7 +1,8 @@
 --- The layout of an HTTP API: the path and method of each operation, and why an operation cannot have them.
 local caching = require("operations.server.caching")
-local path_tree = require("operations.server.path_tree")
+local members = require("operations.base.members")
 local request_head = require("operations.server.request_head")
+local url = require("operations.base.url")
 
 local layout = {}
 
@@ -16,6 +17,78 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@return table
 function layout.given(spec)
   return type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
+end
+
+-- Paths are a tree of their segments. A node has its children by segment; key 0 is the child for a parameter, key 1 the
+-- place of the path that ends at the node.
+
+--- The place of a path; made if it does not exist.
+---@param tree table
+---@param segments (string|false)[]  false: a parameter
+---@return { methods: table }
+function layout.grow(tree, segments)
+  local node = tree
+  for _, segment in ipairs(segments) do
+    local key = segment or 0 -- a parameter
+    node[key] = node[key] or {}
+    node = node[key]
+  end
+  node[1] = node[1] or { methods = {} }
+  return node[1]
+end
+
+--- The text of a path.
+---@param segments (string|false)[]  false: a parameter
+---@param names table<integer, string>  of the parameters
+---@return string
+function layout.path(segments, names)
+  local texts = {}
+  for i, segment in ipairs(segments) do
+    texts[i] = segment and url.encode(segment) or "{" .. names[i] .. "}"
+  end
+  return "/" .. table.concat(texts, "/")
+end
+
+-- Finds the place of decoded segments and the values of its parameters. Literal segments take precedence over
+-- parameters.
+local function walk(node, segments, at, values)
+  local segment = segments[at]
+  if segment == nil then
+    return node[1]
+  end
+  local found = node[segment] and segment ~= "" and walk(node[segment], segments, at + 1, values)
+  if not found and node[0] and segment ~= "" then
+    values[at] = segment
+    found = walk(node[0], segments, at + 1, values)
+  end
+  return found
+end
+
+--- Finds the place of a path.
+---@param tree table
+---@param segments string[]  decoded
+---@param values table<integer, string>  gets the values of parameters, by the number of their segment
+---@return { methods: table }?
+function layout.find(tree, segments, values)
+  return walk(tree, segments, 1, values)
+end
+
+-- Every place below a node, with the segments that lead there: 0 for a parameter.
+local function visit_below(node, path, visit)
+  for key, child in pairs(node) do
+    if key == 1 then
+      visit(child, path)
+    else
+      visit_below(child, members.joined(path, { key }), visit)
+    end
+  end
+end
+
+--- Visits every place of a tree, in no certain order.
+---@param tree table
+---@param visit fun(place: { methods: table }, path: (string|integer)[])  `path`: its segments, 0 for a parameter
+function layout.each_place(tree, visit)
+  visit_below(tree, {}, visit)
 end
 
 local function segments_of(spec, options)
@@ -38,7 +111,7 @@ end
 
 -- Why an operation cannot have this path and method; nil if it can.
 local function flaw_of(place, spec, segments, names, method, prefix)
-  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
+  local id, path = spec.namespace .. "." .. spec.name, prefix .. layout.path(segments, names)
   if type(segments[1]) == "string" and reserved[segments[1]] then
     return { path = "/_meta/http/path", keyword = "reserved",
       message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
@@ -80,7 +153,7 @@ local function status_flaw(spec)
     .. "299 expected, and no subscription, got %s"):format(spec.namespace, spec.name, tostring(status)) }
 end
 
---- Gives an operation its path in a tree (`server/path_tree.lua`).
+--- Gives an operation its path in a tree (`server/layout.lua`).
 ---@param tree table
 ---@param spec operations.Spec
 ---@param options operations.RouteOptions
@@ -101,7 +174,7 @@ function layout.add(tree, spec, options)
     return flaw
   end
   local segments, names, method = segments_of(spec, options)
-  local place = path_tree.grow(tree, segments)
+  local place = layout.grow(tree, segments)
   flaw = flaw_of(place, spec, segments, names, method, options.prefix)
   if flaw then
     return flaw

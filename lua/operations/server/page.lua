@@ -1,7 +1,7 @@
 --- The page at `/docs`, where people read about operations and call them: our own, or an installed component. Its files
 --- are public and contain nothing of the registry; the page fetches the document. Files are read once, and only those
 --- listed here are served.
-local entity_tag = require("operations.server.entity_tag")
+local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 
 local page = {}
@@ -59,7 +59,7 @@ end
 
 local function file(name, body, policy)
   return { body = body, headers = {
-    ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = entity_tag.of(body),
+    ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = caching.tag_of(body),
     ["content-security-policy"] = policy, ["referrer-policy"] = "no-referrer",
   } }
 end
@@ -133,7 +133,7 @@ function Page:answer(request, path)
   for name, value in pairs(found.headers) do
     headers[name] = value
   end
-  if entity_tag.matches(request.headers["if-none-match"], headers.etag) then
+  if caching.has_tag(request.headers["if-none-match"], headers.etag) then
     return { status = 304, headers = headers, body = "" }
   end
   return { status = 200, headers = headers, body = found.body }

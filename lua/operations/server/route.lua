@@ -4,7 +4,6 @@ local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 local input_reader = require("operations.server.input_reader")
 local layout = require("operations.server.layout")
-local path_tree = require("operations.server.path_tree")
 local request_head = require("operations.server.request_head")
 
 local route = {}
@@ -162,7 +161,7 @@ function Routes:find(path)
     return place
   end
   local segments, values = request_head.segments(path), {}
-  local found = segments and path_tree.find(self._tree, segments, values)
+  local found = segments and layout.find(self._tree, segments, values)
   if not found or next(found.methods) == nil then
     return nil
   end
@@ -206,7 +205,7 @@ function Routes:all(go_on)
     refresh(self)
   end
   local list = {}
-  path_tree.each(self._tree, function(node, path)
+  layout.each_place(self._tree, function(node, path)
     local place, flaw = self._made[node], nil
     if go_on then
       go_on()
@@ -225,7 +224,7 @@ function Routes:all(go_on)
         segments[at] = segment ~= 0 and segment
       end
       list[#list + 1] = { route = found.route, methods = found.methods, path_names = names,
-        path = path_tree.text(segments, found.route.names) }
+        path = layout.path(segments, found.route.names) }
     end
   end)
   return list
