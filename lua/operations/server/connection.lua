@@ -1,15 +1,14 @@
 --- One connection of the HTTP server. It reads, handles and answers requests one after the other, in their order. It
 --- has a task only while it serves a request.
 local codec = require("operations.http_server")
-local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
+local pool = require("operations.server.pool")
 local request_reader = require("operations.server.request_reader")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
 local waiting = require("operations.server.waiting")
-local workers = require("operations.server.workers")
 
 local connection = {}
 
@@ -53,7 +52,7 @@ local function handle(self, request)
   local ok, response = xpcall(self._handle, waiting.traced, request)
   local flaw
   if ok then
-    flaw = framing.flaw(response)
+    flaw = response_writer.flaw(response)
   else
     flaw = response
   end
@@ -113,7 +112,7 @@ end
 local function serve(self)
   local goes_on = serve_row(self)
   if goes_on and self._from <= #self._bytes then
-    workers.add(self) -- at the end of the queue
+    pool.add(self) -- at the end of the queue
     return false
   elseif not goes_on or request_reader.is_over(self) then
     if not self._upgraded then

@@ -1,7 +1,6 @@
 --- Accepts connections of HTTP clients: how many at once, and how they end.
 local argument = require("operations.base.argument")
 local connection = require("operations.server.connection")
-local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local response_writer = require("operations.server.response_writer")
@@ -104,7 +103,7 @@ local function secure(options, log)
   if options.tls then
     local answer = response_writer.problem(400, "this port speaks TLS: use https")
     return tls.security(options.tls, { log = log,
-      refusal = framing.bytes(answer, scheduler.host().now(), "close", false, true) }, 3)
+      refusal = response_writer.bytes(answer, scheduler.host().now(), "close", false, true) }, 3)
   end
 end
 

@@ -1,6 +1,7 @@
---- Writes the answers of a connection, whole or piece by piece. Waits for slow readers.
+--- Answers of the HTTP server as bytes: the length of the message, the Date, checks of what a handler returned. Writes
+--- those of a connection, whole or piece by piece, and waits for slow readers.
+local codec = require("operations.http_server")
 local errors = require("operations.base.error")
-local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
 local scheduler = require("operations.task.scheduler")
@@ -8,6 +9,74 @@ local turn = require("operations.task.turn")
 local waiting = require("operations.server.waiting")
 
 local response_writer = {}
+
+local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
+local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
+
+local date, from, till = nil, math.huge, 0 -- of the second from `from` to `till`, ms since the epoch
+
+--- The value of the field Date (RFC 9110, 5.6.7), made once a second.
+---@param now number  ms since the epoch
+---@return string
+function response_writer.date(now)
+  if now < from or now >= till then
+    local second = math.floor(now / 1000)
+    local t = os.date("!*t", second)
+    from, till = second * 1000, (second + 1) * 1000
+    date = ("%s, %02d %s %d %02d:%02d:%02d GMT"):format(days[t.wday], t.day, months[t.month], t.year, t.hour, t.min,
+      t.sec)
+  end
+  return date
+end
+
+-- Does an answer with this status never have a body?
+local function is_empty(status)
+  return status < 200 or status == 204 or status == 304
+end
+
+--- The bytes of an answer, or of its head alone if the body follows in pieces.
+---@param response operations.ServerResponse
+---@param now number  ms since the epoch
+---@param connection? string  the value of that field
+---@param head_only? boolean
+---@param chunked? boolean  pieces are sent as chunks
+---@return string? bytes
+---@return any field  nil: a field that cannot be sent
+function response_writer.bytes(response, now, connection, head_only, chunked)
+  local body = response.body
+  if type(body) == "function" then
+    body = chunked or false -- its length is not known before its end
+  elseif body == nil and not head_only then
+    body = ""
+  end
+  return codec.answer(response.status, response.headers, body, response_writer.date(now), connection, head_only)
+end
+
+-- A piece of a body as a chunk (RFC 9112, 7.1); it is not empty.
+local function chunk(piece)
+  return ("%x\r\n"):format(#piece) .. piece .. "\r\n"
+end
+
+local LAST_CHUNK = "0\r\n\r\n"
+
+--- Checks the response of a handler. Returns the error, or nil.
+---@param response any
+---@return string?
+function response_writer.flaw(response)
+  if type(response) ~= "table" then
+    return ("a response expected, got %s"):format(type(response))
+  end
+  local status, body = response.status, type(response.body)
+  if type(status) ~= "number" or status % 1 ~= 0 or status < 100 or status > 999 then
+    return ("a response with a status expected, got %s"):format(tostring(status))
+  elseif status < 200 and not (status == 101 and response.upgrade) then
+    return ("a final status expected, got %d"):format(status)
+  elseif response.headers ~= nil and type(response.headers) ~= "table" then
+    return ("headers of a response: table expected, got %s"):format(type(response.headers))
+  elseif body ~= "string" and body ~= "function" and body ~= "nil" then
+    return ("body of a response: string or function expected, got %s"):format(body)
+  end
+end
 
 -- `write_timeout` has passed. The connection stays open if at least one byte was sent meanwhile.
 local function check_progress(self)
@@ -44,7 +113,7 @@ end
 -- Nothing was sent for a while: sends a heartbeat, if there is room.
 local function beat(self)
   local heartbeat = self._heartbeat
-  self._stream:offer(self._chunked and framing.chunk(heartbeat.bytes) or heartbeat.bytes)
+  self._stream:offer(self._chunked and chunk(heartbeat.bytes) or heartbeat.bytes)
   waiting.watch(self, heartbeat.after, beat)
 end
 
@@ -74,8 +143,8 @@ local function write_pieces(self, body)
       waiting.report(self, "the body of an answer failed: " .. errors.text(err))
       return false
     elseif piece == nil then
-      return not chunked or write(self, framing.last_chunk)
-    elseif piece ~= "" and not write(self, chunked and framing.chunk(piece) or piece) then
+      return not chunked or write(self, LAST_CHUNK)
+    elseif piece ~= "" and not write(self, chunked and chunk(piece) or piece) then
       return false
     elseif turn.spend(self, math.max(#piece, turn.PIECE)) ~= nil then
       return false
@@ -111,7 +180,7 @@ end
 
 -- Sends the body; its head was sent. Returns true if the connection stays open.
 local function send_pieces(self, response, head_only, keep)
-  if head_only or framing.is_empty(response.status) then
+  if head_only or is_empty(response.status) then
     waiting.leave(self, "left") -- the body is not needed
     return keep
   end
@@ -131,10 +200,10 @@ end
 function response_writer.respond(self, response, head_only)
   local keep, minor, now = goes_on(self, response), self._head.minor, scheduler.host().now()
   local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
-  local bytes, field = framing.bytes(response, now, connection, head_only, minor == 1)
+  local bytes, field = response_writer.bytes(response, now, connection, head_only, minor == 1)
   if not bytes then
     response = replace(self, field)
-    bytes = framing.bytes(response, now, connection, head_only)
+    bytes = response_writer.bytes(response, now, connection, head_only)
   end
   self._now = now
   if not write(self, bytes) then
@@ -151,7 +220,7 @@ end
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
-  local bytes, field = framing.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
+  local bytes, field = response_writer.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
   if not bytes then
     self._head.keep_alive = false
     return response_writer.respond(self, replace(self, field))

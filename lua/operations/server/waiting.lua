@@ -2,9 +2,9 @@
 --- callers that leave. One timer serves all connections.
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local pool = require("operations.server.pool")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
-local workers = require("operations.server.workers")
 
 local waiting = {}
 
@@ -39,7 +39,7 @@ function waiting.go_on(self)
     return true
   elseif self._asleep then
     self._asleep = false
-    workers.add(self)
+    pool.add(self)
     return true
   end
   return false

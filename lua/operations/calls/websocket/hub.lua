@@ -7,11 +7,11 @@ local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
-local framing = require("operations.server.framing")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
+local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
@@ -219,7 +219,7 @@ local function admit(self, stream)
     return stream:close() -- it has ended
   end
   local upgrades, now = response.status == 101, scheduler.host().now()
-  stream:offer((framing.bytes(response, now, not upgrades and "close" or nil)), true)
+  stream:offer((response_writer.bytes(response, now, not upgrades and "close" or nil)), true)
   if upgrades then
     return response.upgrade(stream, rest)
   end

@@ -1,6 +1,6 @@
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
-local workers = require("operations.server.workers")
+local pool = require("operations.server.pool")
 
 local function work(fn)
   return { serve = fn }
@@ -11,7 +11,7 @@ describe("workers", function()
     operations.run(function()
       local order = {}
       for i = 1, 10 do
-        workers.add(work(function()
+        pool.add(work(function()
           order[#order + 1] = i
         end))
       end
@@ -25,7 +25,7 @@ describe("workers", function()
     operations.run(function()
       local waiting, done = 0, 0
       for _ = 1, 200 do -- more than are kept for later
-        workers.add(work(function()
+        pool.add(work(function()
           waiting = waiting + 1
           eventually(function()
             return waiting == 200
@@ -45,10 +45,10 @@ describe("workers", function()
       again = work(function()
         count = count + 1
         if count < 1000 then
-          workers.add(again)
+          pool.add(again)
         end
       end)
-      workers.add(again)
+      pool.add(again)
       repeat
         operations.sleep(0)
       until count == 1000
@@ -59,7 +59,7 @@ describe("workers", function()
     operations.run(function()
       local told, served = {}, 0
       for i = 1, 3 do
-        workers.add({ serve = function()
+        pool.add({ serve = function()
           served = served + 1
           if i == 2 then
             error("oops")
@@ -71,7 +71,7 @@ describe("workers", function()
       operations.sleep(0.01)
       assert.equal(3, served)
       assert.equal(1, #told)
-      assert.matches("workers_spec.lua:%d+: oops\nstack traceback:", told[1])
+      assert.matches("pool_spec.lua:%d+: oops\nstack traceback:", told[1])
     end)
   end)
 
@@ -84,11 +84,11 @@ describe("workers", function()
         repeat
         until os.clock() >= till
         if not stop then
-          workers.add(again)
-          workers.add(work(function() end))
+          pool.add(again)
+          pool.add(work(function() end))
         end
       end)
-      workers.add(again)
+      pool.add(again)
       for _ = 1, 5 do
         operations.sleep(0) -- would not come back
       end

@@ -7,7 +7,7 @@ local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local waiters = require("operations.task.wait")
 
-local workers = {}
+local pool = {}
 
 local SPARE = 64 -- idle tasks that are kept
 local TURN = 2 -- ms; then other tasks of the program get their turn
@@ -80,7 +80,7 @@ end
 
 --- Adds an entry to the queue.
 ---@param work operations.Work
-function workers.add(work)
+function pool.add(work)
   last = last + 1
   ready[last] = work
   if not called then
@@ -88,4 +88,4 @@ function workers.add(work)
   end
 end
 
-return workers
+return pool
