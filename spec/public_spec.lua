@@ -92,6 +92,7 @@ local described = {
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
   hosts = { "MapOptions" },
   errors = { "Error" },
+  ["command-line"] = { "SourceOptions" },
   pieces = { "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },
   neovim = { "nvim.Options" },
   ["neovim-assistants"] = { "nvim.ServeOptions" },
@@ -100,7 +101,7 @@ local described = {
 -- Options that no program gives: of one file for another.
 local internal = {
   "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RedisQueueOptions",
-  "RouteOptions", "StreamOptions", "ToolContentOptions", "cli.ProxyOptions", "cli.ServeOptions", "cli.SourceOptions",
+  "RouteOptions", "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
   "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions",
 }
 
@@ -139,7 +140,7 @@ describe("the pages", function()
   end)
 
   for _, part in ipairs({ "base64", "from_mcp", "from_openapi", "http", "json", "middleware", "oauth", "process",
-    "scanner", "schema", "schemas", "transports", "type" }) do
+    "scanner", "schema", "schemas", "sources", "transports", "type" }) do
     it("have every function of operations." .. part, function()
       local short = part == "type" and "T" or part
       local found = {}

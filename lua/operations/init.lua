@@ -53,6 +53,7 @@ local version = require("operations.base.version")
 ---@field process operations.process
 ---@field scanner operations.scanner
 ---@field schemas operations.schemas
+---@field sources operations.sources
 ---@field transports operations.transports
 ---@field type operations.type
 ---@field all fun(functions: function[]): any[]?, operations.Error?
@@ -106,6 +107,7 @@ local parts = {
   process = "operations.net.process",
   scanner = "operations.registry.scanner",
   schemas = "operations.calls.schemas",
+  sources = "operations.sources",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
 }

@@ -11,7 +11,9 @@ local tokens = require("operations.oauth.token")
 
 local credentials = {}
 
-local function store()
+--- The store of the tokens of users; nil without a directory for it.
+---@return operations.oauth.Store?
+function credentials.store()
   local state = directories.state()
   return state and stores.directory(state .. "/oauth")
 end
@@ -29,7 +31,7 @@ end
 ---@param source operations.sources.Source
 ---@return operations.sources.SignIn?
 function credentials.held(source)
-  local place = source.name and store()
+  local place = source.name and credentials.store()
   local held = place and place.load(key_of(source))
   return type(held) == "table" and type(held.token) == "table" and held or nil
 end
@@ -38,7 +40,7 @@ end
 ---@param source operations.sources.Source
 ---@param held? operations.sources.SignIn
 function credentials.keep(source, held)
-  local place = store()
+  local place = credentials.store()
   if place then
     place.save(key_of(source), held)
   end
@@ -85,7 +87,7 @@ local function current(source, held, secret)
   if tokens.is_fresh(held.token) then
     return held.token.access_token
   end
-  local place = store()
+  local place = credentials.store()
   if not place then
     return renew(source, held, secret)
   end
@@ -123,7 +125,7 @@ function credentials.forget(source)
   if counts.token > 0 then
     credentials.keep(source, nil)
   end
-  local place = store()
+  local place = credentials.store()
   for _, address in ipairs(place and addresses_of(source) or {}) do
     local token, registration = authorizer.new({ store = place }):log_out(address)
     counts.token = counts.token + (token and 1 or 0)
