@@ -46,7 +46,7 @@ local function agent(format, on_progress)
   local conversation = { { role = "user", content = "Plan my day" } }
   repeat
     local answer = ask(format, conversation, tools.definitions)
-    local messages, results = tools:run(answer, { progress = on_progress })
+    local messages, results = tools:run(answer, { on_progress = on_progress })
     for _, message in ipairs(messages) do
       table.insert(conversation, message)
     end

@@ -42,6 +42,16 @@ local function registry_of(seen)
   add("secret", { accessControl = { requiredScopes = { "s" } } }, function()
     return "told"
   end)
+  add("copy", {}, function(_, context)
+    context.progress(1, 2, "half")
+    operations.sleep(0.01)
+    context.progress(2, 2)
+    return context.progress_wanted
+  end)
+  add("copies", { type = "subscription" }, function(_, context)
+    context.progress(0.5)
+    coroutine.yield(context.progress_wanted)
+  end)
   add("sleep", {}, function(input)
     seen.started = (seen.started or 0) + 1
     local ok, raised = pcall(operations.sleep, input.seconds)
@@ -475,6 +485,25 @@ return function(it, connect, traits)
       end)
     end)
   end
+
+  it("passes progress to a caller that wants it", function()
+    with(function(map)
+      local told = {}
+      local function on_progress(...)
+        told[#told + 1] = { ... }
+      end
+      assert.is_true(assert(map:call("contract.copy", {}, { on_progress = on_progress })).data)
+      assert.same({ { 1, 2, "half" }, { 2, 2 } }, told)
+      local seen = {}
+      for envelope in assert(map:subscribe("contract.copies", {}, { on_progress = on_progress })) do
+        seen[#seen + 1] = envelope.data
+      end
+      assert.same({ { true }, { 0.5 } }, { seen, told[3] })
+      assert.is_false(assert(map:call("contract.copy")).data)
+      assert.equal(3, #told)
+      assert.same({ refused = 0, late = 0, duplicate = 0 }, map:counted())
+    end)
+  end)
 
   it("fails what is pending when it is closed", function()
     with(function(map, seen)

@@ -17,6 +17,9 @@ local function events_of(calls)
   end
   local registry = operations.registry()
   assert(registry:register({ namespace = "a", name = "echo", handler = function(input) return input end }))
+  assert(registry:register({ namespace = "a", name = "tells", handler = function(_, context)
+    context.progress(1, 2, "half")
+  end }))
   assert(registry:register({ namespace = "a", name = "fails", handler = function()
     return nil, operations.error("BUSY", "no time", { wait = 5 })
   end }))
@@ -36,14 +39,15 @@ describe("operations.schemas", function()
   it("has the events of the call protocol beside the envelope", function()
     assert.same({ "call_event", "call_events", "content_block", "envelope", "http_meta", "identity", "local_meta",
       "mcp_meta" }, members.names(schemas))
-    assert.same({ "call.aborted", "call.completed", "call.credit", "call.error", "call.requested", "call.responded" },
-      members.names(schemas.call_events))
+    assert.same({ "call.aborted", "call.completed", "call.credit", "call.error", "call.progress", "call.requested",
+      "call.responded" }, members.names(schemas.call_events))
   end)
 
   it("takes every event that our own ends send", function()
     local any, seen = assert(operations.schema.compile(schemas.call_event)), {}
     local envelope = assert(operations.schema.compile(schemas.envelope))
     local list = events_of(function(map)
+      assert(map:call("a.tells", {}, { on_progress = function() end }))
       assert(map:call("a.echo", { x = 1 }, { identity = { id = "ada", scopes = {} }, timeout = 5000 }))
       assert.equal("BUSY", select(2, map:call("a.fails")).code)
       local n = 0
@@ -64,8 +68,8 @@ describe("operations.schemas", function()
         assert.is_true((envelope:check(event.payload.output)))
       end
     end
-    assert.same({ "call.aborted", "call.completed", "call.credit", "call.error", "call.requested", "call.responded" },
-      members.names(seen))
+    assert.same({ "call.aborted", "call.completed", "call.credit", "call.error", "call.progress", "call.requested",
+      "call.responded" }, members.names(seen))
   end)
 
   it("has a schema of each event, as plain data", function()

@@ -45,6 +45,20 @@ describe("context.sink of an imported operation", function()
     assert.equal(("0123456789abcdef"):rep(3 * MIB / 16), table.concat(pieces))
   end)
 
+  it("comes with progress in bytes, and the whole where the server says it", function()
+    local registry, told = registry_of("/bytes", "application/octet-stream"), {}
+    local sent = 0
+    assert(operations.run(function()
+      return registry:execute("api.op", { size = 3 * MIB }, { on_progress = function(...)
+        told[#told + 1] = { ... }
+      end, sink = function(bytes)
+        sent = sent + #bytes
+      end })
+    end))
+    assert.same({ sent, 3 * MIB }, told[#told])
+    assert.is_true(#told > 1 and told[1][1] < told[2][1])
+  end)
+
   it("has no limit of size, and holds the server back while it waits", function()
     local registry = registry_of("/bytes/endless", "application/octet-stream", { max_body = 1000, timeout = 5000 },
       { { name = "note", ["in"] = "query" } })

@@ -198,6 +198,25 @@ describe("the content of a file", function()
     end
   end)
 
+  it("comes with progress in bytes while it is sent", function()
+    local name, told = os.tmpname(), {}
+    local out = assert(io.open(name, "wb"))
+    out:write(("x"):rep(100000))
+    out:close()
+    operations.run(function()
+      local listener = assert(operations.to_http(operations.registry())):listen({ port = 0 })
+      local bytes = { content = { ["application/octet-stream"] = {} } }
+      local registry = support.registry(support.one({ requestBody = bytes }, { path = "/a", method = "post" }),
+        "http://127.0.0.1:" .. listener.port)
+      registry:execute("api.op", { body = { path = name } }, { on_progress = function(...)
+        told[#told + 1] = { ... }
+      end })
+      listener:close()
+    end)
+    os.remove(name)
+    assert.same({ { 65536, 100000 }, { 100000, 100000 } }, told)
+  end)
+
   it("is what a reader gives, of any kind, once", function()
     local function reads()
       local done = false

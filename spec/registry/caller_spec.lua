@@ -37,7 +37,7 @@ describe("what a handler may tell and ask its caller", function()
     end })
     local told = {}
     assert.equal("accept", assert(registry:execute("a.outer", {}, {
-      progress = function(done)
+      on_progress = function(done)
         told[#told + 1] = done
       end,
       elicit = function(text)
@@ -51,7 +51,57 @@ describe("what a handler may tell and ask its caller", function()
     assert.has_error(function()
       run(function(_, context)
         return context.progress
-      end, { progress = 7 })
+      end, { on_progress = 7 })
     end)
+  end)
+
+  it("gets progress by one function, whose failures do not reach the handler", function()
+    local logged, told = {}, {}
+    local registry = operations.registry({ log = function(_, message)
+      logged[#logged + 1] = message
+    end })
+    registry:register({ namespace = "a", name = "copy", handler = function(_, context)
+      context.progress(1, 2, "half")
+      context.progress(2)
+      return context.progress_wanted
+    end })
+    assert.is_true(assert(registry:execute("a.copy", {}, { on_progress = function(...)
+      told[#told + 1] = { ... }
+      if #told == 2 then
+        error("no window")
+      end
+    end })).data)
+    assert.same({ { 1, 2, "half" }, { 2 } }, told)
+    assert.matches("on_progress: .*no window", logged[1])
+    assert.is_false(assert(registry:execute("a.copy", {}, {})).data)
+  end)
+
+  it("gets an error for a field of the context that does not exist", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "b", handler = function() end })
+    registry:register({ namespace = "a", name = "s", type = "subscription", handler = function() end })
+    for _, method in ipairs({ "execute", "subscribe" }) do
+      for _, field in ipairs({ "progress", "progress_wanted", "idenity", 1 }) do
+        local id = method == "execute" and "a.b" or "a.s"
+        local ok, raised = pcall(registry[method], registry, id, {}, { [field] = 1 })
+        assert.is_false(ok)
+        assert.matches(("bad argument 'context' (unknown field '%s')"):format(field), raised, 1, true)
+      end
+    end
+  end)
+
+  it("can give exactly the fields that doc/registry.md names", function()
+    local file = assert(io.open("doc/registry.md"))
+    local section = file:read("*a"):match("\n### The context\n(.-)\n### ")
+    file:close()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "b", handler = function() end })
+    local given = section:match("^(.-)\nA handler gets")
+    for field in given:gmatch("`([%a_]+)`") do
+      if given:find("\n|[^|\n]*`" .. field .. "`[^|\n]*|") then
+        local _, raised = pcall(registry.execute, registry, "a.b", {}, { [field] = false })
+        assert.is_nil(tostring(raised):match("unknown field"), field)
+      end
+    end
   end)
 end)

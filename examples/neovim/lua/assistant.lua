@@ -103,7 +103,7 @@ local function converse(text)
     for _, words in pairs(format.said(answer)) do
       write(words)
     end
-    local messages, results = tools:run(answer, { progress = on_progress, progress_wanted = true })
+    local messages, results = tools:run(answer, { on_progress = on_progress })
     vim.list_extend(conversation, messages)
     for _, result in ipairs(results) do
       local told = result.content.text

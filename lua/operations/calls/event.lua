@@ -10,7 +10,8 @@ local schemas = require("operations.calls.schemas")
 local call_event = {}
 
 ---@class operations.CallEvent
----@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error", "call.credit"
+---@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error",
+---  "call.credit", "call.progress"
 ---@field id? string  the requestId; "" from peers that send it in the payload only
 ---@field payload table  `requestId` and the members of its type
 

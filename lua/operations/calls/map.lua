@@ -114,6 +114,13 @@ arrivals["call.credit"] = function(self, payload, peer)
   end
 end
 
+arrivals["call.progress"] = function(self, payload)
+  local found = pending(self, payload)
+  if found and found.on_progress then
+    task.detach(found.on_progress, payload.done, payload.total, payload.message)
+  end
+end
+
 local function lose(self, err, keeps)
   local waits = self._transport.reconnects and not self._closed
   for id, found in pairs(self._pending) do
@@ -232,6 +239,7 @@ local function send(self, entry, options)
     return entry:fail(duplicate(id))
   end
   self._pending[id], self._stopped[id] = entry, nil
+  entry.on_progress = options and options.on_progress
   local ok, err = self._transport:send("call.requested", payload, nil, options ~= nil and options.requestId ~= nil)
   if not ok and not entry.ended then
     entry:fail(unsent(err))

@@ -19,6 +19,7 @@ local call_pending = {}
 ---@field err? operations.Error
 ---@field notify fun(self)  wakes the task that waits for the next event
 ---@field limit? integer  of a waiting call: when `expire` is called
+---@field on_progress? fun(done: number, total?: number, message?: string)
 local Pending = {}
 Pending.__index = Pending
 
@@ -64,7 +65,7 @@ Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found without the met
 function call_pending.call(map, payload)
   return setmetatable({
     payload = payload, map = map, done = false, n = 0, task = unset, failure = unset, -- fields of a wait
-    limit = unset, ended = unset, envelope = unset, err = unset, -- reserves the fields set later
+    limit = unset, ended = unset, envelope = unset, err = unset, on_progress = unset, -- reserves the fields set later
   }, Call)
 end
 

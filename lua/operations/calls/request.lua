@@ -32,12 +32,13 @@ local none = {}
 ---@field identity? operations.Identity
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
+---@field on_progress? fun(done: number, total?: number, message?: string)  called with what the handler reports
 
 local kinds = {
   requestId = "string", parentRequestId = "string", deadline = "number", timeout = "number", idleTimeout = "number",
   window = "number", unconsumed_bytes = "number", consumer_timeout = "number",
   identity = "table", metadata = "table", traceparent = "string",
-  resubscribe = "boolean",
+  resubscribe = "boolean", on_progress = "function",
 }
 
 local whole = { window = true, unconsumed_bytes = true, consumer_timeout = true }
@@ -102,6 +103,7 @@ function call_request.payload(id, input, options, default)
     payload.idleTimeout = options.idleTimeout ~= math.huge and options.idleTimeout or nil
     payload.identity = marked.value(options.identity, schemas.identity, schemas.identity)
     payload.metadata = metadata_of(options)
+    payload.progress = options.on_progress and true or nil
   end
   return payload
 end
@@ -113,7 +115,9 @@ function call_request.context(options)
   if not options then
     return { requestId = random_id() }
   end
-  return members.merged(options, { requestId = options.requestId or random_id() })
+  return { requestId = options.requestId or random_id(), parentRequestId = options.parentRequestId,
+    identity = options.identity, deadline = options.deadline, timeout = options.timeout, metadata = options.metadata,
+    traceparent = options.traceparent, on_progress = options.on_progress }
 end
 
 --- Raises at the caller of the public function when the arguments have wrong types.
@@ -147,6 +151,7 @@ end
 ---@field metadata? table
 ---@field traceparent? string
 ---@field attempt? integer  counted by the transport
+---@field on_progress? fun(done: number, total?: number, message?: string)  sends progress to a caller that wants it
 ---@field peer operations.Peer
 ---@field streams? boolean  set by the serving side: a response does not end it
 ---@field credit? integer  events that may still be sent; nil: only the transport holds them back
@@ -187,8 +192,16 @@ function call_request.new(map, payload, peer)
     parentRequestId = payload.parentRequestId,
     metadata = metadata,
     traceparent = metadata and type(metadata.traceparent) == "string" and metadata.traceparent or nil,
-    streams = nil, on_abort = nil, ended = nil, worker = nil, -- reserves the fields set later
+    streams = nil, on_abort = nil, ended = nil, worker = nil, on_progress = nil, -- reserves the fields set later
   }, Request)
+  if payload.progress then
+    self.on_progress = function(done, total, message)
+      if not self.ended and type(done) == "number" then
+        self:send("call.progress", { requestId = self.id, done = done, total = tonumber(total),
+          message = message ~= nil and tostring(message) or nil })
+      end
+    end
+  end
   peer.announced = not self.plain
   return self
 end

@@ -44,6 +44,7 @@ local payloads = {
     identity = T.optional(identity),
     metadata = T.optional({ type = "object" }),
     credit = T.optional(count),
+    progress = T.optional(T.boolean()),
   },
   ["call.responded"] = { output = envelope, seq = T.optional(count) },
   ["call.completed"] = {},
@@ -57,6 +58,7 @@ local payloads = {
     retryAfter = T.optional(milliseconds),
   },
   ["call.credit"] = { n = count },
+  ["call.progress"] = { done = T.number(), total = T.optional(T.number()), message = T.optional(T.string()) },
 }
 
 local by_type, all = {}, {}

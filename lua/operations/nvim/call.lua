@@ -209,10 +209,9 @@ function call.run(sources, given)
       return window:close()
     end
     window:title(id .. ": running, <C-c> cancels")
-    local envelope, err = sources.registry:execute(id, value, { progress_wanted = true,
-      progress = function(done, total, message)
-        window:title(("%s: %s"):format(id, percent(done, total, message)))
-      end })
+    local envelope, err = sources.registry:execute(id, value, { on_progress = function(done, total, message)
+      window:title(("%s: %s"):format(id, percent(done, total, message)))
+    end })
     if not envelope then
       error(err, 0)
     end

@@ -61,6 +61,22 @@ local function own_headers(context, address, headers)
   return members.merged({ traceparent = trace, ["If-None-Match"] = etag }, headers)
 end
 
+-- Reports how much of a body that is read in pieces was sent.
+local function report_upload(message, context)
+  local body, done = message.body, 0
+  if type(body) ~= "table" or type(context) ~= "table" or not context.progress_wanted then
+    return
+  end
+  message.body = members.merged(body, { read = function(...)
+    local piece, err = body.read(...)
+    if piece then
+      done = done + #piece
+      context.progress(done, message.body_size)
+    end
+    return piece, err
+  end })
+end
+
 --- Sends a request. If the server rejects the credentials and they can be renewed, sends it once more.
 ---@param plan operations.openapi.Plan
 ---@param input table
@@ -77,6 +93,7 @@ function call.exchange(plan, input, context, address, headers)
     if not message then
       return nil, credentials
     end
+    report_upload(message, context)
     local answer, err = send(plan, message)
     release(message)
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)

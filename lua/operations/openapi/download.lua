@@ -39,13 +39,19 @@ local function read_whole(source, plan)
 end
 
 -- Passes a body to the sink; returns the error that interrupted it.
-local function pass_on(source, decode, sink)
+local function pass_on(source, decode, context)
+  local sink, done = context.sink, 0
+  local total = not source.headers["content-encoding"] and tonumber(source.headers["content-length"]) or nil
   while true do
     local piece, err = source:read()
     if not piece then
       return err
     end
     sink(decode and decode(piece) or piece)
+    done = done + #piece
+    if context.progress_wanted then
+      context.progress(done, total)
+    end
   end
 end
 
@@ -55,7 +61,7 @@ local function take(source, plan, context, credentials)
   local err
   if response.is_success(reply.status, plan.redirects) and not media.is_json(media.essence(content_type)) then
     local decode = plan.decode_text ~= false and response.text_decoder(content_type) or nil
-    err = pass_on(source, decode, context.sink)
+    err = pass_on(source, decode, context)
     return not err and core.http_envelope(nil, response.meta(reply)) or nil, err
   end
   reply.body, err = read_whole(source, plan)

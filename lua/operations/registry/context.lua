@@ -29,8 +29,10 @@ local context = {}
 ---  takes it in pieces: sends one, and waits until it was taken
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
 ---  id is `meta.lastEventId` of the envelope
----@field progress fun(done: number, total?: number, message?: string)  reports progress, if it is requested
----@field progress_wanted? boolean  is progress requested?
+---@field on_progress? fun(done: number, total?: number, message?: string)  given by a caller who wants progress; its
+---  errors are logged
+---@field progress fun(done: number, total?: number, message?: string)  reports progress to the caller's `on_progress`
+---@field progress_wanted boolean  did the caller give one?
 ---@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the
 ---  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
 ---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
@@ -75,14 +77,22 @@ local kinds = {
   log = "function",
   lastEventId = "string",
   sink = "function",
-  progress = "function",
-  progress_wanted = "boolean",
+  on_progress = "function",
   elicit = "function",
   sample = "function",
   roots = "function",
   ask = "function",
   hang_up = "function",
 }
+
+-- Fields of adapters are not checked: their tables have a metatable.
+local function check_names(given, level)
+  for key in next, given do
+    if not kinds[key] then
+      error(("bad argument 'context' (unknown field '%s')"):format(tostring(key)), level)
+    end
+  end
+end
 
 local function expect(value, key, level)
   if type(value) ~= kinds[key] or value ~= value then
@@ -134,8 +144,18 @@ local function unanswered()
   return nil, err
 end
 
-function made.progress()
-  return nothing
+function made.progress(self)
+  local tell, log = self.on_progress, rawget(self, "_registry")._options.log
+  return tell and function(done, total, message)
+    local ok, raised = pcall(tell, done, total, message)
+    if not ok then
+      log("error", "on_progress: " .. errors.text(raised))
+    end
+  end or nothing
+end
+
+function made.progress_wanted(self)
+  return self.on_progress ~= nil
 end
 
 function made.hang_up()
@@ -203,6 +223,8 @@ function context.read(given)
     return nil
   elseif type(given) ~= "table" then
     error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
+  elseif getmetatable(given) == nil then
+    check_names(given, 4)
   end
   local deadline, timeout, now = given.deadline, given.timeout, nil
   if deadline ~= nil then

@@ -97,6 +97,7 @@ local function route(self, found, method, id, input, given)
     deadline = call.deadline,
     metadata = call.metadata,
     traceparent = call.traceparent,
+    on_progress = call.on_progress,
   }
   if found and found:finishes_all() then
     return finished_here(self, found, call_map, method, input, call, options)

@@ -204,9 +204,9 @@ describe("a client of an MCP server", function()
     client = support.connect("legacy")
     local registry, seen = operations.registry(), 0
     assert(client:register(registry))
-    assert(registry:execute("spec.steps", { count = 3 }, { metadata = { on_progress = function(progress)
-      seen = progress.progress
-    end } }))
+    assert(registry:execute("spec.steps", { count = 3 }, { on_progress = function(done)
+      seen = done
+    end }))
     assert.equal(3, seen)
   end)
 

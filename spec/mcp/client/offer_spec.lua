@@ -364,20 +364,18 @@ describe("the list of an MCP server", function()
     operations.run(function()
       local client = assert(mcp_link.connect(server))
       local handler, reports = client.operations[1].handler, {}
-      local function told(report, total, message)
-        reports[#reports + 1] = type(report) == "table" and report.progress or { report, total, message }
+      local function told(...)
+        reports[#reports + 1] = { ... }
       end
       for _, case in ipairs({
         { nil, { trace = "none", wanted = false } }, { {}, { trace = "none", wanted = false } },
         { { traceparent = "00-a" }, { trace = "00-a", wanted = false } },
-        { { metadata = { on_progress = told } }, { trace = "none", wanted = true } },
         { { metadata = {}, progress_wanted = true, progress = told }, { trace = "none", wanted = true } },
         { { progress_wanted = false, progress = told }, { trace = "none", wanted = false } },
-        { { metadata = { on_progress = told }, progress_wanted = true }, { trace = "none", wanted = true } },
       }) do
         assert.same(case[2], handler({}, case[1]).data)
       end
-      assert.same({ 1, { 1, 2, "m" }, 1 }, reports)
+      assert.same({ { 1, 2, "m" } }, reports)
       client:close()
     end)
   end)

@@ -53,9 +53,8 @@ describe("the context of a call of an MCP server", function()
     for _, token in ipairs({ "a", 7 }) do
       sent, call.meta = {}, { progressToken = token }
       local given = context()
-      assert.is_true(given.progress_wanted)
       for _, done in ipairs({ 1, 1, 0, "2", 0 / 0, 1.5 }) do
-        given.progress(done, 2, "m")
+        given.on_progress(done, 2, "m")
       end
       local values = {}
       for i, value in ipairs(sent) do
@@ -67,8 +66,7 @@ describe("the context of a call of an MCP server", function()
     end
     for _, token in ipairs({ true, false }) do
       call.meta = { progressToken = token or nil }
-      assert.is_nil(context().progress)
-      assert.is_false(context().progress_wanted)
+      assert.is_nil(context().on_progress)
     end
   end)
 
@@ -77,7 +75,7 @@ describe("the context of a call of an MCP server", function()
     for _, member in ipairs({ "over", "cancelled" }) do
       local given = context()
       call[member] = true
-      given.progress(1)
+      given.on_progress(1)
       given.log("error", "x")
       call[member] = nil
     end

@@ -95,7 +95,7 @@ local function drop(self, id)
   end
 end
 
---- Takes an outcome if it belongs to a call made here.
+--- Takes an outcome, or progress, if it belongs to a call made here.
 ---@param name string
 ---@param payload table
 ---@param event table
@@ -105,8 +105,10 @@ function Caller:take(name, payload, event)
   if not self._calls[id] or name == "call.requested" or name == "call.credit" then
     return false
   end
-  drop(self, id)
-  if self._shared.receiver.event(event, somebody) == false then
+  if name ~= "call.progress" then
+    drop(self, id)
+  end
+  if self._shared.receiver.event(event, somebody) == false and not self._calls[id] then
     self._shared.receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
       message = UNKNOWN, mayHaveRun = true }, somebody)
   end

@@ -106,7 +106,15 @@ local function release(self, job)
     { job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
---- Ends a job with an event of its request. A job aborted because this process stops is left to other workers.
+-- Progress goes to the caller only: it is no outcome.
+local function publish(self, job, text)
+  local channel = self._shared.presence:channel(job.from)
+  self._shared.link:publish(channel, text, nothing)
+  return true
+end
+
+--- Ends a job with an event of its request, or sends its progress. A job aborted because this process stops is left to
+--- other workers.
 ---@param job operations.RedisJob
 ---@param name string
 ---@param payload table
@@ -124,6 +132,8 @@ function Worker:finish(job, name, payload)
     return nil, err
   elseif job.outcome then
     return true
+  elseif name == "call.progress" then
+    return publish(self, job, text)
   end
   job.outcome = text
   finish(self, job)

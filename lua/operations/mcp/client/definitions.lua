@@ -114,9 +114,8 @@ end
 
 -- The options that a call's context adds to its request, and who can be asked; nil: none.
 local function options_of(context, asker)
-  local traceparent, metadata = context and context.traceparent, context and context.metadata
-  local on_progress = metadata and metadata.on_progress
-  if not on_progress and context and context.progress_wanted then
+  local traceparent, on_progress = context and context.traceparent, nil
+  if context and context.progress_wanted then
     function on_progress(report)
       context.progress(report.progress, report.total, report.message)
     end

@@ -19,7 +19,7 @@ local function notify(call, method, params)
   end
 end
 
--- `context.progress`; nil when the client did not request it.
+-- `context.on_progress`; nil when the client did not request it.
 local function progress_of(call)
   local token, last = call.meta.progressToken, nil
   if type(token) ~= "string" and type(token) ~= "number" then
@@ -81,11 +81,7 @@ local function modern_asks(call)
 end
 
 -- Members of a context that are made on first use, which is rare.
-local made = { progress = progress_of, log = log_of }
-
-function made.progress_wanted(call)
-  return progress_of(call) ~= nil
-end
+local made = { on_progress = progress_of, log = log_of }
 
 function made.hang_up(call)
   return call.hang_up
