@@ -232,6 +232,26 @@ describe("a process", function()
     assert.is_nil(child:read())
   end)
 
+  it("gives its stdout to loops, which raise where it is cut off", function()
+    local lines, chunks = {}, {}
+    for line in shell("printf 'a\\nb\\n'"):lines() do
+      lines[#lines + 1] = line
+    end
+    for chunk in shell("printf abc"):chunks() do
+      chunks[#chunks + 1] = chunk
+    end
+    assert.same({ { "a", "b" }, "abc" }, { lines, table.concat(chunks) })
+    local cut = {}
+    local ok, err = pcall(task.run, function()
+      local child = shell("echo one; exec sleep 30")
+      task.deadline(require("operations.core").now() + 100)
+      for line in child:lines() do
+        cut[#cut + 1] = line
+      end
+    end)
+    assert.same({ false, "TIMEOUT", { "one" } }, { ok, type(err) == "table" and err.code, cut })
+  end)
+
   it("gives a line as soon as it is whole", function()
     local child = shell("echo first; cat")
     assert.equal("first", child:read_line())

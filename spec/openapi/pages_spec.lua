@@ -130,8 +130,22 @@ describe("the pages of an answer", function()
       elseif page == 4 then
         return "/pages?of=9&page=7"
       end
+      return false
     end })
     assert.same({ 1, 4, 7 }, pages_of(registry, { of = 9 }))
+  end)
+
+  it("are left to the answer where the configuration says nil, and end where it says false", function()
+    local told
+    local registry = registry_of({ next_page = function(_, _, info)
+      told = info
+    end })
+    assert.same({ 1, 2, 3 }, pages_of(registry, { of = 3 }))
+    assert.equal("op", told.operationId)
+    registry = registry_of({ next_page = function()
+      return false
+    end })
+    assert.same({ 1 }, pages_of(registry, { of = 3 }))
   end)
 
   describe("by the document's links", function()

@@ -101,11 +101,43 @@ describe("the context of a call", function()
     assert.same({ "TIMEOUT", true }, { err.code, err.mayHaveRun })
   end)
 
+  it("does not take for a result what a handler returned after its deadline", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "lines", handler = function()
+      local child = assert(operations.process.spawn({ "sh", "-c", "echo one; exec sleep 30" }))
+      local lines, line = {}, child:read_line()
+      while line do
+        lines[#lines + 1], line = line, child:read_line()
+      end
+      child:stop({ close = 0, term = 0 })
+      return lines
+    end }))
+    local envelope, err = registry:execute("a.lines", {}, { timeout = 200 })
+    assert.is_nil(envelope)
+    assert.same({ "TIMEOUT", true }, { err.code, err.mayHaveRun })
+  end)
+
+  it("knows deadlines by the clock of the host", function()
+    local hosts, host = require("operations.hosts"), require("spec.support.fake_host").new(5000)
+    local before = hosts.current()
+    hosts.use(host)
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "b", handler = function(_, context)
+      return { deadline = context.deadline, cancelled = context:cancelled() }
+    end }))
+    local envelope = registry:execute("a.b", {}, { timeout = 100 })
+    local _, err = registry:execute("a.b", {}, { deadline = 4999 })
+    hosts.use(before)
+    assert.same({ deadline = 5100, cancelled = false }, envelope.data)
+    assert.same({ "TIMEOUT", false }, { err.code, err.mayHaveRun })
+  end)
+
   it("says when the handler should stop", function()
-    local before, after = inside({ timeout = 500 }, function(context)
-      local before = context:cancelled()
+    local before, after
+    pcall(inside, { timeout = 500 }, function(context)
+      before = context:cancelled()
       while core.now() < context.deadline do end
-      return before, context:cancelled()
+      after = context:cancelled()
     end)
     assert.is_false(before)
     assert.is_true(after)

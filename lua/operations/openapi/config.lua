@@ -56,8 +56,9 @@ local config = {}
 ---@field remote_refs? boolean  fetches `$ref`s to URLs; default false
 ---@field ref_root? string  the directory below which `$ref`s of a file may read files; default: the document's own
 ---@field eager? boolean  makes all schemas at once, so that the report is complete
----@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  for `registry:pages`: returns the
----  URL or input of the next page, nil after the last; default: the answer's Link header or the document's links
+---@field next_page? fun(envelope: operations.Envelope, input: table, info: table): string|table|false|nil  for
+---  `registry:pages`: returns the URL or input of the next page, or false after the last; nil, and the default: the
+---  answer's Link header or the document's links. `info` is that of `include`
 ---@field location? string  for `document`: its path or URL, against which relative servers and `$ref`s are resolved
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 

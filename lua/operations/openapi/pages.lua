@@ -155,10 +155,14 @@ end
 
 local is_safe = { GET = true, HEAD = true, QUERY = true }
 
--- A URL or an input; nil at the last page.
+-- A URL or an input; nil at the last page. A function of the program that gives nil does not know this operation.
 local function next_of(plan, input, envelope, reply)
+  local asked
   if plan.next_page then
-    return plan.next_page(envelope, input)
+    asked = plan.next_page(envelope, input, plan.described)
+  end
+  if asked ~= nil then
+    return asked or nil
   elseif not is_safe[plan.method] then
     return nil
   end

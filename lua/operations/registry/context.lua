@@ -55,7 +55,7 @@ function methods:cancelled()
     return true
   end
   local deadline = self.deadline
-  return deadline ~= nil and core.now() >= deadline or scheduler.cancelled()
+  return deadline ~= nil and scheduler.host().now() >= deadline or scheduler.cancelled()
 end
 
 --- Writes to the registry's log only: unlike `log`, which MCP clients read, too.
@@ -231,7 +231,7 @@ function context.read(given)
     expect(deadline, "deadline", 4)
   end
   if timeout ~= nil then
-    now = core.now()
+    now = scheduler.host().now()
     local limit = now + expect(timeout, "timeout", 4)
     deadline = deadline and math.min(deadline, limit) or limit
   end

@@ -147,10 +147,13 @@ end
 ---@return operations.Error?
 function operation.run(found, options, handler, input, context, deadline, now)
   local ok, value, failure
-  if deadline and (now or core.now()) >= deadline then
+  if deadline and (now or scheduler.host().now()) >= deadline then
     return nil, operation.late(found, deadline, false)
   elseif deadline then
     ok, value, failure = with_deadline(handler, input, context, deadline)
+    if ok and scheduler.host().now() >= deadline then -- what was waited for may be cut off
+      ok, value, failure = true, nil, operation.late(found, deadline, true)
+    end
   else
     ok, value, failure = xpcall(handler, on_raise, input, context)
   end

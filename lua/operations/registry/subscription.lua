@@ -2,7 +2,6 @@
 --- consumer pulls, so a slow consumer holds the producer back.
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
-local core = require("operations.core")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local operation = require("operations.registry.operation")
@@ -229,7 +228,7 @@ function Subscription:next()
     return nil
   elseif state.running then
     error("subscription:next() is already waiting", 2)
-  elseif state.deadline and core.now() >= state.deadline then
+  elseif state.deadline and scheduler.host().now() >= state.deadline then
     finish(state)
     return nil, operation.late(state.operation, state.deadline, state.strand ~= nil)
   end

@@ -397,7 +397,7 @@ describe("http", function()
       assert.equal(200, stream.status)
       assert.equal("text/event-stream", stream.headers["content-type"])
       local chunks = {}
-      for chunk in function() return stream:read() end do
+      for chunk in stream:chunks() do
         chunks[#chunks + 1] = chunk
       end
       local tick = 'id: %d\nevent: tick\ndata: {"n":%d}\n\n'

@@ -242,6 +242,15 @@ function Stream:read()
   return take(self, "read")
 end
 
+--- Iterates over the body: `for chunk in stream:chunks() do`. Raises the error of a body that breaks off.
+---@return fun(): string?
+function Stream:chunks()
+  return function()
+    local chunk, err = self:read()
+    return chunk or err and error(err, 0) or nil
+  end
+end
+
 --- As `read`, without a copy: the address of the next bytes, for a parser in C. It is valid until the stream is used
 --- again or a task waits. A small body that came at once is returned as a string.
 ---@return lightuserdata|string|nil address

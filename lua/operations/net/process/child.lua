@@ -161,6 +161,26 @@ function Process:read_line()
   return read_by(self, "line")
 end
 
+-- An iterator that raises what ended it early.
+local function each(self, method)
+  return function()
+    local text, err = read_by(self, method)
+    return text or err and error(err, 0) or nil
+  end
+end
+
+--- Iterates over its stdout in pieces; raises ABORTED or TIMEOUT when that is cut off.
+---@return fun(): string?
+function Process:chunks()
+  return each(self, "chunk")
+end
+
+--- Iterates over the lines of its stdout, as `read_line`; raises ABORTED or TIMEOUT when that is cut off.
+---@return fun(): string?
+function Process:lines()
+  return each(self, "line")
+end
+
 --- Passes stdout to a function in pieces as it arrives, and nil at its end, instead of `read`: for protocols that
 --- answer from the loop. The function must not wait or raise.
 ---@param on_chunk fun(bytes: string?)
