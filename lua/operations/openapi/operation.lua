@@ -157,7 +157,8 @@ local function new_plan(build, place, info, input, output)
     security = steps, bound_query = bound_query, configured = credential.configured(options.headers),
     timeout = options.timeout, max_event = options.max_event, http = options.http,
     reconnect = options.reconnect, done = options.done,
-    next_page = options.next_page, described = options.next_page and members.copy(info), links = pages.read_links(build, place, info.operationId, input.parameters),
+    next_page = options.next_page, described = options.next_page and members.copy(info),
+    links = pages.read_links(build, place, info.operationId, input.parameters),
     encoded_slashes = options.encoded_slashes, decode_text = options.decode_text,
     options = {
       url = base, method = info.method, credentials = bound_headers, query_credentials = bound_query,
