@@ -1,3 +1,4 @@
+local operations = require("operations")
 local json = require("operations.base.json")
 local printable = require("operations.base.printable")
 
@@ -56,5 +57,18 @@ describe("foreign text", function()
 
   it("is one line in a log", function()
     assert.equal('a\\n{"level":"info"} b', printable.line('a\n{"level":"info"}\tb'))
+  end)
+
+  it("is a name that every registry takes", function()
+    local registry = operations.registry()
+    for _, blank in ipairs({ " ", "\t\n", "\194\160", "\225\154\128", "\226\128\131", "\226\128\168", "\226\128\175",
+      "\226\129\159", "\227\128\128", "\239\187\191", "\194\155", "\226\128\174", "\127", "\255" }) do
+      local name = printable.name("東京" .. blank .. blank .. "é")
+      assert.equal("東京_é", name)
+      registry:register({ namespace = name, name = name, type = "query", handler = print })
+      assert.is_truthy(registry:get_spec("東京_é.東京_é"))
+      registry = operations.registry()
+    end
+    assert.equal("a__b-c.d", printable.name("a__b-c.d"))
   end)
 end)

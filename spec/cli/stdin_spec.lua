@@ -27,6 +27,12 @@ describe("standard input", function()
     assert.equal("6\n", result.out)
   end)
 
+  it("that never ends is read for as long as the call may take", function()
+    local result = api:run("call create owner=a --timeout 0.2 </dev/zero; echo $?")
+    assert.equal("6\n", result.out)
+    assert.equal("operations: TIMEOUT: standard input did not end in time; </dev/null is an empty one\n", result.err)
+  end)
+
   it("that stays open is not waited for where it is no body", function()
     local result = api:run(IDLE .. "call thing <idle >/dev/null 2>&1; echo $?; call create owner=a title=x <idle")
     assert.equal("", result.err)

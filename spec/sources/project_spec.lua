@@ -140,6 +140,24 @@ describe("the sources of a project", function()
     end
   end)
 
+  it("are refused with endless files and directories, also while a command line is completed", function()
+    write("big.json", "")
+    run("truncate -s 64G big.json; mkfifo fifo; ln -s /dev/zero zero")
+    for name, told in pairs({ ["mcp-config"] = { "fifo: not a regular file", "/dev/zero: not a regular file",
+      "big.json: larger than 16777216 bytes" }, lua = { "/: more than 10000 files and directories" } }) do
+      for i, place in ipairs(name == "lua" and { "/" } or { "fifo", "zero", "big.json" }) do
+        write(".operations.json", json.encode({ sources = { one = { [name] = place } } }))
+        for _, words in ipairs({ "list", "trust", "complete -- list o" }) do
+          local result = run("ulimit -v 2000000; operations " .. words)
+          assert.same({ words:find("complete") and 0 or 12, "" }, { result.code, result.out }, place .. " " .. words)
+          assert.matches(words:find("complete") and "" or told[i], result.err, 1, true)
+        end
+      end
+    end
+    run("mv big.json .operations.json")
+    assert.equal("", run("ulimit -v 2000000; operations complete -- list o").err)
+  end)
+
   it("leave alone what the user names: on the command line, and in his own file", function()
     write("own/mcp.json", json.encode({ mcpServers = { none = { command = "false", disabled = true } } }))
     local result = run("rm .operations.json; operations list --lua definitions --mcp-config own/mcp.json")

@@ -138,6 +138,9 @@ local limits = {
   search_words = 32, -- words of a search; the rest are ignored
   search_hits = 10, -- the default number of results of a search
   trust_file = 16 * 1024 * 1024, -- bytes of a trusted file that are read for its digest
+  trust_entries = 10000, -- files and directories that are visited for the Lua files of a directory to trust
+  sources_file = 16 * 1024 * 1024, -- bytes of a file of sources of the command line
+  mcp_file = 16 * 1024 * 1024, -- bytes of an mcp.json
   cli_cache = 256 * 1024 * 1024, -- bytes of sources that the command line keeps between calls
   issues = 100, -- reported by one validation
 }

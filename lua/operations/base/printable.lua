@@ -100,6 +100,24 @@ function printable.line(text)
   return (printable.escaped(text):gsub("[\n\t]", { ["\n"] = "\\n", ["\t"] = " " }))
 end
 
+local function blank()
+  return " "
+end
+
+-- Blanks beyond ASCII, as in the \s of ECMA-262, for names that are checked by it; U+FEFF and separators are unsafe.
+local blanks = { "\194\160", "\225\154\128", "\226\128[\128-\138\175]", "\226\129\159", "\227\128\128" }
+
+--- A text as the name of an operation or namespace: blanks and what is unprintable become "_".
+---@param text string
+---@return string
+function printable.name(text)
+  text = printable.replace(text, blank)
+  for _, pattern in ipairs(blanks) do
+    text = text:gsub(pattern, " ")
+  end
+  return (text:gsub("%s+", "_"))
+end
+
 local function json_escape(_, code)
   if code and code > 0xFFFF then
     return ("\\u%04x\\u%04x"):format(0xD800 + math.floor((code - 0x10000) / 1024), 0xDC00 + code % 1024)

@@ -28,10 +28,13 @@ end
 
 local function wait(self)
   local began, told = core.now(), not self.unasked
-  while not system.readable(STDIN, SLICE) do
-    local now = core.now()
+  while true do
+    local is_readable, now = system.readable(STDIN, SLICE), core.now()
     if self.deadline and now >= self.deadline then
-      error(errors.new("TIMEOUT", "standard input gave nothing in time; </dev/null is an empty one"), 0)
+      error(errors.new("TIMEOUT", ("standard input %s in time; </dev/null is an empty one"):format(
+        is_readable and "did not end" or "gave nothing")), 0)
+    elseif is_readable then
+      return
     elseif not told and now - began >= PATIENCE then
       told = true
       output.complain("waiting for a body on standard input; - asks for it, </dev/null gives none")

@@ -12,6 +12,7 @@ local scanner = {}
 ---@field list? fun(directory: string): string[]?, string?  the paths of the files below, or nil and the reason; paths
 ---  that do not end in `.lua` are ignored
 ---@field reader? fun(path: string): string?, string?  the text of a file, or nil and the reason
+---@field most? integer  files and directories that are visited; more are an error
 
 ---@class operations.ScanProblem
 ---@field path string     the file, or the directory that could not be read
@@ -128,6 +129,10 @@ local function is_new(found, identity)
 end
 
 function visit(found, path)
+  found.left = found.left - 1
+  if found.left < 0 then
+    return
+  end
   local kind, identity = system.kind(path)
   if kind == nil then
     if path:find("%.lua$") then
@@ -165,7 +170,7 @@ local function load_listed(found, directory, list)
   return true
 end
 
-local option_kinds = { list = "function", reader = "function" }
+local option_kinds = { list = "function", reader = "function", most = "number" }
 
 -- The level is that of `error`: the message names the line that calls the public function.
 local function start(path, options, name, take, level)
@@ -175,7 +180,9 @@ local function start(path, options, name, take, level)
   if path:find("\0", 1, true) then
     error(("bad argument #1 to '%s' (path with a zero byte)"):format(name), level)
   end
-  return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader, take = take }
+  options = options or {}
+  return { definitions = {}, problems = {}, seen = {}, left = options.most or math.huge, reader = options.reader,
+    take = take }
 end
 
 -- Calls `take(found, path)` for every file.
@@ -190,6 +197,9 @@ local function walk(directory, options, name, take)
       found.seen[identity] = true
     end
     ok, reason = visit_entries(found, directory)
+  end
+  if found.left < 0 then
+    ok, reason = nil, ("%s: more than %d files and directories"):format(directory, options.most)
   end
   if not ok then
     return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })

@@ -1,5 +1,6 @@
 --- The project's file `.operations.json`: what its sources would run, call and read, and whether the user trusts that.
 local directories = require("operations.base.directories")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
@@ -40,7 +41,12 @@ local add = {}
 function add.lua(subject, path)
   local files = { path }
   if system.kind(path) == "directory" then
-    files = scanner.files(path) or {}
+    local problem
+    files, problem = scanner.files(path, { most = limits.trust_entries })
+    if not files then
+      subject.problem = subject.problem or problem.message
+      return
+    end
   end
   for _, file in ipairs(files) do
     subject:line("  runs the Lua file %s", file)
@@ -130,7 +136,7 @@ end
 ---@return operations.people.Subject
 function project.other(path)
   local subject = trust.subject(path)
-  local value = require("operations.mcp.client").read(path)
+  local value = not subject.problem and require("operations.mcp.client").read(path) or nil
   if value and value.openapi == nil and value.swagger == nil then
     add["mcp-config"](subject, path, nil, nil, (path:match("^(.*)/")))
   else

@@ -10,6 +10,7 @@ local core = require("operations.core")
 local directories = require("operations.base.directories")
 local entries = require("operations.sources.entry")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local project = require("operations.sources.project")
 local secret = require("operations.sources.secret")
@@ -39,16 +40,6 @@ for _, option in ipairs(source_options.list) do
 end
 
 -- Reading.
-
-local function read_file(path)
-  local file, message = io.open(path, "rb")
-  if not file then
-    return nil, message
-  end
-  local text = file:read("*a")
-  file:close()
-  return text or "", nil
-end
 
 -- A header whose name shows that it contains a credential.
 local function is_secret_header(value)
@@ -202,7 +193,7 @@ end
 -- Adds the sources of the project's file, if the user trusts what they would do; returns a message for a broken file.
 local function read_project(all, found, face)
   local path = project.file()
-  local text = path and read_file(path)
+  local text = path and system.read_regular(path, limits.sources_file)
   if not text then
     return nil
   end
@@ -224,7 +215,7 @@ end
 ---@return operations.people.Subject?
 ---@return string? message  error in the file
 function remembered.subject(path)
-  local text, message = read_file(path)
+  local text, message = system.read_regular(path, limits.sources_file)
   local content
   if text then
     content, message = parse(text, path)
@@ -239,7 +230,7 @@ end
 function remembered.read(face)
   local all, found = {}, { by_name = nil, left_out = {} }
   local file = user_file()
-  local text = file and read_file(file)
+  local text = file and system.read_regular(file, limits.sources_file)
   if text then
     local content, message = parse(text, file)
     if not content then
@@ -418,7 +409,7 @@ local function lock(path)
 end
 
 local function write(path, change)
-  local text = read_file(path)
+  local text = system.read_regular(path, limits.sources_file)
   local content, message = parse(text or "{}", path)
   if not content then
     return nil, message

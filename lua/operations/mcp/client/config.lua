@@ -4,6 +4,7 @@ local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local negotiation = require("operations.mcp.protocol.negotiation")
+local printable = require("operations.base.printable")
 local task = require("operations.task")
 local url = require("operations.base.url")
 
@@ -144,7 +145,7 @@ function config.check(name, given)
   end
   check_place(given)
   local copy = members.merged(given)
-  copy.name, copy.namespace = name, given.namespace or (name:gsub("[%s%c]+", "_"))
+  copy.name, copy.namespace = name, given.namespace or printable.name(name)
   copy.timeout = given.timeout or limits.mcp_timeout
   copy.max_timeout = math.max(given.max_timeout or limits.mcp_max_timeout, copy.timeout)
   copy.connect_timeout = given.connect_timeout or limits.mcp_connect_timeout

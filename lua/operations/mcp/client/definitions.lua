@@ -7,6 +7,7 @@ local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local outgoing = require("operations.mcp.client.outgoing")
+local printable = require("operations.base.printable")
 local questions = require("operations.mcp.client.questions")
 local result = require("operations.mcp.protocol.result")
 local schema = require("operations.schema")
@@ -14,11 +15,6 @@ local schema = require("operations.schema")
 local definitions = {}
 
 -- Specs of tools.
-
--- Replaces characters that an operation's name must not have.
-local function name_of(text)
-  return (text:gsub("[%s%c]+", "_"))
-end
 
 local function text_or_nil(value)
   return type(value) == "string" and value or nil
@@ -44,7 +40,7 @@ end
 local function problem_of(value)
   if core.kind(value) ~= "object" then
     return "a tool is an object"
-  elseif type(value.name) ~= "string" or name_of(value.name) == "" then
+  elseif type(value.name) ~= "string" or printable.name(value.name) == "" then
     return "a tool has a name"
   end
 end
@@ -81,7 +77,7 @@ local function spec_of(namespace, value, report)
   local reads = hints.readOnlyHint == true
   local spec = {
     namespace = namespace,
-    name = name_of(value.name),
+    name = printable.name(value.name),
     type = reads and "query" or "mutation",
     title = text_or_nil(value.title) or text_or_nil(hints.title),
     description = text_or_nil(value.description) or text_or_nil(value.title) or value.name,

@@ -108,6 +108,9 @@ end
 ---@return string? message  the file cannot be read
 function effects.add(subject, path, directory)
   subject:file(path)
+  if subject.problem then
+    return nil, subject.problem
+  end
   local value, err = entries.read(path)
   local list, problem
   if value then

@@ -3,7 +3,9 @@
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local printable = require("operations.base.printable")
 local variables = require("operations.mcp.client.variables")
 
 local entries = {}
@@ -55,8 +57,12 @@ function entries.read(path)
   if not file then
     return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
   end
-  local text = (file:read("*a") or ""):gsub("^\239\187\191", "")
+  local text = (file:read(limits.mcp_file + 1) or ""):gsub("^\239\187\191", "")
   file:close()
+  if #text > limits.mcp_file then
+    return nil, errors.new("VALIDATION_ERROR", ("%s: larger than %d bytes"):format(path, limits.mcp_file),
+      { location = path })
+  end
   local value, err = json.decode(without_comments(text))
   if type(value) ~= "table" then
     return nil, errors.new("VALIDATION_ERROR",
@@ -116,7 +122,7 @@ end
 local function tell_apart(list, report)
   local names, taken = {}, {}
   for _, entry in ipairs(list) do
-    local wanted = entry.name:gsub("[%s%c]+", "_")
+    local wanted = printable.name(entry.name)
     local given, n = wanted, 1
     while taken[given] do
       n = n + 1
