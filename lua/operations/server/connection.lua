@@ -1,10 +1,10 @@
 --- One connection of the HTTP server. It reads, handles and answers requests one after the other, in their order. It
 --- has a task only while it serves a request.
 local codec = require("operations.http_server")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local pool = require("operations.server.pool")
-local request_reader = require("operations.server.request_reader")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
@@ -26,30 +26,184 @@ local connection = {}
 
 local unset = nil -- reserves room in a constructor for a field that is set later; LuaJIT reserves none for `nil` itself
 local IN_A_ROW = 16 -- requests served before other connections get their turn
+local DISCARDED = 65536 -- bytes of an unread body that are read and dropped to keep the connection
+
+--- A request, as the parser makes it of a head.
+---@class operations.RequestHead
+---@field method string
+---@field target string
+---@field headers table<string, string>
+---@field keep_alive boolean  the sender wants to go on
+---@field minor integer  of its version of HTTP/1
+---@field expects boolean  the sender waits for "100 Continue"
+---@field body string  what has come of it; "" once that was read
+---@field ended boolean  the whole body has come
+---@field flaw? operations.Error  why the body cannot be read
+---@field left? "left"|"draining"  its caller has left, or it is to end
+---@field leaving? fun(reason: "left"|"draining")[]  called then
 
 ---@class operations.HttpConnection
----@field limit number|false  ms since the epoch: until then what it waits for must have happened
 ---@field idle number|false  ms since the epoch: since then it waits for the first byte of a request
 ---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
----@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
+---@field register fun(fn: fun())  has `fn` called when the caller of the current request leaves
 ---@field _met boolean  `peer.tls` is set: the TLS handshake is over when a request arrives
 ---@field _stream operations.Stream
----@field _bytes string  came and were not read, from `_from` on
----@field _wait operations.Wait  the same for every wait for bytes of a body
----@field _asleep boolean  it waits for bytes of the next request
----@field _begun boolean  some of these have come
----@field _request operations.ServerRequest|false  that is read, handled or answered
----@field _unread boolean  the body of the request has not come to its end
----@field _head operations.RequestHead  of the request
----@field _body_err? operations.Error
----@field _now number|false  ms since the epoch, when nothing was waited for since
----@field _ended? boolean  the other side sends no more, or the connection is closed
+---@field _count integer  requests so far
+---@field _current operations.RequestHead|false  the request that is read, handled or answered
+---@field _input operations.ConnectionInput
+---@field _waits operations.ConnectionWaits
+---@field _output operations.ConnectionOutput
+---@field _draining? boolean  no further request is accepted
+---@field _upgraded? boolean  another protocol has the stream
 local Connection = {}
 Connection.__index = Connection
 
+-- The parser's result for the bytes that have arrived; nil if it needs more.
+local function read(self)
+  local input = self._input
+  if input.from > #input.bytes then
+    return nil
+  end
+  local event, first, second
+  event, input.from, first, second = self._parser:read(input.bytes, input.from)
+  return event, first, second
+end
+
+local function fail(current, code, status, message)
+  current.flaw = errors.new(code, message, { statusCode = status })
+  return nil, current.flaw
+end
+
+-- The next piece of a body that has arrived, nil at the end of the body, false if more is needed.
+local function piece_here(self, current)
+  local event, first, second = read(self)
+  if event == "body" then
+    current.ended = second
+    return first ~= "" and first or second and nil
+  elseif event == "end" then
+    current.ended = true
+    return nil
+  elseif event == "error" then
+    return fail(current, "VALIDATION_ERROR", first, second)
+  end
+  return false
+end
+
+-- Waits for more of a body; answers `Expect: 100-continue` first. Returns the error.
+local function wait_for_body(self, current)
+  if current.expects then
+    current.expects = false
+    self._stream:offer("HTTP/1.1 100 Continue\r\n\r\n", true)
+  end
+  self._waits.now = false
+  waiting.watch(self, self._options.body_timeout)
+  local failure = waiting.await(self)
+  waiting.unwatch(self)
+  if self._input.ended then
+    waiting.leave(self, "left")
+  end
+  if failure ~= nil then
+    return (errors.from(failure))
+  elseif self._waits.expired then
+    return select(2, fail(current, "TIMEOUT", 408, "the body of the request came too slowly"))
+  end
+end
+
+-- The next piece of the body, nil at its end, nil and an error if it cannot be read.
+local function read_body(self, current)
+  local piece = current.body
+  if piece ~= "" then
+    current.body = ""
+    return piece
+  end
+  while not current.ended and not current.flaw do
+    local bytes, err = piece_here(self, current)
+    if bytes ~= false then
+      return bytes, err
+    elseif self._input.ended then
+      return fail(current, "ABORTED", 499, "the caller left before the end of the body")
+    end
+    err = wait_for_body(self, current)
+    if err then
+      return nil, err
+    end
+  end
+  return nil, current.flaw
+end
+
+local function body_reader(self, current)
+  return function()
+    if self._current ~= current then
+      return nil, errors.new("ABORTED", "the request was answered: its body cannot be read any more")
+    end
+    return read_body(self, current)
+  end
+end
+
+-- Reads and drops the rest of a body that the handler did not read. Returns false if it is too long, takes longer than
+-- `body_timeout`, or cannot be read.
+local function discard(self, current)
+  local size, stop = 0, scheduler.host().now() + self._options.body_timeout
+  repeat
+    local piece, err = read_body(self, current)
+    size = size + #(piece or "")
+    if err or size > DISCARDED or scheduler.host().now() > stop then
+      return false
+    end
+  until not piece
+  return true
+end
+
+-- The request for the handler.
+local function request_of(self, current)
+  if not self._met then
+    self._met, self.peer.tls = true, self._stream:tls() or false
+  end
+  return {
+    method = current.method, target = current.target, headers = current.headers,
+    body = current.ended and current.body or body_reader(self, current), peer = self.peer, left = self.register,
+    path = unset, is_local = unset, -- room for fields that are set later: growing a table costs more than a new one
+  }
+end
+
+-- A part of a head has arrived.
+local function begin(self)
+  local input = self._input
+  if not input.begun then
+    input.begun, self.idle = true, false
+    if self._count > 0 then -- the limit of the first one began with the connection
+      waiting.watch(self, self._options.head_timeout)
+    end
+  end
+end
+
+-- The next request, if its head has arrived; else nil, with the status and the reason if it cannot be read.
+local function next_request(self)
+  local input, waits = self._input, self._waits
+  if input.from <= #input.bytes then
+    local event, head, reason = read(self)
+    if event == "head" and not input.ended then -- otherwise the caller has left
+      input.begun, waits.expired, waits.limit, self.idle = false, false, false, false
+      return head
+    elseif event == "error" then
+      return nil, head, reason -- the status
+    end
+    begin(self)
+  end
+  if waits.expired and input.begun then
+    return nil, 408, "the head of the request came too slowly"
+  end
+end
+
+-- Will there be no further request?
+local function is_over(self)
+  local input = self._input
+  return input.ended or self._waits.expired or self._draining and not input.begun or false
+end
+
 -- Calls the handler. Its errors go to the log; the caller gets status 500.
-local function handle(self, request)
-  local ok, response = xpcall(self._handle, waiting.traced, request)
+local function handle(self, current)
+  local ok, response = xpcall(self._handle, waiting.traced, request_of(self, current))
   local flaw
   if ok then
     flaw = response_writer.flaw(response)
@@ -67,41 +221,43 @@ end
 
 -- The connection was idle for `keep_alive`. It is not idle while the client still reads an answer.
 local function on_idle(self)
-  local unsent = self._stream:unsent()
-  if unsent == 0 or unsent == self._queued then
+  local unsent, output = self._stream:unsent(), self._output
+  if unsent == 0 or unsent == output.queued then
     return waiting.wake(self)
   end
-  self._queued = unsent
+  output.queued = unsent
   waiting.watch(self, self._options.write_timeout, on_idle)
 end
 
 -- Answers one request. Returns true if the connection stays open.
-local function serve_one(self, request)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
-  local response = handle(self, request)
+local function serve_one(self, current)
+  self._count, self._current = self._count + 1, current
+  local response = handle(self, current)
   if response.status == 101 then
-    self._request = false
     response_writer.upgrade(self, response)
+    self._current = false
     return false
   end
-  local keep = not self._ended and response_writer.respond(self, response, request.method == "HEAD")
-  self._request = false
-  return keep and (not self._unread or request_reader.discard(self))
+  local keep = not self._input.ended and response_writer.respond(self, response, current.method == "HEAD")
+  self._current = false
+  return keep and (current.ended or discard(self, current))
 end
 
 -- Serves the requests that have arrived, at most IN_A_ROW. Returns false if the connection has ended.
 local function serve_row(self)
+  local input = self._input
   for _ = 1, IN_A_ROW do
-    local request, status, reason = request_reader.next(self)
-    if not request then
+    local head, status, reason = next_request(self)
+    if not head then
       if status then
-        self._head = { minor = 1, keep_alive = false }
+        self._current = { minor = 1, keep_alive = false, ended = true }
         response_writer.respond(self, response_writer.problem(status, reason))
+        self._current = false
       end
       return status == nil
-    elseif not serve_one(self, request) then
+    elseif not serve_one(self, head) then
       return false
-    elseif self._from > #self._bytes then
+    elseif input.from > #input.bytes then
       return true
     end
   end
@@ -110,18 +266,18 @@ end
 
 -- Serves the requests that have arrived, then waits for the next one. Returns true if the connection has ended.
 local function serve(self)
-  local goes_on = serve_row(self)
-  if goes_on and self._from <= #self._bytes then
+  local goes_on, input = serve_row(self), self._input
+  if goes_on and input.from <= #input.bytes then
     pool.add(self) -- at the end of the queue
     return false
-  elseif not goes_on or request_reader.is_over(self) then
+  elseif not goes_on or is_over(self) then
     if not self._upgraded then
       response_writer.finish(self)
     end
     return true
-  elseif not self._begun then
-    self._queued = false
-    self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
+  elseif not input.begun then
+    self._output.queued = 0
+    self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._waits.now)
   end
   waiting.sleep(self)
   return false
@@ -132,8 +288,8 @@ end
 function Connection:begin(on_end)
   self._on_end = on_end
   self.idle = waiting.watch(self, self._options.head_timeout)
-  self._asleep = true
-  self._stream:each_chunk(self._take)
+  self._waits.asleep = true
+  self._stream:each_chunk(self._input.take)
 end
 
 local function forget(self)
@@ -181,9 +337,7 @@ end
 
 --- Cancels the request that is being handled; its answer may still be sent.
 function Connection:cancel()
-  if self._request then
-    waiting.leave(self, "draining")
-  end
+  waiting.leave(self, "draining")
 end
 
 local defaults = {
@@ -214,15 +368,13 @@ function connection.new(stream, handler, settings)
   local address, port = stream:peer()
   local parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body)
   local self = setmetatable({
-    limit = unset, idle = false, peer = { address = address, port = port,
-      tls = false },
-    _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
-    _parser = parser, _wait = waiters.new(), _request = unset, _head = unset, _left = unset, _leaving = unset,
-    _heartbeat = unset, _expired = false,
-    _waiting = false, _asleep = unset, _begun = false, _unread = false, _queued = unset, _now = false,
-    _paused = false, _met = false,
+    idle = false, peer = { address = address, port = port, tls = false }, register = unset, _met = false, _count = 0,
+    _stream = stream, _handle = handler, _options = settings, _parser = parser, _current = false, _on_end = unset,
+    _output = { queued = 0, chunked = false, heartbeat = unset }, _input = unset, _waits = unset,
   }, Connection)
-  self._take = waiting.taker(self)
+  self._input = { bytes = "", from = 1, begun = false, paused = false, ended = false, take = waiting.taker(self) }
+  self._waits = { connection = self, limit = false, on_limit = unset, expired = false, now = false, awaited = false,
+    asleep = false, wait = waiters.new() }
   self.register = function(fn)
     return waiting.register(self, fn)
   end

@@ -59,6 +59,12 @@ end
 
 local LAST_CHUNK = "0\r\n\r\n"
 
+--- The answers that a connection sends.
+---@class operations.ConnectionOutput
+---@field queued integer  bytes that were not sent when the limit of the wait began
+---@field chunked boolean  of a body in pieces
+---@field heartbeat? { after: integer, bytes: string }  of such a body
+
 --- Checks the response of a handler. Returns the error, or nil.
 ---@param response any
 ---@return string?
@@ -81,8 +87,8 @@ end
 -- `write_timeout` has passed. The connection stays open if at least one byte was sent meanwhile.
 local function check_progress(self)
   local unsent = self._stream:unsent()
-  if unsent < self._queued then
-    self._queued = unsent
+  if unsent < self._output.queued then
+    self._output.queued = unsent
     waiting.watch(self, self._options.write_timeout, check_progress)
   else
     waiting.abort(self)
@@ -91,7 +97,7 @@ end
 
 -- Starts `write_timeout` for the queued bytes.
 local function watch(self)
-  self._queued = self._stream:unsent()
+  self._output.queued = self._stream:unsent()
   waiting.watch(self, self._options.write_timeout, check_progress)
 end
 
@@ -106,21 +112,23 @@ local function write(self, bytes)
   watch(self)
   local ok = self._stream:write(bytes)
   waiting.unwatch(self)
-  self._now = false
+  self._waits.now = false
   return ok ~= nil
 end
 
 -- Nothing was sent for a while: sends a heartbeat, if there is room.
 local function beat(self)
-  local heartbeat = self._heartbeat
-  self._stream:offer(self._chunked and chunk(heartbeat.bytes) or heartbeat.bytes)
+  local output = self._output
+  local heartbeat = output.heartbeat
+  self._stream:offer(output.chunked and chunk(heartbeat.bytes) or heartbeat.bytes)
   waiting.watch(self, heartbeat.after, beat)
 end
 
 -- Waits for the next piece of a body; sends heartbeats meanwhile.
 local function next_piece(self, body)
-  if self._heartbeat then
-    waiting.watch(self, self._heartbeat.after, beat)
+  local heartbeat = self._output.heartbeat
+  if heartbeat then
+    waiting.watch(self, heartbeat.after, beat)
   end
   local ok, piece, err = xpcall(body, waiting.traced)
   waiting.unwatch(self)
@@ -134,10 +142,11 @@ end
 
 -- Sends a body piece by piece. Returns false if the connection has to be closed.
 local function write_pieces(self, body)
-  local chunked = self._chunked
+  local output = self._output
+  local chunked = output.chunked
   while true do
     local piece, err = next_piece(self, body)
-    if self._ended then
+    if self._input.ended then
       return false
     elseif err ~= nil then
       waiting.report(self, "the body of an answer failed: " .. errors.text(err))
@@ -146,7 +155,7 @@ local function write_pieces(self, body)
       return not chunked or write(self, LAST_CHUNK)
     elseif piece ~= "" and not write(self, chunked and chunk(piece) or piece) then
       return false
-    elseif turn.spend(self, math.max(#piece, turn.PIECE)) ~= nil then
+    elseif turn.spend(output, math.max(#piece, turn.PIECE)) ~= nil then
       return false
     end
   end
@@ -154,12 +163,11 @@ end
 
 -- Does the connection stay open after this answer?
 local function goes_on(self, response)
-  local headers = response.headers
-  return self._head.keep_alive and not self._draining and not self._body_err
-    and not (self._unread and self._head.expects)
+  local current, headers = self._current, response.headers
+  return current.keep_alive and not self._draining and not current.flaw and (current.ended or not current.expects)
     and self._count < self._options.max_connection_requests
     and not (headers and (headers.connection == "close" or headers.Connection == "close"))
-    and (type(response.body) ~= "function" or self._head.minor == 1)
+    and (type(response.body) ~= "function" or current.minor == 1)
 end
 
 --- An answer of the server itself.
@@ -184,7 +192,6 @@ local function send_pieces(self, response, head_only, keep)
     waiting.leave(self, "left") -- the body is not needed
     return keep
   end
-  self._heartbeat = response.heartbeat
   if write_pieces(self, response.body) then
     return keep
   end
@@ -198,21 +205,21 @@ end
 ---@param head_only? boolean
 ---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
-  local keep, minor, now = goes_on(self, response), self._head.minor, scheduler.host().now()
+  local keep, minor, now = goes_on(self, response), self._current.minor, scheduler.host().now()
   local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
   local bytes, field = response_writer.bytes(response, now, connection, head_only, minor == 1)
   if not bytes then
     response = replace(self, field)
     bytes = response_writer.bytes(response, now, connection, head_only)
   end
-  self._now = now
+  self._waits.now = now
   if not write(self, bytes) then
     waiting.leave(self, "left")
     return false
   elseif type(response.body) ~= "function" then
     return keep
   end
-  self._now, self._chunked = false, minor == 1
+  self._waits.now, self._output.chunked, self._output.heartbeat = false, minor == 1, response.heartbeat
   return send_pieces(self, response, head_only, keep)
 end
 
@@ -222,27 +229,28 @@ end
 function response_writer.upgrade(self, response)
   local bytes, field = response_writer.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
   if not bytes then
-    self._head.keep_alive = false
+    self._current.keep_alive = false
     return response_writer.respond(self, replace(self, field))
   end
+  self._current, self._upgraded = false, true
   self._stream:pause()
   waiting.forget(self)
-  self._upgraded = true
-  if self._ended or not self._stream:offer(bytes, true) then
+  local input = self._input
+  if input.ended or not self._stream:offer(bytes, true) then
     self._stream:close()
   end
-  response.upgrade(self._stream, self._bytes:sub(self._from)) -- also if the connection is lost: the stream reports it
+  response.upgrade(self._stream, input.bytes:sub(input.from)) -- also if the connection is lost: the stream reports it
 end
 
 --- Ends the connection when all queued bytes were sent, so that the client can read them (RFC 9112, 9.6).
 ---@param self operations.HttpConnection
 function response_writer.finish(self)
-  if self._ended then
+  if self._input.ended then
     return waiting.abort(self)
   end
   self._stream:pause()
   watch(self)
-  if self._queued > 0 then
+  if self._output.queued > 0 then
     self._stream:flush()
   end
   waiting.forget(self)

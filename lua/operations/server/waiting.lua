@@ -8,7 +8,27 @@ local waiters = require("operations.task.wait")
 
 local waiting = {}
 
----@type table<operations.HttpConnection, operations.HttpConnection>
+--- What a connection waits for, and until when.
+---@class operations.ConnectionWaits
+---@field connection operations.HttpConnection
+---@field limit number|false  ms since the epoch: until then it must have happened
+---@field on_limit fun(self: operations.HttpConnection)
+---@field expired boolean  the limit has passed
+---@field now number|false  ms since the epoch, when nothing was waited for since
+---@field wait operations.Wait  the same for every wait for bytes of a body
+---@field awaited boolean  a task waits for them
+---@field asleep boolean  no task: it waits for bytes of the next request
+
+--- The bytes that a connection gets.
+---@class operations.ConnectionInput
+---@field bytes string  came and were not read, from `from` on
+---@field from integer
+---@field take fun(bytes: string?)  takes those of the stream, and nil at its end
+---@field begun boolean  some of the next request have come
+---@field paused boolean  the stream is not read
+---@field ended boolean  the other side sends no more, or the connection is closed
+
+---@type table<operations.ConnectionWaits, operations.ConnectionWaits>
 local watched = {}
 
 --- The message handler of `xpcall`: adds a traceback.
@@ -25,20 +45,21 @@ function waiting.report(self, message)
   self._options.log("error", message)
 end
 
-local deadlines = waiters.deadlines(watched, function(self)
-  watched[self], self.limit = nil, false
-  self._on_limit(self)
+local deadlines = waiters.deadlines(watched, function(waits)
+  watched[waits], waits.limit = nil, false
+  waits.on_limit(waits.connection)
 end)
 
 --- Resumes a connection that waits for bytes.
 ---@param self operations.HttpConnection
 ---@return boolean waited  false: it is served, or ready to be
 function waiting.go_on(self)
-  if self._waiting then
-    waiters.settle(self._wait)
+  local waits = self._waits
+  if waits.awaited then
+    waiters.settle(waits.wait)
     return true
-  elseif self._asleep then
-    self._asleep = false
+  elseif waits.asleep then
+    waits.asleep = false
     pool.add(self)
     return true
   end
@@ -48,44 +69,50 @@ end
 --- The limit of a wait has passed.
 ---@param self operations.HttpConnection
 function waiting.wake(self)
-  self._expired = true
+  self._waits.expired = true
   waiting.go_on(self)
 end
 
 --- Sets the time limit of what the connection waits for.
 ---@param self operations.HttpConnection
 ---@param ms number
----@param on_limit? fun(self: operations.HttpConnection)  default: the wait ends, and `_expired` is true
+---@param on_limit? fun(self: operations.HttpConnection)  default: the wait ends, and `expired` is true
 ---@param now? number  ms since the epoch, if the caller knows
 ---@return number now
 function waiting.watch(self, ms, on_limit, now)
+  local waits = self._waits
   now = now or scheduler.host().now()
-  self._on_limit, self._expired, watched[self] = on_limit or waiting.wake, false, self
-  deadlines:watch(self, now + ms)
+  waits.on_limit, waits.expired, watched[waits] = on_limit or waiting.wake, false, waits
+  deadlines:watch(waits, now + ms)
   return now
 end
 
 --- Removes the time limit.
 ---@param self operations.HttpConnection
 function waiting.unwatch(self)
-  self.limit = false
+  self._waits.limit = false
 end
 
 --- The connection has ended.
 ---@param self operations.HttpConnection
 function waiting.forget(self)
-  watched[self], self.limit = nil, false
+  local waits = self._waits
+  watched[waits], waits.limit = nil, false
   if next(watched) == nil then
     deadlines:stop()
   end
 end
 
---- The caller has left, or the request is to end: calls the registered functions.
+--- The caller of the current request has left, or the request is to end: calls the registered functions.
 ---@param self operations.HttpConnection
 ---@param reason "left"|"draining"
 function waiting.leave(self, reason)
-  local list = self._leaving
-  self._left, self._leaving = self._left or reason, false
+  local current = self._current
+  if not current then
+    return
+  end
+  local list = current.leaving
+  current.left, current.leaving = current.left or reason, nil
   for _, fn in ipairs(list or {}) do
     local ok, message = xpcall(fn, waiting.traced, reason)
     if not ok then
@@ -98,32 +125,36 @@ end
 ---@param self operations.HttpConnection
 ---@param fn fun(reason: "left"|"draining")
 function waiting.register(self, fn)
-  if self._left then
-    return fn(self._left)
+  local current = self._current
+  if not current then
+    return -- it is answered
+  elseif current.left then
+    return fn(current.left)
   end
-  self._leaving = self._leaving or {}
-  table.insert(self._leaving, fn)
+  current.leaving = current.leaving or {}
+  table.insert(current.leaving, fn)
 end
 
---- Makes the function that takes the bytes of the stream, and nil at its end. While a request is handled, bytes are
---- kept for the next one, up to the window; the end of the stream then means that the caller has left.
+--- Makes the function that takes the bytes of the stream. While a request is handled, bytes are kept for the next one,
+--- up to the window; the end of the stream then means that the caller has left.
 ---@param self operations.HttpConnection
 ---@return fun(bytes: string?)
 function waiting.taker(self)
   local window = limits.window
   return function(bytes)
+    local input = self._input
     if bytes == nil then
-      self._ended = true
-    elseif self._from > #self._bytes then
-      self._bytes, self._from = bytes, 1
+      input.ended = true
+    elseif input.from > #input.bytes then
+      input.bytes, input.from = bytes, 1
     else
-      self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
+      input.bytes, input.from = input.bytes:sub(input.from) .. bytes, 1
     end
-    if not waiting.go_on(self) and self._ended then
+    if not waiting.go_on(self) and input.ended then
       waiting.leave(self, "left")
     end
-    if not self._ended and #self._bytes >= window then -- also while it waits: one turn may bring many bytes
-      self._paused = true
+    if not input.ended and #input.bytes >= window then -- also while it waits: one turn may bring many bytes
+      input.paused = true
       self._stream:pause()
     end
   end
@@ -131,43 +162,43 @@ end
 
 -- Reads on after a pause.
 local function read_on(self)
-  self._paused = false
-  self._stream:each_chunk(self._take)
+  local input = self._input
+  if input.paused then
+    input.paused = false
+    self._stream:each_chunk(input.take)
+  end
 end
 
---- Waits for bytes of the next request, without a task: a worker continues when they come, when the connection ends or
+--- Waits for bytes of the next request, without a task: the pool continues when they come, when the connection ends or
 --- when the limit passes.
 ---@param self operations.HttpConnection
 function waiting.sleep(self)
-  self._asleep = true
-  if self._paused then
-    read_on(self)
-  end
+  self._waits.asleep = true
+  read_on(self)
 end
 
 --- Waits until something came, the connection ended or the limit passed.
 ---@param self operations.HttpConnection
 ---@return operations.Error? failure  the task was cancelled
 function waiting.await(self)
-  local wait, failure = self._wait, nil
+  local waits = self._waits
+  local wait, failure = waits.wait, nil
   wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
-  self._waiting = true
-  if self._paused then
-    read_on(self)
-  end
+  waits.awaited = true
+  read_on(self)
   if not wait.done then
     failure = scheduler.wait(wait)
   end
-  self._waiting = false
+  waits.awaited = false
   return failure
 end
 
 --- Ends the connection at once.
 ---@param self operations.HttpConnection
 function waiting.abort(self)
-  self._ended, self.idle = true, false
+  self._input.ended, self.idle = true, false
   self._stream:close()
-  if not waiting.go_on(self) and self._request then
+  if not waiting.go_on(self) then
     waiting.leave(self, "left")
   end
 end
