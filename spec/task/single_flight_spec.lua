@@ -63,6 +63,36 @@ describe("a single flight", function()
     assert.equal(2, calls)
   end)
 
+  it("can be led by a task, which others follow, for each key", function()
+    local flights, seen, followed = single_flight.new(), {}, {}
+    local function lead(key)
+      return flights:lead(key, function(n)
+        task.sleep(0.01)
+        if n == 2 then
+          error("bad", 0)
+        end
+        return n
+      end, key)
+    end
+    task.run(function()
+      for key = 1, 2 do
+        task.spawn(function()
+          seen[key] = { pcall(lead, key) }
+        end)
+      end
+      task.sleep(0)
+      for key = 1, 2 do
+        task.spawn(function()
+          local runs, interruption, results = flights:follow(key)
+          followed[key] = { runs, interruption or false, results[1], results[2] }
+        end)
+      end
+    end)
+    assert.same({ { true, 1 }, { false, "bad" } }, seen)
+    assert.same({ { true, false, true, 1 }, { true, false, false, "bad" } }, followed)
+    assert.is_false((flights:follow(1)))
+  end)
+
   it("works for callers that are no tasks", function()
     assert.equal(7, single_flight.new():run(function()
       task.sleep(0)

@@ -1,5 +1,6 @@
---- Token buckets in this process. A bucket is the time at which it will be full again (the generic cell rate
---- algorithm): one number; a full bucket needs none.
+--- Token buckets, in this process or in a shared dictionary of nginx. A bucket is the time at which it will be full
+--- again (the generic cell rate algorithm): one number; a full bucket needs none.
+local dictionary_lock = require("operations.base.dictionary_lock")
 local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
 
@@ -42,6 +43,32 @@ end
 ---@return operations.LocalBuckets
 function buckets.new(max_keys)
   return setmetatable({ _kept = lru.new(max_keys) }, Buckets)
+end
+
+local PREFIX = "operations:rate:"
+
+---@class operations.SharedBuckets : operations.Buckets
+local Shared = {}
+Shared.__index = Shared
+
+local function take_shared(dictionary, place, interval, burst)
+  local now = scheduler.host().now()
+  local full, wait, left = buckets.take(dictionary:get(place), now, interval, burst)
+  if full then
+    dictionary:set(place, full, math.max(0.001, (full - now) / 1000))
+  end
+  return full ~= nil, wait, left
+end
+
+function Shared:take(key, interval, burst)
+  return dictionary_lock.run(self._dictionary, PREFIX .. key, take_shared, interval, burst)
+end
+
+--- Buckets of all workers of nginx. Reading and writing happens under a lock.
+---@param dictionary table  `ngx.shared.NAME`
+---@return operations.SharedBuckets
+function buckets.shared(dictionary)
+  return setmetatable({ _dictionary = dictionary }, Shared)
 end
 
 return buckets

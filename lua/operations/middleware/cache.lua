@@ -3,7 +3,6 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local freshness = require("operations.middleware.freshness")
-local hold = require("operations.task.hold")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
@@ -11,7 +10,7 @@ local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
-local task_wait = require("operations.task.wait")
+local single_flight = require("operations.task.single_flight")
 
 local cache = {}
 
@@ -37,7 +36,7 @@ local kinds = { ttl = "number", max_bytes = "number", max_entry = "number", max_
 
 ---@class operations.Cache  a middleware
 ---@field _kept operations.Lru
----@field _flights table<string, table>
+---@field _flights operations.SingleFlight
 ---@field _options operations.CacheOptions
 local Cache = {}
 Cache.__index = Cache
@@ -158,40 +157,21 @@ end
 
 local own_end = { ABORTED = true, TIMEOUT = true }
 
--- The call that others wait for has ended. `given_up`: one of them makes its own call.
-local function land(err, self, key, flight)
-  if self._flights[key] == flight then
-    self._flights[key] = nil
+-- The answer of the running call of the same query, if it applies here.
+---@return boolean settled
+---@return any value  when not settled: is the answer one that must not be stored, and so not be shared?
+---@return operations.Error? err
+local function outcome(results, id)
+  local raised, err, entry = not results[1], results[3], results[4]
+  if raised then
+    err = results[2]
+  elseif entry then
+    return true, answer_of(entry, id, scheduler.host().now())
+  elseif not err then
+    return false, true
   end
-  flight.err, flight.given_up = err, err ~= nil and (not errors.is_error(err) or own_end[err.code]) or false
-  task_wait.wake(flight.wakes)
-end
-
--- Calls the handler, also for other callers of the same query meanwhile.
-local function lead(self, key, spec, inner, input, context)
-  local flight = { wakes = {} }
-  self._flights[key] = flight
-  local held = hold.new(land, self, key, flight)
-  local ok, value, err, entry = pcall(ask, self, key, spec, inner, input, context)
-  flight.entry = ok and entry or nil
-  held:release(ok and err or not ok and value or nil)
-  if not ok then
-    error(value, 0)
-  end
-  return value, err
-end
-
--- Waits for the running call of the same query; returns whether its answer applies here, and the answer.
-local function follow(flight, id)
-  local interruption = scheduler.try_await(function(wake)
-    return task_wait.add(flight.wakes, wake)
-  end)
-  if interruption then
-    return true, nil, layer.not_begun(interruption)
-  elseif flight.entry then
-    return true, answer_of(flight.entry, id, scheduler.host().now())
-  elseif flight.err and not flight.given_up then
-    return true, nil, flight.err
+  if errors.is_error(err) and not own_end[err.code] then
+    return true, nil, err
   end
   return false
 end
@@ -208,15 +188,18 @@ local function cached(self, inner, spec)
       if entry and now < entry.fresh then
         return answer_of(entry, id, now)
       end
-      local flight = self._flights[key]
-      if not flight then
-        return lead(self, key, spec, inner, input, context)
+      local runs, interruption, results = self._flights:follow(key)
+      if not runs then
+        local value, err = self._flights:lead(key, ask, self, key, spec, inner, input, context)
+        return value, err
+      elseif interruption then
+        return nil, layer.not_begun(interruption)
       end
-      local settled, value, err = follow(flight, id)
+      local settled, value, err = outcome(results, id)
       if settled then
         return value, err
-      elseif not flight.given_up then
-        return inner(input, context) -- an answer that must not be stored must not be shared
+      elseif value then
+        return inner(input, context)
       end
     end
   end
@@ -248,8 +231,8 @@ function cache.new(options)
       error(("bad option '%s' to 'cache' (%d or more expected, got %s)"):format(name, least, tostring(given[name])), 2)
     end
   end
-  local self = setmetatable({ _options = given, _flights = {}, _kept = lru.new(given.max_entries, given.max_bytes) },
-    Cache)
+  local self = setmetatable({ _options = given, _flights = single_flight.new(),
+    _kept = lru.new(given.max_entries, given.max_bytes) }, Cache)
   self._wrap = layer.new(function(inner, spec)
     return spec.type == "query" and cached(self, inner, spec) or nil
   end, given.vary ~= nil)

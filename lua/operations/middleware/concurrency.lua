@@ -16,15 +16,23 @@ local concurrency = {}
 
 local kinds = { limit = "number", queue = "number", patience = "number", by = "string or table or function" }
 
----@class operations.Bulkhead
+---@class operations.Bulkhead  the calls of one key
+---@field key string
 ---@field running integer
 ---@field first integer  of `waiting`
 ---@field last integer
 ---@field count integer  waiting calls
 ---@field waiting table<integer, fun(granted: boolean)|nil>
 
-local function new_bulkhead()
-  return { running = 0, first = 1, last = 0, count = 0, waiting = {} }
+---@class operations.Bulkheads
+---@field limit integer
+---@field queue integer
+---@field patience? number  ms
+---@field in_use table<string, operations.Bulkhead>  by key
+
+-- The bulkhead of a key; a new one is in use once a call is in it.
+local function bulkhead_of(self, key)
+  return self.in_use[key] or { key = key, running = 0, first = 1, last = 0, count = 0, waiting = {} }
 end
 
 -- Gives the place to the call that waits longest; true when none waits.
@@ -42,22 +50,29 @@ local function hand_over(bulkhead)
   return true
 end
 
+local function leave(_, self, bulkhead)
+  if hand_over(bulkhead) then
+    bulkhead.running = bulkhead.running - 1
+    self.in_use[bulkhead.key] = bulkhead.running > 0 and bulkhead or nil
+  end
+end
+
 -- A waiting call ends: it has its place, its wait was interrupted, or its coroutine was dropped.
-local function stop_waiting(err, bulkhead, ticket, leave)
+local function stop_waiting(err, self, bulkhead, ticket)
   if ticket.stop then
     ticket.stop()
   end
   if bulkhead.waiting[ticket.at] then
     bulkhead.waiting[ticket.at], bulkhead.count = nil, bulkhead.count - 1
   elseif err and ticket.granted then
-    leave(nil, ticket.key, bulkhead)
+    leave(nil, self, bulkhead)
   end
 end
 
 -- Waits for a place; returns whether it got one, or the error that interrupted the wait.
-local function queue_up(bulkhead, key, patience, leave)
-  local ticket = { key = key, at = bulkhead.last + 1 }
-  local held = hold.new(stop_waiting, bulkhead, ticket, leave)
+local function queue_up(self, bulkhead)
+  local ticket = { at = bulkhead.last + 1 }
+  local held = hold.new(stop_waiting, self, bulkhead, ticket)
   local failure, granted = scheduler.try_await(function(wake)
     local at = ticket.at
     bulkhead.last, bulkhead.count = at, bulkhead.count + 1
@@ -65,7 +80,7 @@ local function queue_up(bulkhead, key, patience, leave)
       ticket.granted = given
       wake(given)
     end
-    ticket.stop = patience and scheduler.host().timer(patience, function()
+    ticket.stop = self.patience and scheduler.host().timer(self.patience, function()
       wake(false)
     end)
   end)
@@ -76,6 +91,22 @@ end
 local function busy(id, bulkhead, options)
   return layer.refusal("BUSY", ("%s: %d calls are running and %d are waiting"):format(id, bulkhead.running,
     bulkhead.count), { limit = options.limit, queue = options.queue }, 1000)
+end
+
+-- Takes a place, for which it may wait; returns the error of a call that got none.
+local function enter(self, bulkhead, id)
+  if bulkhead.running < self.limit then
+    bulkhead.running = bulkhead.running + 1
+    self.in_use[bulkhead.key] = bulkhead
+    return nil
+  end
+  local granted, failure
+  if bulkhead.count < self.queue then
+    granted, failure = queue_up(self, bulkhead)
+  end
+  if not granted then
+    return failure and layer.not_begun(failure) or busy(id, bulkhead, self)
+  end
 end
 
 local function expect_count(value, name, least)
@@ -91,7 +122,8 @@ local function read(given)
   given = given or {}
   argument.options(given, kinds, "concurrency", 4)
   return { limit = expect_count(given.limit or limits.concurrency, "limit", 1),
-    queue = expect_count(given.queue or limits.middleware_queue, "queue", 0), patience = given.patience }
+    queue = expect_count(given.queue or limits.middleware_queue, "queue", 0), patience = given.patience,
+    in_use = {} }
 end
 
 --- At most `limit` calls run at once. Others wait in order, and fail with BUSY when the queue is full or after
@@ -100,44 +132,17 @@ end
 ---@param options? operations.ConcurrencyOptions
 ---@return operations.Middleware
 function concurrency.new(options)
-  local given = read(options)
+  local self = read(options)
   local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
-  local bulkheads = {} ---@type table<string, operations.Bulkhead>  only those in use
-  local function leave(_, key, bulkhead)
-    if hand_over(bulkhead) then
-      bulkhead.running = bulkhead.running - 1
-      if bulkhead.running == 0 then
-        bulkheads[key] = nil
-      end
-    end
-  end
-  local function enter(key, id)
-    local bulkhead = bulkheads[key]
-    if not bulkhead then
-      bulkhead = new_bulkhead()
-      bulkheads[key] = bulkhead
-    elseif bulkhead.running >= given.limit then
-      local granted, failure
-      if bulkhead.count < given.queue then
-        granted, failure = queue_up(bulkhead, key, given.patience, leave)
-      end
-      if not granted then
-        return nil, failure and layer.not_begun(failure) or busy(id, bulkhead, given)
-      end
-      return bulkhead
-    end
-    bulkhead.running = bulkhead.running + 1
-    return bulkhead
-  end
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
     return function(input, context)
-      local key = key_of(context)
-      local bulkhead, err = enter(key, id)
-      if not bulkhead then
+      local bulkhead = bulkhead_of(self, key_of(context))
+      local err = enter(self, bulkhead, id)
+      if err then
         return nil, err
       end
-      return layer.follow(inner, input, context, false, leave, key, bulkhead)
+      return layer.follow(inner, input, context, false, leave, self, bulkhead)
     end
   end, type(options and options.by) == "function")
 end

@@ -2,13 +2,63 @@
 local argument = require("operations.base.argument")
 local dictionary = require("operations.task.dictionary")
 local disclosure = require("operations.base.disclosure")
-local figures = require("operations.middleware.figures")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 
 local metrics = {}
+
+---@class operations.Figures
+---@field add fun(self, id: string, name: string, amount: number)
+---@field all fun(self): table<string, table<string, number>>  by id and name
+
+---@class operations.LocalFigures : operations.Figures
+local Local = {}
+Local.__index = Local
+
+function Local:add(id, name, amount)
+  local sums = self._sums[id]
+  if not sums then
+    sums = {}
+    self._sums[id] = sums
+  end
+  sums[name] = (sums[name] or 0) + amount
+end
+
+function Local:all()
+  return self._sums
+end
+
+local PREFIX = "operations:figures:"
+
+---@class operations.SharedFigures : operations.Figures
+local Shared = {}
+Shared.__index = Shared
+
+function Shared:add(id, name, amount)
+  self._dictionary:incr(PREFIX .. id .. "\n" .. name, amount, 0)
+end
+
+function Shared:all()
+  local all = {}
+  for _, key in ipairs(self._dictionary:get_keys(0)) do
+    local id, name = key:match("^" .. PREFIX .. "([^\n]*)\n(.*)$")
+    if id then
+      all[id] = all[id] or {}
+      all[id][name] = self._dictionary:get(key)
+    end
+  end
+  return all
+end
+
+-- Sums by operation and name: in this process, or for all workers of nginx in a shared dictionary.
+local function new_figures(shared)
+  if shared then
+    return setmetatable({ _dictionary = shared }, Shared)
+  end
+  return setmetatable({ _sums = {} }, Local)
+end
 
 ---@class operations.MetricsOptions
 ---@field buckets? number[]  seconds, rising; default 0.005 to 10
@@ -182,7 +232,7 @@ function metrics.new(options)
   end
   local self = setmetatable({ public = options.public or false, _buckets = bounds, _names = names, _running = {},
     _seen = {}, _series = 0, _max_series = options.max_series or limits.metrics_series,
-    _figures = figures.new(store_of(options.store)) }, Metrics)
+    _figures = new_figures(store_of(options.store)) }, Metrics)
   self._wrap = layer.new(function(inner, spec)
     local id = layer.id(spec)
     self._running[id], self._seen[id] = self._running[id] or 0, self._seen[id] or {}

@@ -5,7 +5,6 @@ local dictionary = require("operations.task.dictionary")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
-local shared_buckets = require("operations.middleware.shared_buckets")
 
 local rate_limit = {}
 
@@ -42,7 +41,7 @@ local function store_of(given)
   elseif type(store.take) == "function" then
     return store
   elseif type(store.incr) == "function" then
-    return shared_buckets.new(store)
+    return buckets.shared(store)
   end
   error("bad option 'store' to 'rate_limit' (a shared dictionary of nginx or middleware.redis(url) expected)", 4)
 end

@@ -19,7 +19,7 @@ local introspection = {}
 ---@field _recent table<string, { claims: table|false, till: integer }>  by the digest of the token
 ---@field _earlier table  the generation before the recent ones
 ---@field _count integer  the number of recent ones
----@field _flights table<string, operations.SingleFlight>
+---@field _flights operations.SingleFlight  by digest
 local Introspection = {}
 Introspection.__index = Introspection
 
@@ -71,16 +71,13 @@ local function claims_of(self, token)
   if entry then
     return entry.claims
   end
-  local flight = self._flights[digest] or single_flight.new()
-  self._flights[digest] = flight
-  return flight:run(function()
+  return self._flights:run(function()
     local ok, claims, err = pcall(ask, self, digest, token)
-    self._flights[digest] = nil
     if not ok then
       return nil, (errors.from(claims))
     end
     return claims, err
-  end)
+  end, digest)
 end
 
 -- Returns copies: handlers may change them.
@@ -117,7 +114,7 @@ end
 ---@return operations.oauth.Introspection
 function introspection.new(given, transport)
   return setmetatable({ _options = given, _transport = transport, _recent = {}, _earlier = {}, _count = 0,
-    _flights = {} }, Introspection)
+    _flights = single_flight.new() }, Introspection)
 end
 
 return introspection

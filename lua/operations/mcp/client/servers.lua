@@ -124,7 +124,7 @@ local function new(source, common, options, open)
   end
   local self = setmetatable({
     names = {}, clients = {}, problems = {}, _entries = list, _common = common, _options = options, _open = open,
-    _failures = {}, _starting = {}, _registries = {}, _listeners = {}, _flights = {},
+    _failures = {}, _starting = {}, _registries = {}, _listeners = {}, _flights = single_flight.new(),
   }, Servers)
   for i, entry in ipairs(list) do
     self.names[i], self._entries[entry.name] = entry.name, entry
@@ -265,14 +265,13 @@ function Servers:enable(name)
   if not entry then
     return nil, unknown
   end
-  self._flights[name] = self._flights[name] or single_flight.new()
-  return self._flights[name]:run(function()
+  return self._flights:run(function()
     local client = self.clients[name]
     if not client then
       return first_start(self, entry)
     end
     return client.state == "connected" or client:restart()
-  end)
+  end, name)
 end
 
 --- Closes a server; its operations are removed from the registries.
