@@ -31,6 +31,13 @@ describe("operations export", function()
     return command.run(("operations export --lua %s %s"):format(path, words or ""))
   end
 
+  it("prints no document when a file of a directory gives no definition", function()
+    local result = command.run(([[d=$(mktemp -d); cp %s $d/good.lua; echo 'return 7' >$d/bad.lua
+      operations export --lua $d 2>&1; echo "code $?"; operations list --lua $d 2>/dev/null | head -1; rm -r $d]])
+      :format(path))
+    assert.matches("^operations: /%S+/bad.lua: expected a definition, got number\ncode 12\nt.echo ", result.out)
+  end)
+
   it("prints nothing of files outside of a document's directory", function()
     local result = command.run([[
       mkdir -p $XDG_CACHE_HOME/api && cd $XDG_CACHE_HOME

@@ -102,4 +102,19 @@ describe("a login from the terminal", function()
     assert.equal(read, at_terminal("paste", browser.open))
     assert.equal(read .. "\n", run().out)
   end)
+
+  it("can follow after its source was added where nobody can log in", function()
+    local function run(words)
+      return command.run(("h='%s'; XDG_STATE_HOME=$h XDG_CONFIG_HOME=$h/config XDG_CACHE_HOME=$h/cache operations %s")
+        :format(home, words))
+    end
+    local added = run(("add mine --namespace guarded --mcp '%s'"):format(server.mcp))
+    assert.equal("operations: remembered mine: its server wants a user to log in; operations login mine does that\n",
+      added.err)
+    assert.equal(0, added.code)
+    assert.matches("mine  mcp ", run("sources").out, 1, true)
+    assert.equal(12, run("list mine").code)
+    assert.equal(read, at_terminal("paste", browser.open)) -- the store has a token for the server from here on
+    assert.matches("guarded.scope", run("list mine").out, 1, true)
+  end)
 end)

@@ -196,6 +196,13 @@ describe("operations mcp", function()
     end
   end)
 
+  it("serves what a directory with a broken file has, and ends with a code that tells it", function()
+    local result = command.run(([[d=$(mktemp -d); cp %s $d/good.lua; echo 'return 7' >$d/bad.lua
+      echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | operations mcp --lua $d 2>/dev/null; echo "code $?"
+      rm $d/bad.lua; operations mcp --lua $d </dev/null; echo "code $?"; rm -r $d]]):format(path_of(definitions)))
+    assert.matches('"result":%b{}.*\ncode 12\ncode 0\n$', result.out)
+  end)
+
   it("offers of another server what was asked for, by the namespace that it was given", function()
     local words = { "env" }
     for name, value in pairs(command.environment()) do

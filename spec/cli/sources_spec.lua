@@ -56,6 +56,20 @@ describe("remembered sources", function()
     assert.equal("", run("find $HOME/.cache -type f").out)
   end)
 
+  it("are listed one by one, without starting or blaming another", function()
+    write("form.lua", [[return { namespace = "form", name = "fill", title = "Fills it", type = "query",
+      handler = print }]])
+    write("other.lua", [[local out = io.open(os.getenv("HOME") .. "/started", "a") out:write("x") out:close()
+      return { namespace = "other", name = "information", title = "of a form", type = "query", handler = print }]])
+    local result = run([[operations add form $HOME/form.lua; operations add other $HOME/other.lua
+      : >$HOME/started; operations list form; operations list form nothing
+      operations list form --json | grep -c '"id"'
+      wc -c <$HOME/started; operations list fill; operations list of form]])
+    assert.equal("form.fill  query  Fills it\n1\n0\nform.fill  query  Fills it\n"
+      .. "other.information  query  of a form\n", result.out)
+    assert.matches("no operation has nothing\n$", result.err)
+  end)
+
   it("answer to ids, operationIds and endpoints", function()
     run("operations add petstore $HOME/pets.json")
     for _, word in ipairs({ "petstore.pets_list", "petstore.pets.list", "pets/list", "pets_list", "'GET /pets'" }) do

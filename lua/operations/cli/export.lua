@@ -36,9 +36,11 @@ function export.run(parsed)
     return output.usage("--prefix: expected a path such as /api, got %q", given.prefix)
   end
   local exposure = exposures.new(parsed)
-  local registry, code = sources.registry(parsed, { exposure = exposure, names = parsed.rest, is_routed = true })
-  if not registry then
-    return code
+  local problems = {}
+  local registry, code = sources.registry(parsed, { exposure = exposure, names = parsed.rest, is_routed = true,
+    problems = problems })
+  if not registry or problems[1] then -- a document without a part of its operations would pass for the whole
+    return code or output.codes.SOURCE
   end
   local server, err = operations.to_http(registry, { prefix = given.prefix, log = sources.logger(given.verbose),
     openapi = { info = { title = given.title, version = given["api-version"] }, servers = servers_of(given.server) } })

@@ -9,10 +9,10 @@ local prose = require("operations.offer.prose")
 local sources = require("operations.cli.sources")
 
 local list = {
-  usage = "operations list [WORD...] [OPTIONS]",
-  summary = "Lists operations: those that have every WORD in their id, path, title,\n"
-    .. "description or tags. At a terminal in groups, each with its required input;\n"
-    .. "elsewhere a line of id, type and title.",
+  usage = "operations list [SOURCE] [WORD...] [OPTIONS]",
+  summary = "Lists operations, or those of SOURCE: those that have every WORD in their id,\n"
+    .. "path, title, description or tags. At a terminal in groups, each with its\n"
+    .. "required input; elsewhere a line of id, type and title.",
   options = members.joined({
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
@@ -32,12 +32,12 @@ local function contains(item, words)
   return true
 end
 
-local function selected(all, parsed)
+local function selected(all, parsed, words)
   local found = {}
   for _, item in ipairs(all) do
     local is_wanted = (not parsed.options.type or item.type == parsed.options.type)
       and (not parsed.options.tag or members.contains(item.tags, parsed.options.tag))
-    if is_wanted and contains(item, parsed.rest) then
+    if is_wanted and contains(item, words) then
       found[#found + 1] = item
     end
   end
@@ -125,11 +125,11 @@ end
 -- The command.
 
 -- Entries and the exit code; for programs, specs.
-local function read(parsed, identity)
+local function read(parsed, identity, names)
   if not parsed.options.json and not sources.are_given(parsed) and not identity then
-    return sources.entries(parsed)
+    return sources.entries(parsed, names)
   end
-  local registry, code = sources.registry(parsed, { identity = identity, all = true })
+  local registry, code = sources.registry(parsed, { identity = identity, all = true, names = names })
   if not registry then
     return nil, code
   end
@@ -161,15 +161,16 @@ function list.run(parsed)
   if message or not style then
     return output.usage("%s", message or problem)
   end
-  local all, code = read(parsed, identity)
+  local words, names = sources.named_first(parsed)
+  local all, code = read(parsed, identity, names)
   if not all then
     return code
   end
-  local items = selected(all, parsed)
+  local items = selected(all, parsed, words)
   if parsed.options.json then
     print_specs(items)
-  elseif #items == 0 and #parsed.rest > 0 then
-    output.complain("no operation has %s", table.concat(parsed.rest, ", "))
+  elseif #items == 0 and #words > 0 then
+    output.complain("no operation has %s", table.concat(words, ", "))
   elseif #items > 0 then
     output.styled((style.is_terminal and groups_text or columns)(output.readable(items), style))
   end

@@ -95,10 +95,10 @@ function mcp_server.mcp.run(parsed)
   elseif search == nil then
     return output.usage("mcp: --search: expected auto, always or never, got %q", given.search)
   end
-  local log, server, early, is_proxy = sources.logger(given.verbose), nil, {}, false
+  local log, server, early, is_proxy, problems = sources.logger(given.verbose), nil, {}, false, {}
   local include = filter_of(given.include)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
-    names = parsed.rest, behind = function(source, registry)
+    names = parsed.rest, problems = problems, behind = function(source, registry)
       is_proxy = true
       return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
         include = include, on_client = function(client)
@@ -118,7 +118,10 @@ function mcp_server.mcp.run(parsed)
     output.complain("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
   end
   local ok, err = server:stdio()
-  return ok and output.codes.OK or output.fail(err)
+  if not ok then
+    return output.fail(err)
+  end
+  return problems[1] and output.codes.SOURCE or output.codes.OK
 end
 
 return mcp_server

@@ -89,7 +89,12 @@ local function add_profile(name, profile, entry, all)
   return code
 end
 
--- Loads the source as it will be remembered; returns the number of its operations, or nil and the exit code.
+-- Does the server of a source want a user to log in, which here nobody can?
+local function wants_login(err)
+  return type(err) == "table" and type(err.details) == "table" and err.details.error == "login_required"
+end
+
+-- Loads the source as it will be remembered. Returns what it has, for the user; or nil and the exit code.
 local function try(parsed, name, entry)
   local order = remembered.order({ name = name, entry = entry, base = "/" })
   local list, message = source_options.plan(order)
@@ -97,9 +102,20 @@ local function try(parsed, name, entry)
     return nil, output.usage("%s", message)
   end
   list[1].name = name
+  local needs_login = false
   local registry, code = sources.of(list, { verbose = parsed.options.verbose, reliable = entry.reliable,
-    refresh = true, all = true })
-  return registry and #registry:specs({ schemas = false }), code
+    refresh = true, all = true, may_fail = entry.mcp and function(err)
+      needs_login = wants_login(err)
+      return needs_login
+    end })
+  if not registry then
+    return nil, code
+  elseif needs_login then
+    cache.remove(cache.key(list[1])) -- the list of its operations is not empty but unknown
+    return ("its server wants a user to log in; operations login %s does that"):format(name)
+  end
+  local count = #registry:specs({ schemas = false })
+  return ("%d operation%s; operations list %s shows them"):format(count, count == 1 and "" or "s", name)
 end
 
 -- The error in the words of the command.
@@ -139,8 +155,8 @@ function source_commands.add.run(parsed)
     return output.usage("add: there is a source %s in %s: give --replace, or another name", name,
       all.by_name[name].file)
   end
-  local count, code = try(parsed, name, entry)
-  if not count then
+  local has, code = try(parsed, name, entry)
+  if not has then
     return code
   end
   code = save(function(list)
@@ -148,8 +164,7 @@ function source_commands.add.run(parsed)
     list[name] = members.merged(entry, { profiles = before.profiles })
   end)
   if code == output.codes.OK then
-    output.complain("remembered %s: %d operation%s; operations list %s shows them", name, count,
-      count == 1 and "" or "s", name)
+    output.complain("remembered %s: %s", name, has)
   end
   return code
 end

@@ -1,5 +1,6 @@
 --- Fills a registry with the sources of the command line: given by options, or remembered ones by name.
 local cache = require("operations.sources.cache")
+local compat = require("operations.base.compat")
 local entry = require("operations.sources.entry")
 local loader = require("operations.sources.loader")
 local members = require("operations.base.members")
@@ -121,13 +122,12 @@ local function register(registry, source, given, owners)
   end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
   local list, err = loader.load(source, given, registry)
-  if not list then
+  if not list and given.may_fail and given.may_fail(err) then
+    return nil
+  elseif not list then
     return tell(source, err)
   end
   for _, definition in ipairs(list) do
-    if source.kind == "lua" and source.name then
-      definition.namespace = definition.namespace or source.name
-    end
     if exposure then
       exposure:open(definition)
     end
@@ -183,6 +183,8 @@ end
 ---@field on_warning? fun(warning: table)  called for results that do not fit
 ---@field is_routed? boolean  definitions need no handlers: calls go elsewhere, or there are none
 ---@field is_reported? boolean  false: the caller is elsewhere, so failures of handlers are reported on stderr
+---@field problems? operations.ScanProblem[]  filled with those of Lua files; the others of a directory are loaded
+---@field may_fail? fun(err: any): boolean  true: a source that fails so has no operations yet
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
 ---@field references? table[]  filled with the members of the remembered sources, which may name variables
@@ -314,10 +316,11 @@ end
 
 --- The entries of all remembered sources. A source that fails does not affect the others.
 ---@param parsed operations.cli.Arguments
+---@param names? string[]  only these sources
 ---@return operations.sources.Entry[]? list
 ---@return integer code  the exit code: of the last source that failed, else 0
-function sources.entries(parsed)
-  local list, code = remembered_of(parsed, { all = true }, true)
+function sources.entries(parsed, names)
+  local list, code = remembered_of(parsed, { all = true, names = names }, true)
   if not list then
     return nil, code
   elseif #list == 0 then
@@ -331,6 +334,19 @@ function sources.entries(parsed)
   end
   output.settle()
   return all, last
+end
+
+--- The words of a command line without the source that the first one names, and that source.
+---@param parsed operations.cli.Arguments
+---@return string[] words
+---@return string[]? names  nil: it names none, or the sources are on the command line
+function sources.named_first(parsed)
+  local first = parsed.rest[1]
+  local all = first and not sources.are_given(parsed) and remembered.read()
+  if not all or not (all.by_name[first] or all.left_out[first]) then
+    return parsed.rest, nil
+  end
+  return { compat.unpack(parsed.rest, 2) }, { first }
 end
 
 --- Does the command line itself name sources?

@@ -48,7 +48,7 @@ end
 
 -- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
 local function take_file(self, path, file)
-  local list, whole = loader.file(path, output)
+  local list, whole = loader.file(path, { face = output })
   local ids = {}
   for _, definition in ipairs(whole and list or {}) do
     local id = take_definition(self, file, definition)

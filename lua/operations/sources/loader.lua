@@ -19,32 +19,35 @@ local loader = {}
 ---@field login fun(): operations.oauth.AuthorizerOptions  how users log in to servers
 ---@field at_end fun(thing: { close: fun(self: table) })  keeps what is closed at the end
 
-local function tell_problems(problems, face)
+local function tell_problems(problems, options)
   for _, problem in ipairs(problems) do
-    face.problem(problem)
+    options.face.problem(problem)
+    if options.problems then
+      table.insert(options.problems, problem)
+    end
   end
 end
 
 --- Reads one file; tells its problems.
 ---@param path string
----@param face operations.sources.Face
+---@param options { face: operations.sources.Face, problems: operations.ScanProblem[]? }  `problems` is filled with them
 ---@return operations.Definition[] list
 ---@return boolean whole  there were no problems
-function loader.file(path, face)
+function loader.file(path, options)
   local list, problems = scanner.load(path)
-  tell_problems(problems, face)
+  tell_problems(problems, options)
   return list, #problems == 0
 end
 
 -- Files of a directory that have problems are passed over.
-local function directory(place, face)
+local function directory(place, options)
   local list, problems = scanner.scan(place)
   if not list then
     return nil, problems
   end
-  tell_problems(problems, face)
+  tell_problems(problems, options)
   if #list == 0 and #problems == 0 then
-    face.complain("warning: no Lua files (*.lua) in %s", place)
+    options.face.complain("warning: no Lua files (*.lua) in %s", place)
   end
   return list
 end
@@ -137,9 +140,9 @@ end
 -- Files of a directory that have problems are passed over; the one file that was asked for must be right.
 function load.lua(source, options)
   if system.kind(source.place) == "directory" then
-    return directory(source.place, options.face)
+    return directory(source.place, options)
   end
-  local list, is_whole = loader.file(source.place, options.face)
+  local list, is_whole = loader.file(source.place, options)
   return is_whole and list or nil
 end
 
