@@ -48,8 +48,10 @@ local function leave(call)
     server.workers[call] = nil
   end
   if call.counted then
-    call.counted = false
-    server:_left()
+    call.counted, server.running = false, server.running - 1
+    if server.running == 0 and server.on_idle then
+      server.on_idle()
+    end
   end
 end
 
@@ -191,7 +193,7 @@ local function context_of(call, request)
   local made = { requestId = call.id, identity = call.identity, timeout = unset, metadata = unset,
     traceparent = headers.traceparent and request_head.traceparent(headers), lastEventId = unset }
   if call.route.kind ~= "subscription" then
-    made.timeout = request_head.timeout(headers, options)
+    made.timeout = headers["request-timeout-ms"] and request_head.timeout(headers, options) or options.timeout
   end
   if call.route.takes_context then
     made.metadata = { http = {

@@ -97,6 +97,7 @@ local server = {}
 
 ---@class operations.Server
 ---@field running integer  running requests
+---@field on_idle? fun()  called when none runs any more
 ---@field draining boolean
 ---@field registry operations.Registry
 ---@field options operations.HttpOptions
@@ -107,14 +108,6 @@ local server = {}
 ---@field streams_of table<string, integer>  open streams by identity, or address without one
 local Server = {}
 Server.__index = Server
-
--- A request has ended.
-function Server:_left()
-  self.running = self.running - 1
-  if self.running == 0 and self.on_idle then
-    self.on_idle()
-  end
-end
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local TEXT = { ["content-type"] = "text/plain", ["cache-control"] = "no-store" }
@@ -198,11 +191,9 @@ local function own_answers(options, page)
   return own
 end
 
--- The path below a prefix; nil when it is elsewhere.
+-- The path below a prefix, which is not ""; nil when it is elsewhere.
 local function below(path, prefix)
-  if prefix == "" then
-    return path
-  elseif path:sub(1, #prefix) == prefix and path:byte(#prefix + 1) == 47 then -- "/"
+  if path:sub(1, #prefix) == prefix and path:byte(#prefix + 1) == 47 then -- "/"
     return path:sub(#prefix + 1)
   end
 end
@@ -232,7 +223,8 @@ function Server:handle(request)
     request.token = request_head.bearer(headers)
   end
   local call = { server = self, request = request, id = request_head.request_id(headers), path = path,
-    below = below(path, options.prefix), query = query, route = unset, identity = unset, counted = unset }
+    below = options.prefix == "" and path or below(path, options.prefix), query = query, route = unset, identity = unset,
+    counted = unset }
   if options.access_log then
     call.time = core.now()
   end
@@ -280,7 +272,6 @@ function Server:mount(prefix, handler)
   if not prefix:find("^/") or prefix:find("/$") then
     error(("bad argument #1 to 'mount' (a path such as \"/admin\" expected, got %q)"):format(prefix), 2)
   end
-  self.routes:forget()
   table.insert(self._mounts, { prefix = prefix, handler = handler })
   table.sort(self._mounts, function(a, b)
     return #a.prefix > #b.prefix
@@ -414,8 +405,8 @@ local function read_options(options)
   if options and options.metrics then
     argument.object(options.metrics, "text", "metrics", 2, "to_http", 4)
   end
-  local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
-    max_depth = limits.json_depth }, options)
+  local kept = members.merged({ prefix = "", log = log.write, timeout = limits.call_timeout,
+    max_body = limits.body, max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
   disclosure.check(kept.upstream_errors, "to_http", 4)
   callers.check(kept.authorize, "to_http", 3)

@@ -115,7 +115,7 @@ function request_head.timeout(headers, options)
   local asked = headers["request-timeout-ms"]
   local ms = asked and asked:find("^%d+$") and #asked <= 10 and tonumber(asked)
   if not ms then
-    return options.timeout or limits.call_timeout
+    return options.timeout
   end
   return math.min(math.max(ms, 1), options.max_timeout or limits.server_max_timeout)
 end

@@ -129,21 +129,12 @@ local function finish(self, place)
   return { methods = methods, allow = route.allow(methods), public = is_public(self, methods) }
 end
 
---- Forgets the paths that are known by their text; they are found in the tree again.
-function Routes:forget()
-  self._by_path = {}
-end
-
--- Builds the tree again if the registry has changed.
+-- Builds the tree again: the registry has changed.
 local function refresh(self)
-  local revision = self._registry:revision()
-  if revision ~= self._revision then
-    self:forget()
-    self._revision, self._made = revision, {}
-    build(self)
-    for _, flaw in ipairs(self._flaws) do
-      self._options.log("warn", "not served: " .. flaw.message)
-    end
+  self._stale, self._by_path, self._made = false, {}, {}
+  build(self)
+  for _, flaw in ipairs(self._flaws) do
+    self._options.log("warn", "not served: " .. flaw.message)
   end
 end
 
@@ -153,7 +144,7 @@ end
 ---@return table<integer, string>|operations.Error? values  of the path's parameters, by the number of their segment; or
 ---  why its schemas cannot be made
 function Routes:find(path)
-  if self._revision ~= self._registry:revision() then
+  if self._stale then
     refresh(self)
   end
   local place = self._by_path[path]
@@ -201,7 +192,7 @@ end
 ---@param go_on? fun()  called between two places, whose schemas may have to be made
 ---@return operations.Served[]
 function Routes:all(go_on)
-  if self._revision ~= self._registry:revision() then
+  if self._stale then
     refresh(self)
   end
   local list = {}
@@ -230,12 +221,12 @@ function Routes:all(go_on)
   return list
 end
 
--- Forgets known paths at once when the registry changes. The registry holds the routes weakly.
+-- Learns when the registry changes. The registry holds the routes weakly.
 local function follow(self, registry)
   local weak, stop = setmetatable({ self }, { __mode = "v" }), nil
   stop = registry:on_revision(function()
     if weak[1] then
-      weak[1]:forget()
+      weak[1]._stale = true
     else
       stop()
     end
@@ -255,8 +246,8 @@ end
 ---@return operations.Routes?
 ---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
 function route.new(registry, options)
-  local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {} }, Routes)
-  self._revision = registry:revision()
+  local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {}, _stale = false },
+    Routes)
   follow(self, registry)
   build(self)
   if #self._flaws > 0 then
