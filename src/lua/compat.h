@@ -5,6 +5,7 @@
 #ifndef OPERATIONS_COMPAT_H
 #define OPERATIONS_COMPAT_H
 
+#include <locale.h>
 #include <stdint.h>
 #include <stddef.h>
 #include <string.h>
@@ -160,6 +161,19 @@ static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #else
   lua_rawseti(L, i, (int)n);
 #endif
+}
+
+/* The text of the string or number at `i`, which becomes it; NULL for others.
+** Lua 5.4 writes the decimal point of the locale; here it is always ".". */
+static inline const char *ops_text(lua_State *L, int i, size_t *len) {
+  const int is_number = lua_type(L, i) == LUA_TNUMBER;
+  const char *s = lua_tolstring(L, i, len);
+  const char *point = is_number ? localeconv()->decimal_point : ".";
+  if (strcmp(point, ".") == 0 || strstr(s, point) == NULL) return s;
+  i = ops_absindex(L, i);
+  luaL_gsub(L, s, point, ".");
+  lua_replace(L, i);
+  return lua_tolstring(L, i, len);
 }
 
 /* The `self` of a method set by ops_new_type; raises when it has another

@@ -135,7 +135,7 @@ static int redis_command(lua_State *L) {
   char head[32];
   luaL_checkstring(L, 1);
   for (i = 2; i <= n; i++)
-    luaL_checkstring(L, i); /* turns numbers into strings */
+    if (ops_text(L, i, NULL) == NULL) luaL_checkstring(L, i);
   luaL_buffinit(L, &b);
   snprintf(head, sizeof(head), "*%d\r\n", n);
   luaL_addstring(&b, head);

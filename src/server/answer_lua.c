@@ -128,7 +128,7 @@ static bool is_ours(const char *name, size_t length, int status, bool sized) {
 static bool add_field(lua_State *L, buffer_Buffer *out, const char *name,
                       size_t name_length) {
   size_t length;
-  const char *value = lua_tolstring(L, -1, &length);
+  const char *value = ops_text(L, -1, &length);
   char *at;
   if (value == NULL || !is_value(value, length)) return false;
   if (!buffer_reserve(out, name_length + length + 4))

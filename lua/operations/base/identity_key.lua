@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 
 local identity_key = {}
 
@@ -36,7 +37,7 @@ function write(value, left_out, depth)
   if kind == "string" then
     return #value .. ":" .. value
   elseif kind == "number" then
-    return (json.encode(value) or tostring(value)) .. ";"
+    return (json.encode(value) or number_text.of(value)) .. ";"
   elseif kind == "boolean" or value == core.null then
     return value == core.null and "null;" or tostring(value) .. ";"
   elseif kind == "table" then

@@ -6,6 +6,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 local schemas = require("operations.calls.schemas")
 local turn = require("operations.task.turn")
@@ -134,7 +135,7 @@ function call_request.check(id, options, name)
   for key, value in pairs(options or none) do
     local ok, expected = fits(key, value)
     if not ok then
-      error(("bad option '%s' to '%s' (%s expected, got %s)"):format(key, name, expected, tostring(value)), 3)
+      error(("bad option '%s' to '%s' (%s expected, got %s)"):format(key, name, expected, number_text.of(value)), 3)
     end
   end
 end

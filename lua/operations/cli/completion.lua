@@ -5,6 +5,7 @@ local cache = require("operations.sources.cache")
 local catalog = require("operations.cli.catalog")
 local compat = require("operations.base.compat")
 local entry = require("operations.sources.entry")
+local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
 local remembered = require("operations.sources.remembered")
@@ -128,7 +129,7 @@ end
 
 local function offer_values(key, word, offer)
   for _, value in ipairs(type(key.values) == "table" and key.values or {}) do
-    offer(word:match("^[^=]*=") .. tostring(value))
+    offer(word:match("^[^=]*=") .. number_text.of(value))
   end
 end
 

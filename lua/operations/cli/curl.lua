@@ -1,6 +1,7 @@
 --- Writes a request as a command of curl for POSIX shells, zsh and fish, which sends the same request: method, target,
 --- headers, body, and the options of its connection.
 local base64 = require("operations.base.base64")
+local number_text = require("operations.base.number_text")
 local shell = require("operations.base.shell")
 local url = require("operations.base.url")
 
@@ -223,7 +224,7 @@ local function connection_words(request, timeout)
   add("pass", request.key_password and "***")
   add("proxy", request.proxy and request.proxy:gsub("^(%a[%w+.-]*://)[^/]*@", "%1***@") or nil)
   add("noproxy", request.proxy == false and "*" or nil)
-  add("max-time", timeout and ("%.14g"):format(timeout))
+  add("max-time", timeout and number_text.of(timeout))
   return words
 end
 
@@ -248,7 +249,7 @@ local function header_words(shown, request, body, variables)
   for _, header in ipairs(shown.headers) do
     seen[header[1]:lower()] = true
     if not (body.is_form and header[1]:lower() == "content-type") then
-      words[#words + 1] = header_word(header, tostring(request.headers[header[1]]), variables)
+      words[#words + 1] = header_word(header, number_text.of(request.headers[header[1]]), variables)
     end
   end
   local has_body = body.words[1] ~= nil

@@ -7,6 +7,7 @@ local http = require("operations.net.http")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local messages = require("operations.net.http.message")
+local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local secrets = require("operations.base.secrets")
 local url = require("operations.base.url")
@@ -113,7 +114,7 @@ function exchange.shown(request, plain, given)
   plain = lower_set(plain)
   local list, credentials, shown = secrets_of(request, plain, given), lower_set(request.credentials), {}
   for _, name in ipairs(members.names(request.headers or {})) do
-    local value = tostring(request.headers[name])
+    local value = number_text.of(request.headers[name])
     local is_hidden = is_secret(name, credentials, plain) and not (given and given[value])
     local cover = is_hidden and given and name:lower() == "cookie" and shown_cookies(value, given) or "***"
     shown[#shown + 1] = { name, is_hidden and cover or secrets.hide(value, list), is_hidden }
@@ -165,7 +166,7 @@ local function head_text(head, list)
       value = "***"
     end
     local shown = name == "setCookie" and "set-cookie" or name
-    lines[#lines + 1] = ("< %s: %s"):format(shown, secrets.hide(tostring(value), list))
+    lines[#lines + 1] = ("< %s: %s"):format(shown, secrets.hide(number_text.of(value), list))
   end
   return table.concat(lines, "\n") .. "\n"
 end

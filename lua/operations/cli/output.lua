@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local number_text = require("operations.base.number_text")
 local printable = require("operations.base.printable")
 local system = require("operations.system")
 
@@ -19,7 +20,7 @@ output.exits = {
   { 5, "VALIDATION_ERROR", "invalid input" }, { 6, "TIMEOUT", "timeout" }, { 7, "ABORTED", "aborted" },
   { 8, "EXECUTION_ERROR", "the handler, or a tool of an MCP server, failed" },
   { 9, "OPERATION_CODE", "an error that the operation declares" }, { 10, "HTTP_CLIENT_ERROR", "HTTP status 4xx" },
-  { 11, "HTTP_SERVER_ERROR", "other HTTP error status" }, { 12, "SOURCE", "a source could not be loaded" },
+  { 11, "HTTP_SERVER_ERROR", "HTTP status 5xx" }, { 12, "SOURCE", "a source could not be loaded" },
   { 13, "UNREACHABLE", "a server could not be reached" },
   { 14, "SELECTION", "done, --select names no part" }, { 130, "INTERRUPTED", "interrupted" },
 }
@@ -159,7 +160,7 @@ function output.keep_stdout()
   rawset(_G, "print", function(...)
     local words = { ... }
     for i = 1, select("#", ...) do
-      words[i] = tostring(words[i])
+      words[i] = number_text.of(words[i])
     end
     output.settle()
     io.stderr:write(table.concat(words, "\t"), "\n")
@@ -291,8 +292,10 @@ function output.exit_code(err)
     return output.codes.UNKNOWN_ERROR
   elseif output.is_unreachable(err) then
     return output.codes.UNREACHABLE
-  elseif type(status) == "number" then
-    return status >= 400 and status < 500 and output.codes.HTTP_CLIENT_ERROR or output.codes.HTTP_SERVER_ERROR
+  elseif type(status) == "number" and status >= 400 then
+    return status < 500 and output.codes.HTTP_CLIENT_ERROR or output.codes.HTTP_SERVER_ERROR
+  elseif type(status) == "number" and not errors.codes[code] then -- an answer without a failure that is no result
+    return output.codes.EXECUTION_ERROR
   end
   -- An operation's own code may have the name of one of ours.
   return errors.codes[code] and output.codes[code] or output.codes.OPERATION_CODE
@@ -327,7 +330,7 @@ function output.size(count)
   while value >= 999.95 and units[unit + 1] do
     value, unit = value / 1000, unit + 1
   end
-  return ("%.1f %s"):format(value, units[unit])
+  return ("%s %s"):format(number_text.fixed(value, 1), units[unit])
 end
 
 --- The progress and the rate of a transfer.

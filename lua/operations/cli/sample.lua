@@ -3,6 +3,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local schema = require("operations.schema")
 local shell = require("operations.base.shell")
 
@@ -34,7 +35,7 @@ end
 -- The placeholder for an unknown value.
 local function placeholder(name, node)
   if node.type == "integer" or node.type == "number" then
-    return tostring(type(node.minimum) == "number" and node.minimum or 1)
+    return number_text.of(type(node.minimum) == "number" and node.minimum or 1)
   elseif node.type == "boolean" then
     return "true"
   end
@@ -68,7 +69,7 @@ function add(words, root, node, name, depth)
   if kind == "object" or kind == "array" then
     words[#words + 1] = shell.word(name .. ":=") .. shell.word(json.encode(value, { sort_keys = true }) or "null")
   elseif value ~= nil and value ~= json.null then
-    words[#words + 1] = shell.word(name .. "=") .. shell.word(tostring(value))
+    words[#words + 1] = shell.word(name .. "=") .. shell.word(number_text.of(value))
   elseif target.properties and depth < DEEPEST then
     local before = #words
     add_required(words, root, target, name .. ".", depth + 1)

@@ -4,6 +4,7 @@ local core = require("operations.core")
 local exposures = require("operations.cli.exposure")
 local ip = require("operations.base.ip")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local secret = require("operations.sources.secret")
@@ -258,7 +259,8 @@ end
 -- Lets running requests end; a second interrupt stops them at once.
 local function drain(server, grace)
   output.complain("ending%s", server.running == 0 and ""
-    or (": what runs (%d) has %g s to end; Ctrl-C again ends at once"):format(server.running, grace))
+    or (": what runs (%d) has %s s to end; Ctrl-C again ends at once"):format(server.running,
+      number_text.of(grace)))
   local draining = task.spawn(server.drain, server, grace * 1000)
   local ended = pcall(draining.wait, draining)
   if not ended then

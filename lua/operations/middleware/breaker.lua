@@ -4,6 +4,7 @@ local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 
 local breaker = {}
@@ -41,7 +42,7 @@ local function read(given)
     local whole = name ~= "pause"
     if value < 1 or whole and value % 1 ~= 0 or value == math.huge or value ~= value then
       error(("bad option '%s' to 'breaker' (%s from 1 on expected, got %s)"):format(name, whole and "integer" or "ms",
-        tostring(value)), 3)
+        number_text.of(value)), 3)
     end
     options[name] = value
   end

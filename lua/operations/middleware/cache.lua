@@ -9,6 +9,7 @@ local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 local single_flight = require("operations.task.single_flight")
 
@@ -51,7 +52,7 @@ local function key_of(self, id, input, context)
     return nil
   end
   local vary = self._options.vary
-  local other = vary and tostring(vary(input, context)) or ""
+  local other = vary and number_text.of(vary(input, context)) or ""
   return ("%s\n%d %d\n%s%s%s"):format(id, #identity, #other, identity, other, text)
 end
 
@@ -228,7 +229,8 @@ function cache.new(options)
   for _, name in ipairs({ "ttl", "max_bytes", "max_entry", "max_entries" }) do
     local least = name == "max_entries" and 1 or 0
     if not (given[name] >= least and given[name] < math.huge) then
-      error(("bad option '%s' to 'cache' (%d or more expected, got %s)"):format(name, least, tostring(given[name])), 2)
+      error(("bad option '%s' to 'cache' (%d or more expected, got %s)"):format(name, least,
+        number_text.of(given[name])), 2)
     end
   end
   local self = setmetatable({ _options = given, _flights = single_flight.new(),

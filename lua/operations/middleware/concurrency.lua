@@ -4,6 +4,7 @@ local hold = require("operations.task.hold")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 
 local concurrency = {}
@@ -112,7 +113,7 @@ end
 local function expect_count(value, name, least)
   if value % 1 ~= 0 or value < least then
     error(("bad option '%s' to 'concurrency' (integer from %d on expected, got %s)"):format(name, least,
-      tostring(value)), 4)
+      number_text.of(value)), 4)
   end
   return value
 end

@@ -1,6 +1,7 @@
 --- The key of a call: calls of one key share a bucket, a breaker, a bulkhead.
 local identity_key = require("operations.base.identity_key")
 local layer = require("operations.middleware.layer")
+local number_text = require("operations.base.number_text")
 
 local key = {}
 
@@ -12,7 +13,7 @@ local function address(context)
   local metadata = context.metadata
   local http = type(metadata) == "table" and metadata.http
   local found = type(http) == "table" and http.address
-  return found and "a" .. tostring(found) or "-"
+  return found and "a" .. number_text.of(found) or "-"
 end
 
 -- Parts that depend on the call.
@@ -81,7 +82,7 @@ function key.reader(by, default, name)
   if type(by) == "function" then
     return function(spec)
       return function(context)
-        return tostring(by(context, spec))
+        return number_text.of(by(context, spec))
       end
     end
   end

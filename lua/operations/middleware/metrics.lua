@@ -5,6 +5,7 @@ local disclosure = require("operations.base.disclosure")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 
 local metrics = {}
@@ -142,10 +143,6 @@ local function quoted(text)
   return '"' .. text:gsub('[\\"\n]', escapes) .. '"'
 end
 
-local function number(value)
-  return ("%.14g"):format(value)
-end
-
 -- The labels of a code.
 local function labels_of(code)
   local own, kind = code:match("^(%u[%u%d_]*)\n(%l+)$")
@@ -167,11 +164,11 @@ local function write_durations(self, lines, id, fields)
   local name = "operations_call_duration_seconds"
   for i = 1, #self._buckets + 1 do
     total = total + (fields[self._names[i]] or 0)
-    local bound = self._buckets[i] and number(self._buckets[i] / 1000) or "+Inf"
-    lines[#lines + 1] = ("%s_bucket%s,le=\"%s\"} %s"):format(name, label, bound, number(total))
+    local bound = self._buckets[i] and number_text.of(self._buckets[i] / 1000) or "+Inf"
+    lines[#lines + 1] = ("%s_bucket%s,le=\"%s\"} %s"):format(name, label, bound, number_text.of(total))
   end
-  lines[#lines + 1] = ("%s_sum%s} %s"):format(name, label, number((fields.ms or 0) / 1000))
-  lines[#lines + 1] = ("%s_count%s} %s"):format(name, label, number(total))
+  lines[#lines + 1] = ("%s_sum%s} %s"):format(name, label, number_text.of((fields.ms or 0) / 1000))
+  lines[#lines + 1] = ("%s_count%s} %s"):format(name, label, number_text.of(total))
 end
 
 local function head(lines, name, kind, help)
@@ -203,7 +200,7 @@ function Metrics:text(shows)
   for _, id in ipairs(ids) do
     for _, code in ipairs(codes_of(all[id])) do
       lines[#lines + 1] = ("operations_calls_total{operation=%s,%s} %s"):format(quoted(id), labels_of(code),
-        number(all[id]["code " .. code]))
+        number_text.of(all[id]["code " .. code]))
     end
   end
   head(lines, "operations_call_duration_seconds", "histogram", "Time from the start of a call to its end.")

@@ -5,6 +5,7 @@ local dictionary = require("operations.task.dictionary")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 
 local rate_limit = {}
 
@@ -29,7 +30,7 @@ local kinds = { rate = "number", per = "number", burst = "number", by = "string 
 
 local function expect(value, least, name, what)
   if type(value) ~= "number" or not (value >= least and value < math.huge) then
-    error(("bad option '%s' to 'rate_limit' (%s expected, got %s)"):format(name, what, tostring(value)), 4)
+    error(("bad option '%s' to 'rate_limit' (%s expected, got %s)"):format(name, what, number_text.of(value)), 4)
   end
   return value
 end
@@ -59,7 +60,7 @@ end
 local function refuse(id, options, wait)
   local quota = options.quota
   return layer.refusal("RATE_LIMITED", ("%s: no more than %d calls in %s s"):format(id, quota.quota,
-    ("%.3f"):format(quota.window / 1000):gsub("%.?0+$", "")), { policy = quota.name, quota = quota.quota,
+    number_text.fixed(quota.window / 1000, 3):gsub("%.?0+$", "")), { policy = quota.name, quota = quota.quota,
     window = quota.window, remaining = 0, reset = wait }, wait)
 end
 

@@ -5,6 +5,7 @@ local buckets = require("operations.middleware.buckets")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
+local number_text = require("operations.base.number_text")
 local scripts = require("operations.calls.redis.scripts")
 local single_flight = require("operations.task.single_flight")
 
@@ -52,7 +53,7 @@ function Buckets:take(key, interval, burst)
   end
   local reply
   if self._link and self._link.connected then
-    reply = take:call(self._link, 1, { self._prefix .. key, ("%.17g"):format(interval), burst })
+    reply = take:call(self._link, 1, { self._prefix .. key, number_text.of(interval), burst })
   end
   local wait = reply and tonumber(reply[2])
   if not wait or wait ~= wait then

@@ -4,6 +4,7 @@ local backoff = require("operations.base.backoff")
 local errors = require("operations.base.error")
 local layer = require("operations.middleware.layer")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
@@ -30,8 +31,8 @@ local function read(given)
   for name, range in pairs(ranges) do
     local value = options[name]
     if not (value >= range[1] and value <= range[2]) then
-      error(("bad option '%s' to 'retry' (%d to %s expected, got %s)"):format(name, range[1], tostring(range[2]),
-        tostring(value)), 3)
+      error(("bad option '%s' to 'retry' (%d to %s expected, got %s)"):format(name, range[1],
+        number_text.of(range[2]), number_text.of(value)), 3)
     end
   end
   if options.budget ~= false then

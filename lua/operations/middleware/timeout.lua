@@ -1,6 +1,7 @@
 --- Ends calls that take too long.
 local errors = require("operations.base.error")
 local layer = require("operations.middleware.layer")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 
 local timeout = {}
@@ -18,7 +19,7 @@ end
 ---@return operations.Middleware
 function timeout.new(ms)
   if type(ms) ~= "number" or not (ms >= 1 and ms < math.huge) then
-    error(("bad argument #1 to 'timeout' (ms from 1 on expected, got %s)"):format(tostring(ms)), 2)
+    error(("bad argument #1 to 'timeout' (ms from 1 on expected, got %s)"):format(number_text.of(ms)), 2)
   end
   return layer.new(function(inner, spec)
     if spec.type == "subscription" then

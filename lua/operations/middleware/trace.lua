@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local layer = require("operations.middleware.layer")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 
 local trace = {}
@@ -80,7 +81,7 @@ function trace.new(fn, options)
   argument.options(options or {}, kinds, "trace")
   local share = options and options.sample or 1
   if not (share >= 0 and share <= 1) then
-    error(("bad option 'sample' to 'trace' (0 to 1 expected, got %s)"):format(tostring(share)), 2)
+    error(("bad option 'sample' to 'trace' (0 to 1 expected, got %s)"):format(number_text.of(share)), 2)
   end
   return layer.new(function(inner, spec)
     local name, fixed = describe(spec)

@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
 
@@ -274,7 +275,7 @@ end
 
 local function check_port(port, name)
   if type(port) ~= "number" or port % 1 ~= 0 or port < 0 or port > 65535 then
-    error(("bad argument #2 to '%s' (port expected, got %s)"):format(name, tostring(port)), 3)
+    error(("bad argument #2 to '%s' (port expected, got %s)"):format(name, number_text.of(port)), 3)
   end
 end
 

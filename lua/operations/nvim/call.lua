@@ -7,6 +7,7 @@ local form = require("operations.nvim.form")
 local json = require("operations.base.json")
 local input = require("operations.offer.input")
 local log = require("operations.nvim.log")
+local number_text = require("operations.base.number_text")
 local schema_place = require("operations.offer.schema_place")
 local schemas = require("operations.schema")
 local task = require("operations.task")
@@ -152,7 +153,8 @@ local function read(sources, given, spec)
 end
 
 local function percent(done, total, message)
-  local text = total and ("%s of %s"):format(done, total) or tostring(done)
+  local text = number_text.of(done)
+  text = total and ("%s of %s"):format(text, number_text.of(total)) or text
   return message and text .. ", " .. message or text
 end
 

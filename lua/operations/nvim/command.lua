@@ -3,6 +3,7 @@ local call = require("operations.nvim.call")
 local description = require("operations.offer.description")
 local errors = require("operations.base.error")
 local log = require("operations.nvim.log")
+local number_text = require("operations.base.number_text")
 local schemas = require("operations.schema")
 local task = require("operations.task")
 local view = require("operations.nvim.view")
@@ -212,7 +213,7 @@ end
 local function values_of(key, schema)
   local list = {}
   for _, value in ipairs(schema.enum or schema.type == "boolean" and { true, false } or {}) do
-    list[#list + 1] = key .. "=" .. tostring(value)
+    list[#list + 1] = key .. "=" .. number_text.of(value)
   end
   return list
 end

@@ -5,6 +5,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local json_schema = require("operations.schema")
+local number_text = require("operations.base.number_text")
 local prose = require("operations.offer.prose")
 
 local schema_text = {}
@@ -123,7 +124,7 @@ local function range(low, high, unit)
 end
 
 local function number(value)
-  return type(value) == "number" and ("%.14g"):format(value) or nil
+  return type(value) == "number" and number_text.of(value) or nil
 end
 
 -- Constraints beyond the type, in words.
@@ -132,9 +133,9 @@ local function limits_of(schema)
     range(number(schema.minLength), number(schema.maxLength), " characters") or "",
     range(number(schema.minItems), number(schema.maxItems), " items") or "",
     range(number(schema.minimum), number(schema.maximum), "") or "",
-    schema.exclusiveMinimum and "more than " .. tostring(schema.exclusiveMinimum) or "",
-    schema.exclusiveMaximum and "less than " .. tostring(schema.exclusiveMaximum) or "",
-    schema.multipleOf and "a multiple of " .. tostring(schema.multipleOf) or "",
+    schema.exclusiveMinimum and "more than " .. number_text.of(schema.exclusiveMinimum) or "",
+    schema.exclusiveMaximum and "less than " .. number_text.of(schema.exclusiveMaximum) or "",
+    schema.multipleOf and "a multiple of " .. number_text.of(schema.multipleOf) or "",
     schema.uniqueItems and "all different" or "",
     schema.format or "",
     schema.pattern and "matching " .. schema.pattern or "",

@@ -2,6 +2,7 @@
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local number_text = require("operations.base.number_text")
 local secrets = require("operations.base.secrets")
 
 local credential = {}
@@ -58,7 +59,7 @@ function makers.basic(_, value)
   local pair = value
   if type(value) == "table" then
     pair = type(value.username) == "string" and not value.username:find(":", 1, true)
-      and value.username .. ":" .. tostring(value.password or "") or nil
+      and value.username .. ":" .. number_text.of(value.password or "") or nil
   end
   if type(pair) ~= "string" then
     return nil

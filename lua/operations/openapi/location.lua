@@ -1,5 +1,6 @@
 --- Locations of documents and operations: URLs and paths, relative ones, base URLs, `servers`, and path templates (RFC
 --- 3986, 3.3).
+local number_text = require("operations.base.number_text")
 local url = require("operations.base.url")
 
 local location = {}
@@ -76,7 +77,7 @@ local function fill(template, variables, given)
     if value == nil and type(variable) == "table" then
       value = variable.default
     end
-    return value ~= nil and tostring(value) or nil
+    return value ~= nil and number_text.of(value) or nil
   end))
 end
 
@@ -108,8 +109,8 @@ local function allowed_instead(variable, value)
   local allowed = type(variable) == "table" and type(variable.enum) == "table" and variable.enum or {}
   local texts = {}
   for i = 1, #allowed do
-    texts[i] = tostring(allowed[i])
-    if texts[i] == tostring(value) then
+    texts[i] = number_text.of(allowed[i])
+    if texts[i] == number_text.of(value) then
       return nil
     end
   end

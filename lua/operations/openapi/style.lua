@@ -2,6 +2,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local number_text = require("operations.base.number_text")
 local property_order = require("operations.base.property_order")
 local url = require("operations.base.url")
 
@@ -58,22 +59,8 @@ function style.reserved_encoder(location)
   end or style.encode_reserved
 end
 
-local function number_text(value)
-  if type(value) ~= "number" then -- a wide integer
-    return json.encode(value)
-  elseif value ~= value or value == math.huge or value == -math.huge then
-    return nil, "expected a finite number"
-  elseif core.kind(value) == "integer" and tostring(value):find("^-?%d+$") then
-    return tostring(value)
-  elseif value % 1 == 0 and value > -1e18 and value < 1e18 then
-    return ("%.0f"):format(value)
-  end
-  for digits = 15, 17 do
-    local text = ("%." .. digits .. "g"):format(value)
-    if tonumber(text) == value then
-      return text
-    end
-  end
+local function is_finite(value)
+  return type(value) ~= "number" or value == value and value ~= math.huge and value ~= -math.huge
 end
 
 --- The text of one value; values without a style (an array in an array) are sent as JSON.
@@ -85,7 +72,10 @@ function style.value_text(value)
   if kind == "string" then
     return value
   elseif kind == "integer" or kind == "number" then
-    return number_text(value)
+    if not is_finite(value) then
+      return nil, "expected a finite number"
+    end
+    return number_text.of(value)
   elseif kind == "boolean" then
     return tostring(value)
   elseif kind == "array" or kind == "object" then

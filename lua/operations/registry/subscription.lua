@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
@@ -169,7 +170,7 @@ end
 local function numbered(envelope, event, id)
   if id ~= nil then
     envelope = envelope == event and { data = event.data, meta = members.copy(event.meta) } or envelope
-    envelope.meta.lastEventId = tostring(id)
+    envelope.meta.lastEventId = number_text.of(id)
   end
   return envelope
 end

@@ -11,6 +11,7 @@ local identity_key = require("operations.base.identity_key")
 local input_reader = require("operations.server.input_reader")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 local problem = require("operations.server.problem")
 local request_head = require("operations.server.request_head")
 local routes = require("operations.server.route")
@@ -80,7 +81,7 @@ local of_connection = { connection = true, ["content-length"] = true, ["keep-ali
 local function set_field(headers, name, value)
   name = name:lower()
   if not of_connection[name] and header_field.is_token(name) and not tostring(value):find(header_field.control) then
-    headers[name] = tostring(value)
+    headers[name] = number_text.of(value)
   end
 end
 

@@ -2,6 +2,7 @@
 local directories = require("operations.base.directories")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
 local trust = require("operations.people.trust")
@@ -106,7 +107,7 @@ local function add_entry(subject, entry, base, with_path)
     local value = whole[name]
     for _, item in ipairs(name ~= "profiles" and type(value) == "table" and value or { value }) do
       if type(item) ~= "table" then
-        add_member(subject, name, tostring(item), whole, base)
+        add_member(subject, name, number_text.of(item), whole, base)
       end
     end
   end

@@ -6,6 +6,7 @@ local errors = require("operations.base.error")
 local failures = require("operations.task.failures")
 local hosts = require("operations.hosts")
 local log = require("operations.task.log")
+local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
@@ -401,7 +402,7 @@ end
 ---@param seconds number  may have a fraction; 0 or less lets other tasks run
 function task.sleep(seconds)
   if type(seconds) ~= "number" or seconds ~= seconds then
-    error(("bad argument #1 to 'sleep' (number of seconds expected, got %s)"):format(tostring(seconds)), 2)
+    error(("bad argument #1 to 'sleep' (number of seconds expected, got %s)"):format(number_text.of(seconds)), 2)
   end
   scheduler.await(function(wake)
     return hosts.current().timer(seconds * 1000, wake)

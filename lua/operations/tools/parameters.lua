@@ -4,6 +4,7 @@ local core = require("operations.core")
 local dialects = require("operations.tools.dialects")
 local members = require("operations.base.members")
 local merge = require("operations.tools.merge")
+local number_text = require("operations.base.number_text")
 local phrase = require("operations.tools.phrase")
 local property_order = require("operations.base.property_order")
 local restore = require("operations.tools.restore")
@@ -163,7 +164,7 @@ local function measure(schema, sums)
     measure(definition, sums)
   end
   for _, value in ipairs(schema.enum or {}) do
-    sums.enum, sums.characters = sums.enum + 1, sums.characters + #tostring(value)
+    sums.enum, sums.characters = sums.enum + 1, sums.characters + #number_text.of(value)
   end
   sums.characters = sums.characters + (type(schema.const) == "string" and #schema.const or 0)
   for _, branch in ipairs(schema.anyOf or {}) do

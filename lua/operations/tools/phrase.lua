@@ -2,6 +2,7 @@
 --- arguments.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local number_text = require("operations.base.number_text")
 
 local phrase = {}
 
@@ -13,7 +14,7 @@ local function quoted(value)
 end
 
 local function plural(count, noun)
-  return ("%s %s%s"):format(tostring(count), noun, count == 1 and "" or "s")
+  return ("%s %s%s"):format(number_text.of(count), noun, count == 1 and "" or "s")
 end
 
 local function counted(words, noun)

@@ -249,7 +249,7 @@ static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
   else if (lua_type(L, key) == LUA_TBOOLEAN)
     lua_pushstring(L, lua_toboolean(L, key) ? "true" : "false");
   else lua_pushstring(L, luaL_typename(L, key));
-  name = lua_tolstring(L, -1, &len);
+  name = ops_text(L, -1, &len);
   record_at(c, "stripped", key + 1, 0, name, len);
   return false;
 }

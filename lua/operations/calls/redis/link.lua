@@ -7,6 +7,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local redis_reply = require("operations.calls.redis.reply")
 local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
@@ -360,7 +361,7 @@ local function connect(self)
   local stop = core.now() + limit
   local ok, err = task.enclose(stop, follow, self)
   if not ok and err.code == "TIMEOUT" and core.now() >= stop then
-    err = failure("timeout", ("Redis did not accept the connection within %g ms"):format(limit))
+    err = failure("timeout", ("Redis did not accept the connection within %s ms"):format(number_text.of(limit)))
   end
   return ok, err
 end

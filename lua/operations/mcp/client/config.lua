@@ -4,6 +4,7 @@ local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local negotiation = require("operations.mcp.protocol.negotiation")
+local number_text = require("operations.base.number_text")
 local printable = require("operations.base.printable")
 local task = require("operations.task")
 local url = require("operations.base.url")
@@ -93,7 +94,7 @@ end
 
 local function check_value(key, value)
   if type(value) == "number" and (value ~= value or value <= 0) then
-    wrong("config.%s: a number above 0 expected, got %s", key, tostring(value))
+    wrong("config.%s: a number above 0 expected, got %s", key, number_text.of(value))
   elseif choices[key] and not choices[key][value] then
     wrong("config.%s: there is no %q", key, value)
   end

@@ -3,6 +3,7 @@
 local directories = require("operations.base.directories")
 local entries = require("operations.mcp.client.entries")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local trust = require("operations.people.trust")
 
 local effects = {}
@@ -14,7 +15,7 @@ local function each_text(value, fn)
       each_text(value[key] == nil and value[tonumber(key)] or value[key], fn)
     end
   elseif value ~= nil then
-    fn(tostring(value))
+    fn(number_text.of(value))
   end
 end
 

@@ -5,6 +5,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local printable = require("operations.base.printable")
 local variables = require("operations.mcp.client.variables")
 
@@ -222,7 +223,7 @@ local function as_texts(list)
   local copy = {}
   for key, item in pairs(type(list) == "table" and list or {}) do
     local kind = type(item)
-    copy[key] = (kind == "number" or kind == "boolean") and tostring(item) or item
+    copy[key] = (kind == "number" or kind == "boolean") and number_text.of(item) or item
   end
   return type(list) == "table" and copy or list
 end

@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
+local number_text = require("operations.base.number_text")
 local registry = require("operations.registry")
 
 local content = {}
@@ -135,7 +136,7 @@ local MAX_VALUES = 100 -- MCP's limit of one completion
 local function starting_with(list, start)
   local found = {}
   for _, value in ipairs(list) do
-    value = tostring(value)
+    value = number_text.of(value)
     if value:sub(1, #start):lower() == start:lower() then
       found[#found + 1] = value
     end
@@ -158,7 +159,7 @@ function content.completion(source, params)
   end
   local values = setmetatable({}, core.array_mt)
   for i = 1, math.min(#all, MAX_VALUES) do
-    values[i] = tostring(all[i])
+    values[i] = number_text.of(all[i])
   end
   return { completion = { values = values, total = #all, hasMore = #all > MAX_VALUES } }
 end

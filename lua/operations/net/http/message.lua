@@ -4,6 +4,7 @@ local header_field = require("operations.net.http.header_field")
 local http_stream = require("operations.net.http.stream")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 local url = require("operations.base.url")
 local version = require("operations.base.version")
 
@@ -89,11 +90,11 @@ local function url_problem(text, userinfo)
 end
 
 -- Integers in decimal, each digit of them.
-local function number_text(value)
+local function digits(value)
   if value >= -2 ^ 63 and value < 2 ^ 63 and value % 1 == 0 then
     return ("%d"):format(value)
   end
-  return tostring(value)
+  return number_text.of(value)
 end
 
 local function add_line(lines, name, value)
@@ -102,7 +103,7 @@ local function add_line(lines, name, value)
     if value ~= value or value == math.huge or value == -math.huge then
       return ("the value of header '%s' is not a finite number"):format(name)
     end
-    value = number_text(value)
+    value = digits(value)
   elseif core.kind(value) == "integer" then -- a wide integer
     value = json.encode(value)
   elseif kind ~= "string" then

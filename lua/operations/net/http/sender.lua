@@ -4,6 +4,7 @@ local exchange = require("operations.net.http.exchange")
 local http_failure = require("operations.net.http.failure")
 local members = require("operations.base.members")
 local message = require("operations.net.http.message")
+local number_text = require("operations.base.number_text")
 local redirect = require("operations.net.http.redirect")
 local retry = require("operations.net.http.retry")
 local scheduler = require("operations.task.scheduler")
@@ -67,7 +68,7 @@ local function follow(request, step, deadline, answer, err)
     end
     answer, err = step(request)
   end
-  return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
+  return nil, failure(request, "redirect", ("more than %s redirects"):format(number_text.of(redirects)))
 end
 
 -- Waits, unless the time of the request or task would expire first.

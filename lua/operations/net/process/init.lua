@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local number_text = require("operations.base.number_text")
 local process_child = require("operations.net.process.child")
 local reactor = require("operations.reactor")
 local scheduler = require("operations.task.scheduler")
@@ -67,7 +68,7 @@ local function check_kinds(options)
     elseif type(value) ~= kinds[name] then
       fail(4, "%s: %s expected, got %s", name, kinds[name], type(value))
     elseif kinds[name] == "number" and (value ~= value or value < (name == "stderr_lines" and 0 or 1)) then
-      fail(4, "%s: %s is too small", name, tostring(value))
+      fail(4, "%s: %s is too small", name, number_text.of(value))
     end
   end
   for i = 1, count do -- a missing one would hide those after it
@@ -107,7 +108,7 @@ local function environment(options)
     if type(name) ~= "string" or name == "" or name:find("[=%z]") then
       fail(4, "env: '%s' is not a valid name of a variable", tostring(name))
     end
-    env[name] = check_text(type(value) == "number" and tostring(value) or value, "env." .. name, 4)
+    env[name] = check_text(type(value) == "number" and number_text.of(value) or value, "env." .. name, 4)
   end
   for name, value in pairs(env) do
     list[#list + 1] = name .. "=" .. value
