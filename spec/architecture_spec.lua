@@ -19,7 +19,6 @@ local lazy = {
   ["lua/operations/mcp/server/resources.lua"] = "templates are loaded with the first",
   ["lua/operations/mcp/server/session.lua"] = "streams of events are loaded with the first",
   ["lua/operations/mcp/server/tools.lua"] = "what calls need is loaded by the first, not by a list",
-  ["lua/operations/mcp/protocol/reader.lua"] = "what repairs texts is loaded where one is no UTF-8",
   ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",

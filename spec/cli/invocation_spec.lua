@@ -72,6 +72,20 @@ describe("what the server sent", function()
     fails("error -o x", 10, 'operations: HTTP_422: 422 Unprocessable Content: no\n  {"message":"no","secret":""}\n')
   end)
 
+  it("is kept by -o as it came where it cannot be read, which is no failure of the server", function()
+    for _, options in ipairs({ "", "--select a" }) do
+      local result = api:run("call broken -o x " .. options)
+      assert.same({ 8, "x\n", "" }, { result.code, result.files, result.out })
+      assert.matches("not valid JSON: JSON, line 1, column 7", result.err, 1, true)
+      assert.equal('{"a":"\233"}', api:file("x"))
+    end
+    assert.equal('{"a":"\233"}', api:run("call broken -o -").out)
+    assert.same({ 8, "" }, { api:run("call broken").code, api:run("call broken").out })
+    local result = api:run("call unmodified -o x")
+    assert.same({ 8, "" }, { result.code, result.files })
+    assert.matches("HTTP_304", result.err)
+  end)
+
   it("is the whole answer with --envelope, that of an HTTP error too", function()
     local result = api:run("call error --envelope --bearer abcdef")
     local envelope = assert(json.decode(result.out))

@@ -63,7 +63,7 @@ describe("the exit code of an error", function()
   end)
 
   it("is that of an HTTP status", function()
-    for status, expected in pairs({ [399] = 11, [400] = 10, [499] = 10, [500] = 11, [301] = 11 }) do
+    for status, expected in pairs({ [304] = 8, [399] = 8, [400] = 10, [499] = 10, [500] = 11, [301] = 8 }) do
       assert.equal(expected, code("HTTP", { statusCode = status }))
     end
     assert.equal(8, code("EXECUTION_ERROR", { statusCode = "404" }))

@@ -161,6 +161,47 @@ describe("a response", function()
     assert.equal("\252", call(typed("image/png; charset=latin1", "\252")).data)
   end)
 
+  it("is read in the charset that its type declares, JSON too", function()
+    for media, body in pairs({ ["application/json; charset=ISO-8859-1"] = '{"a":"\233"}',
+      ['application/problem+json;charset="windows-1252"'] = '{"a":"\233"}',
+      ["application/json; charset=utf-16"] = "\255\254{\0\"\0a\0\"\0:\0\"\0\233\0\"\0}\0",
+      ["application/json"] = "\254\255\0{\0\"\0a\0\"\0:\0\"\0\233\0\"\0}" }) do
+      assert.same({ a = "é" }, call(typed(media, body)).data)
+      assert.same({ a = "é" }, select(2, call(typed(media, body, 400))).details.body)
+    end
+    assert.equal("€", call(typed("text/plain; charset=windows-1252", "\128")).data)
+    assert.equal("é", call(typed("text/csv; charset=UTF-16LE", "\233\0")).data)
+  end)
+
+  describe("that is almost JSON", function()
+    local texts = { ['{"a":"\\ud83d"}'] = "\239\191\189", ['{"a":"\233"}'] = "\239\191\189",
+      ['{"a":NaN}'] = operations.null, ['{"a":-Infinity}'] = operations.null }
+
+    it("is an error with its place and its bytes", function()
+      for text in pairs(texts) do
+        local envelope, err = call(typed("application/json", text))
+        assert.is_nil(envelope)
+        assert.matches("^EXECUTION_ERROR: the response is not valid JSON: JSON, line 1, column ", tostring(err))
+        assert.same({ "response", text }, { err.details.kind, err.details.body })
+      end
+    end)
+
+    it("is read by option, which the registry's on_warning is told", function()
+      for text, expected in pairs(texts) do
+        local told = {}
+        local registry = operations.registry({ on_warning = function(warning) told[#told + 1] = warning end })
+        local api = support.api(support.one({ responses = {} }), { lenient = true, namespace = "api" },
+          { status = 200, headers = { ["content-type"] = "application/json" }, body = text })
+        local id = assert(registry:register(api.definitions[1]))
+        local envelope = assert(registry:execute(id, {}))
+        assert.same({ a = expected }, envelope.data)
+        assert.equal(1, #told)
+        assert.equal(id, told[1].operationId)
+        assert.matches("not JSON.*line 1, column", told[1].issues[1].message)
+      end
+    end)
+  end)
+
   it("with a number that no double holds has its text, and a warning is logged", function()
     local logged = {}
     local envelope = call(typed("application/json", '{"a":1e400,"b":[1]}'), nil, nil, {

@@ -39,6 +39,8 @@ local function paths()
     ["/shell/latin"] = get("latin"),
     ["/shell/large"] = get("large"),
     ["/shell/short"] = get("short"),
+    ["/shell/broken"] = get("broken"),
+    ["/shell/unmodified"] = get("unmodified"),
     ["/shell/slow"] = get("slow"),
     ["/shell/mute"] = get("mute"),
     ["/shell/empty"] = get("empty"),

@@ -13,12 +13,31 @@ local function discard(answer)
   end
 end
 
+-- An answer that cannot be read is kept by -o and -O, each byte of it. Returns an error message.
+local function keep(answer, details)
+  local options = answer.options
+  if details.kind ~= "response" or type(details.body) ~= "string" or not (options.output or options["remote-name"]) then
+    return nil
+  end
+  local place = answer:stream()
+  local _, problem = pcall(function()
+    place:write(details.body)
+    return place:finish()
+  end)
+  answer.place = nil
+  return place.problem or problem
+end
+
 --- Reports an error; with --envelope, its HTTP answer goes to standard output.
 ---@param asked operations.cli.Request
 ---@param err operations.Error
 ---@return integer code
 function outcome.failed(asked, err)
   local details = type(err) == "table" and type(err.details) == "table" and err.details or {}
+  local problem = keep(asked.answer, details)
+  if problem then
+    output.complain("%s", tostring(problem))
+  end
   discard(asked.answer)
   if asked.answer.options.envelope and type(details.statusCode) == "number" then
     local headers = details.headers or {}

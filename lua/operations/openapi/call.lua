@@ -114,8 +114,11 @@ end
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 function call.outcome(plan, reply, context, credentials)
-  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
-  if warning and context and context.log then
+  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json,
+    plan.lenient)
+  if warning and context and context.misread and plan.lenient then
+    context:misread(plan.id, warning)
+  elseif warning and context and context.log then
     context.log("warn", "the API's answer: " .. warning) -- MCP clients read it, so it has no address
   end
   return envelope, failure and credential.redact(failure, credentials)

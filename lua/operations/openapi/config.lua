@@ -36,6 +36,8 @@ local config = {}
 ---  fail, with the last event id; default off
 ---@field done? string  the event data, or line, that ends a stream, such as "[DONE]"; it is not an item itself
 ---@field decode_text? boolean  false: text for `context.sink` keeps its charset
+---@field lenient? boolean  reads answers that are almost JSON: invalid UTF-8 and escapes of half a character become
+---  U+FFFD, NaN and infinities null; each such answer is told to the registry's `on_warning`
 ---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; for this API only
 ---@field ca_file? string  trusted certificates instead of the system's
 ---@field proxy? string|false  instead of the environment's
@@ -71,6 +73,7 @@ local kinds = {
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",
+  lenient = "boolean",
   normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", location = "string",
 }
 

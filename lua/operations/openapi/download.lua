@@ -45,6 +45,10 @@ local function pass_on(source, decode, context)
   while true do
     local piece, err = source:read()
     if not piece then
+      local rest = decode and not err and decode("", true) or ""
+      if rest ~= "" then
+        sink(rest)
+      end
       return err
     end
     sink(decode and decode(piece) or piece)

@@ -160,6 +160,7 @@ local function new_plan(build, place, info, input, output)
     next_page = options.next_page, described = options.next_page and members.copy(info),
     links = pages.read_links(build, place, info.operationId, input.parameters),
     encoded_slashes = options.encoded_slashes, decode_text = options.decode_text,
+    lenient = options.lenient,
     options = {
       url = base, method = info.method, credentials = bound_headers, query_credentials = bound_query,
       timeout = options.timeout, idle_timeout = options.idle_timeout, max_body = options.max_body,
@@ -250,7 +251,9 @@ local function finish(definition, build, parts, answer, new_handler)
       local all = parts()
       local output = all.output[answer]
       handler = all.handler(function(plan)
-        return new_handler(accepting(plan, output.accept, output.json))
+        local copy = accepting(plan, output.accept, output.json)
+        copy.id = definition.namespace .. "." .. definition.name
+        return new_handler(copy)
       end)
     end
     return handler(input, context)

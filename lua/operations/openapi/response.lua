@@ -1,5 +1,7 @@
 --- Converts responses, `{ status, headers, body }`, to an envelope or an error object. No I/O, except that the host's
 --- loop may run while a long body is parsed.
+local almost_json = require("operations.base.almost_json")
+local charset = require("operations.openapi.charset")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
@@ -29,15 +31,6 @@ local reasons = {
 
 local EXCERPT = 200
 
-local latin = { ["iso-8859-1"] = true, latin1 = true, ["us-ascii"] = true }
-
-local function decode_latin(text)
-  return (text:gsub("[\128-\255]", function(char)
-    local byte = char:byte()
-    return string.char(byte < 192 and 194 or 195, byte < 192 and byte or byte - 64)
-  end))
-end
-
 -- Longer texts are read in pieces.
 local LONG, PIECE = 256 * 1024, 32 * 1024
 
@@ -62,38 +55,54 @@ end
 
 --- A decoder for text of this type to UTF-8, in pieces.
 ---@param content_type string?
----@return (fun(text: string): string)?  nil: it stays unchanged
+---@return (fun(text: string, is_last: boolean?): string)?  nil: it stays unchanged
 function response.text_decoder(content_type)
-  local is_latin = media.is_text(media.essence(content_type)) and latin[media.charset(content_type) or ""]
-  return is_latin and decode_latin or nil
+  return media.is_text(media.essence(content_type)) and charset.decoder(media.charset(content_type)) or nil
+end
+
+-- JSON is UTF-8 (RFC 8259, 8.1) unless its type or its first bytes say otherwise.
+local function json_text(body, content_type)
+  local name = media.charset(content_type)
+  local decode = charset.decoder(name) or body:find("^[\254\255][\254\255]") and charset.decoder("utf-16")
+  return decode and decode(body, true) or body
+end
+
+-- The value of JSON; of what is almost JSON, too, by these options.
+local function read_json(text, lenient)
+  local value, err = decode_json(text)
+  if not err then
+    return value
+  end
+  local mended, still = decode_json(text, "text")
+  if not still then
+    return mended, nil, "a number is out of range and was read as text: " .. err.message
+  elseif lenient then
+    mended, still = almost_json.decode(text, err, true)
+    if not still then
+      return mended, nil, "it is not JSON, and was read with U+FFFD and null: " .. err.message
+    end
+  end
+  return nil, err.message
 end
 
 --- The value of a body: JSON by its media type, text as UTF-8 if its charset is known, otherwise bytes.
 ---@param body string?
 ---@param content_type string?
+---@param lenient? boolean  what is almost JSON is read
 ---@return any data  nil for an empty body
 ---@return string? message  error in the JSON
----@return string? warning  it has numbers outside double, which are given as text
-function response.decode(body, content_type)
+---@return string? warning  what was repaired
+function response.decode(body, content_type, lenient)
   if body == nil or body == "" then
     return nil
+  elseif not media.is_json(media.essence(content_type)) then
+    local decode = response.text_decoder(content_type)
+    return decode and decode(body, true) or body
   end
-  local essence = media.essence(content_type)
-  if media.is_json(essence) then
-    if not body:find("%S") then
-      return nil
-    end
-    local value, err = decode_json(body)
-    if err then
-      local mended, still = decode_json(body, "text")
-      if not still then
-        return mended, nil, "a number is out of range and was read as text: " .. err.message
-      end
-    end
-    return value, err and err.message
+  local text = json_text(body, content_type)
+  if text:find("%S") then
+    return read_json(text, lenient)
   end
-  local decode = response.text_decoder(content_type)
-  return decode and decode(body) or body
 end
 
 -- The response object of a status: its own, that of its range, or the default.
@@ -107,12 +116,12 @@ end
 
 -- The data of an answer. Without a content type it is JSON if the document declares only JSON for its status, and it is
 -- valid JSON.
-local function data_of(reply, declared)
+local function data_of(reply, declared, lenient)
   local content_type = reply.headers["content-type"]
   if content_type or not (declared and declares_json(declared, reply.status)) then
-    return response.decode(reply.body, content_type)
+    return response.decode(reply.body, content_type, lenient)
   end
-  local data, message, warning = response.decode(reply.body, "application/json")
+  local data, message, warning = response.decode(reply.body, "application/json", lenient)
   if message then
     return reply.body
   end
@@ -181,9 +190,10 @@ end
 --- The error object of an HTTP error status.
 ---@param reply { status: integer, headers: table, body: string? }
 ---@param declared? table<string, boolean>  by status: is it JSON?
+---@param lenient? boolean
 ---@return operations.Error  HTTP_<status>, details { statusCode, headers, body }
-function response.failure(reply, declared)
-  local body, message = data_of(reply, declared)
+function response.failure(reply, declared, lenient)
+  local body, message = data_of(reply, declared, lenient)
   if message then
     body = reply.body
   end
@@ -225,14 +235,15 @@ end
 ---@param redirects? table<string, boolean>  3xx statuses that the document declares
 ---@param declared? table<string, boolean>  by status code, range ("2XX") or "DEFAULT": does the document declare only
 ---  JSON?
+---@param lenient? boolean
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 ---@return string? warning
-function response.outcome(reply, redirects, declared)
+function response.outcome(reply, redirects, declared, lenient)
   if not response.is_success(reply.status, redirects) then
-    return nil, response.failure(reply, declared)
+    return nil, response.failure(reply, declared, lenient)
   end
-  local data, message, warning = data_of(reply, declared)
+  local data, message, warning = data_of(reply, declared, lenient)
   if message then
     return nil, response.unreadable(reply, "the response is not valid JSON: " .. message)
   end

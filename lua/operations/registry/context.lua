@@ -65,6 +65,14 @@ function methods:report(level, message)
   rawget(self, "_registry")._options.log(level, message)
 end
 
+--- Tells the registry's `on_warning` that a result could not be read without a repair.
+---@param id string  "namespace.name"
+---@param message string
+function methods:misread(id, message)
+  rawget(self, "_registry")._options.on_warning({ operationId = id,
+    issues = { { path = "", keyword = "format", message = message } } })
+end
+
 local kinds = {
   requestId = "string",
   parentRequestId = "string",

@@ -46,6 +46,16 @@ function answers.mute()
   ngx.sleep(60)
 end
 
+function answers.broken()
+  ngx.header["Content-Type"] = "application/json"
+  ngx.print('{"a":"\233"}')
+end
+
+function answers.unmodified()
+  ngx.status = 304
+  ngx.exit(304)
+end
+
 function answers.empty()
   ngx.exit(204)
 end

@@ -8,9 +8,9 @@
 --- | negotiation                          | the revisions, their eras, and how a client finds out what is spoken  |
 --- | request                              | what a client says of itself                                          |
 --- | result, cache                        | what a client makes of results, and keeps of them                     |
+local almost_json = require("operations.base.almost_json")
 local core = require("operations.core")
 local json = require("operations.base.json")
-local reader = require("operations.mcp.protocol.reader")
 
 local message = {}
 
@@ -99,7 +99,7 @@ local decoding = { property_order = true } -- for the tools' schemas
 function message.decode(text)
   local value, err = json.decode(text, decoding)
   if err then
-    return reader.decode(text, err)
+    return almost_json.decode(text, err)
   end
   return value
 end

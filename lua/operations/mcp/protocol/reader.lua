@@ -1,64 +1,9 @@
 --- Reads JSON values from bytes and texts: the lines of a byte stream (stdio, every revision), and texts that are
---- almost JSON, where invalid UTF-8 and escapes of lone surrogates become U+FFFD, and numbers outside double become
---- text. Also finds the id in unreadable texts.
+--- almost JSON. Also finds the id in unreadable texts.
+local almost_json = require("operations.base.almost_json")
 local core = require("operations.core")
-local json = require("operations.base.json")
 
 local reader = {}
-
-local REPLACEMENT = "\239\191\189"
-
--- The event-stream parser replaces invalid UTF-8; line ends, which it would interpret, are kept from it.
-local function to_utf8(text)
-  local parser = require("operations.base.sse").parser(nil, { max_event = #text * 3 + 16 })
-  parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")
-  return (parser:next_values())
-end
-
--- Replaces escapes of lone surrogates; a backslash after a backslash begins no escape.
-local function without_halves(text)
-  local pieces, from = {}, 1
-  local at = text:find("\\", 1, true)
-  while at do
-    local pair = text:match("^u[dD][89abAB]%x%x\\u[dD][c-fC-F]%x%x()", at + 1)
-    local half = not pair and text:match("^u[dD][89a-fA-F]%x%x()", at + 1)
-    if half then
-      pieces[#pieces + 1] = text:sub(from, at - 1) .. REPLACEMENT
-      from = half
-    end
-    at = text:find("\\", pair or half or at + 2, true)
-  end
-  return table.concat(pieces) .. text:sub(from)
-end
-
---- Repairs and reads a text that `json.decode` refused.
----@param text string
----@param err operations.Error  the error of `json.decode`
----@return any value
----@return operations.Error? err  the first error, if the text cannot be repaired
----@return string? warning  it has numbers that became text
-function reader.decode(text, err)
-  local mended = text
-  if text:find("[\128-\255]") then
-    mended = to_utf8(mended) or mended
-  end
-  if text:find("\\u[dD][89a-fA-F]") then
-    mended = without_halves(mended)
-  end
-  local cause = err
-  if mended ~= text then
-    local value
-    value, cause = json.decode(mended)
-    if not cause then
-      return value
-    end
-  end
-  local value, other = json.decode(mended, { huge = "text" })
-  if other then
-    return nil, err
-  end
-  return value, nil, "a number is out of range and was read as text: " .. cause.message
-end
 
 -- Bytes at both ends that are searched for the id: the patterns take quadratic time.
 local ENDS = 512
@@ -107,7 +52,7 @@ function reader.lines(max, take, dropped, subject)
         take(subject, value)
       elseif err then
         local warning
-        value, err, warning = reader.decode(first, err)
+        value, err, warning = almost_json.decode(first, err)
         take(subject, value, err, first, warning)
       elseif first then
         dropped(subject, first, last, size)
