@@ -1,6 +1,5 @@
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
-local pages = require("operations.cli.pages")
 local shell_api = require("spec.support.shell_api")
 
 local api
@@ -41,7 +40,7 @@ describe("the pages of a call", function()
     output.progress = function(text)
       told[#told + 1] = text
     end
-    local ok, code = pcall(pages.run, call_of({ { 1, 2 }, { 3 }, { 4 } }, {}), math.huge)
+    local ok, code = pcall(outcome.pages, call_of({ { 1, 2 }, { 3 }, { 4 } }, {}), math.huge)
     output.progress = progress
     assert.same({ true, 0 }, { ok, code })
     assert.same({ "page 1, 0 items", "page 2, 2 items", "page 3, 3 items" }, told)
@@ -52,13 +51,13 @@ describe("the pages of a call", function()
     local every, closed = call.registry.pages(), 0
     every.next = function() error("cancelled", 0) end
     every.close = function() closed = closed + 1 end
-    assert.same({ false, "cancelled" }, { pcall(pages.run, call, 1) })
+    assert.same({ false, "cancelled" }, { pcall(outcome.pages, call, 1) })
     assert.equal(1, closed)
     call = call_of({ { 1 } }, {})
     call.answer.select = function() return nil, "--select: no" end
     local usage = output.usage
     output.usage = function(_, message) return message end
-    local ok, code = pcall(pages.run, call, 1)
+    local ok, code = pcall(outcome.pages, call, 1)
     output.usage = usage
     assert.same({ true, "--select: no" }, { ok, code })
   end)
@@ -80,7 +79,7 @@ describe("the pages of a call", function()
       answer.print = function(_, list)
         printed_lists[#printed_lists + 1] = list
       end
-      assert.equal("HTTP_500", pages.run(call, 9))
+      assert.equal("HTTP_500", outcome.pages(call, 9))
       assert.same(expected, printed_lists)
     end
     outcome.failed = failed
@@ -91,14 +90,14 @@ describe("the pages of a call", function()
     outcome.failed = function(asked, err)
       return { asked, err }
     end
-    local result = pages.run(call, 1)
+    local result = outcome.pages(call, 1)
     outcome.failed = failed
     assert.same({ call, "refused" }, result)
   end)
 
   it("are envelopes with --envelope", function()
     local call, items = call_of({ { 1 }, { 2 } }, { envelope = true })
-    assert.equal(0, pages.run(call, 2))
+    assert.equal(0, outcome.pages(call, 2))
     assert.same({ { data = { 1 }, meta = { page = 1 } }, { data = { 2 }, meta = { page = 2 } } }, items)
   end)
 end)

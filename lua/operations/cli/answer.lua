@@ -3,6 +3,7 @@ local blocks = require("operations.cli.blocks")
 local core = require("operations.core")
 local destination = require("operations.cli.destination")
 local grid = require("operations.cli.grid")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
 local schema_place = require("operations.offer.schema_place")
@@ -41,12 +42,9 @@ local Answer = {}
 Answer.__index = Answer
 
 local function check_format(name)
-  for _, known in ipairs(formats) do
-    if known == name then
-      return nil
-    end
+  if not members.contains(formats, name) then
+    return ("--format: expected json, yaml, table or ndjson, got %q%s"):format(name, suggestion.behind(name, formats))
   end
-  return ("--format: expected json, yaml, table or ndjson, got %q%s"):format(name, suggestion.behind(name, formats))
 end
 
 --- Reads the options; opens nothing yet.

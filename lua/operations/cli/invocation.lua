@@ -6,15 +6,10 @@ local input = require("operations.offer.input")
 local members = require("operations.base.members")
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
-local pages = require("operations.cli.pages")
-local rehearsal = require("operations.cli.rehearsal")
 local request = require("operations.cli.request")
 local schema_place = require("operations.offer.schema_place")
-local system = require("operations.system")
 
 local invocation = {}
-
-local STDIN, STDERR = 0, 2
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
@@ -45,15 +40,12 @@ end
 
 -- Asks at a terminal whether to call an operation that deletes.
 local function is_confirmed(spec, options)
-  if options.yes or not is_destructive(spec) or not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+  if options.yes or not is_destructive(spec) or not output.can_ask() then
     return true
   end
   local meta = spec._meta
-  output.settle()
-  output.prompt(("%s.%s deletes%s: continue? [y/N] "):format(spec.namespace, spec.name,
+  return output.asks(("%s.%s deletes%s: continue?"):format(spec.namespace, spec.name,
     meta.path and (" (%s %s)"):format(meta.method, meta.path) or ""))
-  local answer = (io.stdin:read("*l") or ""):lower()
-  return answer == "y" or answer == "yes"
 end
 
 -- Can the result arrive in pieces, other than JSON?
@@ -125,7 +117,8 @@ function invocation.call.run(parsed)
   elseif asked.spec.type == "subscription" then
     return output.usage("%s is a subscription: use operations watch", asked.id)
   elseif options["dry-run"] or options.curl then
-    return rehearsal.run(asked, options)
+    local shown, err = require("operations.cli.rehearsal").run(asked, options)
+    return shown or outcome.failed(asked, err)
   end
   if not is_confirmed(asked.spec, options) then
     output.complain("not called")
@@ -137,7 +130,7 @@ function invocation.call.run(parsed)
   end
   output.progress("calling " .. asked.id)
   if options.all or most < math.huge then
-    return pages.run(asked, most)
+    return outcome.pages(asked, most)
   end
   return run_call(asked)
 end

@@ -5,15 +5,12 @@ local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
-local system = require("operations.system")
 local task = require("operations.task")
 
 local login = {}
 
 -- OPERATIONS_LOGIN is "paste", or the port for the browser's redirect.
 local PORT = 8976
-
-local STDIN, STDERR = 0, 2
 
 local function required(message)
   return nil, errors.new("EXECUTION_ERROR", message, { kind = "oauth", error = "login_required" })
@@ -54,7 +51,7 @@ local last -- the last login: there is one terminal and one user
 function login.options()
   local state, way = directories.state(), browser()
   local function open(address)
-    if not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+    if not output.can_ask() then
       return required("the server wants a user to log in: call it from a terminal once")
     end
     local before = last

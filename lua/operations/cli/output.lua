@@ -9,7 +9,7 @@ local system = require("operations.system")
 
 local output = {}
 
-local STDOUT, STDERR = 1, 2
+local STDIN, STDOUT, STDERR = 0, 1, 2
 local WIDTH = 80 -- columns for files and pipes
 
 --- The exit codes: number, name, and what `operations --help` says.
@@ -174,10 +174,20 @@ function output.tell(text)
   io.stderr:write(printable.text(text))
 end
 
---- Asks a question; the answer is typed after it.
----@param text string
-function output.prompt(text)
-  io.stderr:write("operations: ", printable.message(text))
+--- Can a person at a terminal be asked?
+---@return boolean
+function output.can_ask()
+  return system.is_terminal(STDIN) and system.is_terminal(STDERR)
+end
+
+--- Asks a question that is answered by yes or no.
+---@param question string
+---@return boolean  false: no, or no answer
+function output.asks(question)
+  output.settle()
+  io.stderr:write("operations: ", printable.message(question .. " [y/N] "))
+  local answer = (io.stdin:read("*l") or ""):lower()
+  return answer == "y" or answer == "yes"
 end
 
 ---@param format string

@@ -4,7 +4,6 @@ local curl = require("operations.cli.curl")
 local errors = require("operations.base.error")
 local exchange = require("operations.cli.exchange")
 local json = require("operations.base.json")
-local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
 
 local rehearsal = {}
@@ -56,7 +55,7 @@ local function show_input(asked, options)
     fits, issues = asked.schema:check(asked.input)
   end
   if not fits then
-    return outcome.failed(asked, errors.new("VALIDATION_ERROR", "input", issues))
+    return nil, errors.new("VALIDATION_ERROR", "input", issues)
   end
   local value = { operationId = asked.id, input = asked.input }
   if asked.kind == "mcp" or asked.kind == "mcp-config" then
@@ -71,11 +70,12 @@ end
 --- for other operations, the input.
 ---@param asked operations.cli.Request
 ---@param options table<string, any>  dry-run, curl, pretty
----@return integer code
+---@return integer|false|nil code
+---@return operations.Error? err  nothing was shown
 function rehearsal.run(asked, options)
   if asked.is_http then
     local _, err = asked.registry:execute(asked.id, asked.input, asked.context)
-    return asked.exchange.held and print_held(asked, options) or outcome.failed(asked, err)
+    return asked.exchange.held and print_held(asked, options), err
   elseif options.curl then
     return output.usage("--curl: %s is not an operation of an HTTP API", asked.id)
   end

@@ -1,7 +1,7 @@
 --- An example call: the command line words of an operation, with the examples of its schemas, or placeholders.
 local core = require("operations.core")
+local entry = require("operations.sources.entry")
 local json = require("operations.base.json")
-local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local schema = require("operations.schema")
@@ -10,17 +10,6 @@ local shell = require("operations.base.shell")
 local sample = {}
 
 local DEEPEST = 3
-
-local function target_of(root, node)
-  for _ = 1, 16 do
-    local reference = type(node) == "table" and node["$ref"]
-    if type(reference) ~= "string" or reference:sub(1, 1) ~= "#" then
-      break
-    end
-    node = json_pointer.get(root, reference)
-  end
-  return type(node) == "table" and node or {}
-end
 
 local function example_of(node)
   local examples = type(node.examples) == "table" and node.examples or {}
@@ -50,7 +39,7 @@ local function is_required(target, name)
 end
 
 local function add_required(words, root, node, prefix, depth, but)
-  local target = target_of(root, node)
+  local target = entry.target(root, node)
   for _, name in ipairs(schema.properties(target)) do
     if name ~= but and is_required(target, name) then
       add(words, root, target.properties[name], prefix .. name, depth)
@@ -60,7 +49,7 @@ end
 
 -- Adds the word for one key, or for its required parts.
 function add(words, root, node, name, depth)
-  local target = target_of(root, node)
+  local target = entry.target(root, node)
   local value = example_of(target)
   if value == nil and type(target.enum) == "table" then
     value = target.enum[1]
@@ -89,7 +78,7 @@ function sample.words(input)
   if type(input) ~= "table" then
     return words
   end
-  local target = target_of(input, input)
+  local target = entry.target(input, input)
   add_required(words, input, target, "", 0, "body")
   if is_required(target, "body") then
     local before = #words

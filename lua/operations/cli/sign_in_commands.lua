@@ -76,15 +76,13 @@ end
 
 -- The named source; or nil and the exit code.
 local function source_of(command, parsed)
-  local named, message = sources.named(parsed)
+  local named, code = sources.named(parsed)
   if not named then
-    output.complain("%s", message)
-    return nil, output.codes.SOURCE
+    return nil, code
   elseif #parsed.rest ~= 1 then
     return nil, output.usage("%s: expected the NAME of a source, got %d words", command, #parsed.rest)
   end
-  local source
-  source, message = named:get(parsed.rest[1])
+  local source, message = named:get(parsed.rest[1])
   if not source then
     return nil, output.usage("%s: %s", command, message)
   end

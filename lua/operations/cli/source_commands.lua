@@ -89,7 +89,7 @@ local function add_profile(name, profile, entry, all)
   return code
 end
 
--- Does the server of a source want a user to log in, which here nobody can?
+-- Does the server of a source want a user to log in, without a terminal for it?
 local function wants_login(err)
   return type(err) == "table" and type(err.details) == "table" and err.details.error == "login_required"
 end
@@ -180,14 +180,13 @@ source_commands.remove = {
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.remove.run(parsed)
-  local named, message = sources.named(parsed)
+  local named, code = sources.named(parsed)
   if not named then
-    output.complain("%s", message)
-    return output.codes.SOURCE
+    return code
   elseif #parsed.rest == 0 then
     return output.usage("remove: expected the NAME of a source")
   end
-  local found = {}
+  local found, message = {}
   for i, name in ipairs(parsed.rest) do
     found[i], message = named:get(name)
     if not found[i] then
@@ -243,15 +242,13 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.sources.run(parsed)
-  local named, message = sources.named(parsed)
+  local named, code = sources.named(parsed)
   if not named then
-    output.complain("%s", message)
-    return output.codes.SOURCE
+    return code
   end
   local rows, lines, width = operations.array(), {}, 0
   for i, name in ipairs(named.names) do
-    local source
-    source, message = named:get(name)
+    local source, message = named:get(name)
     if not source then
       output.complain("%s", message)
       return output.codes.SOURCE

@@ -14,8 +14,6 @@ local system = require("operations.system")
 
 local sources = {}
 
-local STDIN, STDERR = 0, 2
-
 --- Shows on standard error what a file would do.
 ---@param subject operations.people.Subject
 function sources.show(subject)
@@ -24,16 +22,14 @@ end
 
 -- Asks a person at a terminal whether a file is trusted as it is now.
 local function trusts(subject, changed)
-  if subject.problem or not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+  if subject.problem or not output.can_ask() then
     return false
   end
   sources.show(subject)
   for _, path in ipairs(changed) do
     output.complain("%s is new or has changed since it was trusted", path)
   end
-  output.prompt("this came with the directory and would run with your rights: trust it? [y/N] ")
-  local answer = (io.stdin:read("*l") or ""):lower()
-  if answer ~= "y" and answer ~= "yes" then
+  if not output.asks("this came with the directory and would run with your rights: trust it?") then
     return false
   end
   local ok, message = subject:trust()
@@ -73,9 +69,13 @@ end
 --- The remembered sources, with the options of the command line.
 ---@param parsed operations.cli.Arguments
 ---@return operations.sources.NamedSources?
----@return string? message
+---@return integer? code  the exit code of an error, which was reported
 function sources.named(parsed)
-  return remembered.named({ profile = parsed.options.profile, order = parsed.order }, sources.face)
+  local named, message = remembered.named({ profile = parsed.options.profile, order = parsed.order }, sources.face)
+  if not named then
+    output.complain("%s", message)
+  end
+  return named, not named and output.codes.SOURCE or nil
 end
 
 local function tell(source, err)
@@ -216,12 +216,11 @@ end
 
 -- The remembered sources for the command; or nil and the exit code.
 local function remembered_of(parsed, options, is_needed)
-  local named, message = sources.named(parsed)
+  local named, code = sources.named(parsed)
   if not named then
-    output.complain("%s", message)
-    return nil, output.codes.SOURCE
+    return nil, code
   end
-  local list = {}
+  local list, message = {}
   if options.names and options.names[1] then
     for i, name in ipairs(options.names) do
       list[i], message = named:get(name)
@@ -230,10 +229,10 @@ local function remembered_of(parsed, options, is_needed)
       end
     end
   elseif is_needed and options.id and (named.names[1] or named.is_partial) then
-    local source, why, code = named:of(options.id)
+    local source, why, kind = named:of(options.id)
     if not source then
-      output.complain("%s", code == "OPERATION_NOT_FOUND" and code .. ": " .. why or why)
-      return nil, output.codes[code or "SOURCE"]
+      output.complain("%s", kind == "OPERATION_NOT_FOUND" and kind .. ": " .. why or why)
+      return nil, output.codes[kind or "SOURCE"]
     end
     list[1] = source
   elseif is_needed and options.all then

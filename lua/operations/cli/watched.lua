@@ -1,6 +1,7 @@
 --- A directory of definitions that are loaded again when their files change. Errors are reported, and the previous
 --- definitions stay.
 local loader = require("operations.sources.loader")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
@@ -38,12 +39,7 @@ local function forget(self, ids)
 end
 
 local function names(ids)
-  local list = {}
-  for id in pairs(ids) do
-    list[#list + 1] = id
-  end
-  table.sort(list)
-  return table.concat(list, ", ")
+  return table.concat(members.names(ids), ", ")
 end
 
 -- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
@@ -88,10 +84,7 @@ end
 
 -- Removes the operations of deleted files.
 local function forget_files(self, paths)
-  local there = {}
-  for _, path in ipairs(paths) do
-    there[path] = true
-  end
+  local there = members.set(paths)
   for path, file in pairs(self._files) do
     if not there[path] then
       self._files[path] = nil

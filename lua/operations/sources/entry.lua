@@ -1,5 +1,6 @@
 --- An operation as the command line lists it, without schemas: enough to show it, to find it by what users type, and to
 --- complete its keys.
+local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
 local suggestion = require("operations.base.suggestion")
@@ -20,28 +21,31 @@ local entry = {}
 ---@field signature string  "owner repo body{title}"
 ---@field keys? { name: string, required: boolean?, values: any[]? }[]
 
--- The target of a local reference.
-local function target_of(root, node)
+--- A schema, or the target of its local reference.
+---@param root any  JSON Schema
+---@param node any  in it
+---@return table
+function entry.target(root, node)
   for _ = 1, 8 do
-    local name = type(node) == "table" and type(node["$ref"]) == "string" and node["$ref"]:match("^#/%$defs/([^/]+)$")
-    if not name or type(root["$defs"]) ~= "table" then
+    local reference = type(node) == "table" and node["$ref"]
+    if type(reference) ~= "string" or reference:sub(1, 1) ~= "#" then
       break
     end
-    node = root["$defs"][(name:gsub("~1", "/"):gsub("~0", "~"))]
+    node = json_pointer.get(root, reference)
   end
   return type(node) == "table" and node or {}
 end
 
 local function values_of(root, node)
-  local target = target_of(root, node)
+  local target = entry.target(root, node)
   if target.type == "array" or target.items then
-    target = target_of(root, target.items)
+    target = entry.target(root, target.items)
   end
   return target.enum or target.type == "boolean" and { true, false } or nil
 end
 
 local function keys_of(root, node)
-  local target = target_of(root, node)
+  local target = entry.target(root, node)
   local required, keys = members.set(target.required or {}), {}
   for i, name in ipairs(schema.properties(target)) do
     local values = values_of(root, target.properties[name])
