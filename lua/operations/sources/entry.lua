@@ -26,7 +26,7 @@ local entry = {}
 ---@param node any  in it
 ---@return table
 function entry.target(root, node)
-  for _ = 1, 8 do
+  for _ = 1, 16 do
     local reference = type(node) == "table" and node["$ref"]
     if type(reference) ~= "string" or reference:sub(1, 1) ~= "#" then
       break
