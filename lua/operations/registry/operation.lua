@@ -151,7 +151,7 @@ function operation.run(found, options, handler, input, context, deadline, now)
     return nil, operation.late(found, deadline, false)
   elseif deadline then
     ok, value, failure = with_deadline(handler, input, context, deadline)
-    if ok and scheduler.host().now() >= deadline then -- what was waited for may be cut off
+    if ok and failure == nil and scheduler.host().now() >= deadline then -- what was waited for may be cut off
       ok, value, failure = true, nil, operation.late(found, deadline, true)
     end
   else
