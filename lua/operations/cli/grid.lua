@@ -1,5 +1,5 @@
 --- `--format table`: a list of objects in rows and columns, limited to the width of the terminal.
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")

@@ -2,12 +2,12 @@
 --- JSON each, as they arrive.
 local answers = require("operations.cli.answer")
 local arguments = require("operations.cli.arguments")
-local input = require("operations.offer.input")
+local input = require("operations.people.input")
 local members = require("operations.base.members")
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
 local request = require("operations.cli.request")
-local schema_place = require("operations.offer.schema_place")
+local schema_place = require("operations.people.schema_place")
 
 local invocation = {}
 

@@ -1,11 +1,11 @@
 --- `operations list`: lists operations.
 local arguments = require("operations.cli.arguments")
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 local entry = require("operations.sources.entry")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local prose = require("operations.offer.prose")
+local prose = require("operations.people.prose")
 local sources = require("operations.cli.sources")
 
 local list = {

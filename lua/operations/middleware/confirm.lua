@@ -1,5 +1,5 @@
 --- Asks for approval before a call runs.
-local approvals = require("operations.offer.approvals")
+local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
 local layer = require("operations.middleware.layer")
 

@@ -1,6 +1,6 @@
 --- `:Operations list|describe|call|watch|servers|log`, and its completion.
 local call = require("operations.nvim.call")
-local description = require("operations.offer.description")
+local description = require("operations.people.description")
 local errors = require("operations.base.error")
 local log = require("operations.nvim.log")
 local number_text = require("operations.base.number_text")

@@ -3,7 +3,7 @@
 --- Four formats: OpenAI's chat completions ("openai") and responses ("openai-responses"), Anthropic's messages
 --- ("anthropic") and Gemini's generateContent ("gemini"); each with the vendor's strict mode.
 local anthropic = require("operations.tools.anthropic")
-local approvals = require("operations.offer.approvals")
+local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
 local call = require("operations.tools.call")
 local core = require("operations.core")

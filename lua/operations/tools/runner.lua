@@ -1,6 +1,6 @@
 --- Runs the calls of an answer: asks for approval where required, then runs several at a time; every call gets a
 --- result.
-local approvals = require("operations.offer.approvals")
+local approvals = require("operations.people.approvals")
 local content = require("operations.tools.content")
 local core = require("operations.core")
 local errors = require("operations.base.error")

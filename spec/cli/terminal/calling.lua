@@ -70,7 +70,7 @@ ired, tags: --select or another --format
   it("is cut to 80 columns", function()
     local screen = people(80)
     for line in screen:gmatch("[^\n]+") do
-      assert.is_true(require("operations.offer.cells").width(line) <= 80, line)
+      assert.is_true(require("operations.people.cells").width(line) <= 80, line)
     end
     assert.matches("^born  city ", screen)
   end)

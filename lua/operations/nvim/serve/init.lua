@@ -9,7 +9,7 @@
 --- | resources                                      | the same to be read, and news                        |
 --- | question                                       | the user's word                                      |
 --- | text, pace                                     | bytes as texts; long work in turns                   |
-local approvals = require("operations.offer.approvals")
+local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
 local buffers = require("operations.nvim.serve.buffers")
 local editor = require("operations.nvim.serve.editor")

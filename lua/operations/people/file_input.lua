@@ -2,7 +2,7 @@
 --- otherwise its content.
 local base64 = require("operations.base.base64")
 local json = require("operations.base.json")
-local schema_place = require("operations.offer.schema_place")
+local schema_place = require("operations.people.schema_place")
 
 local file_input = {}
 

@@ -1,12 +1,12 @@
 --- Describes a JSON Schema for people: types in a few words, and further constraints; one line per property, nested
 --- objects and union branches indented.
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local json_schema = require("operations.schema")
 local number_text = require("operations.base.number_text")
-local prose = require("operations.offer.prose")
+local prose = require("operations.people.prose")
 
 local schema_text = {}
 

@@ -1,14 +1,14 @@
 --- Builds an input from its parts: parameters by name, other keys in the request's body; `a.b` and `a[0]` name members
 --- of objects and lists.
 local core = require("operations.core")
-local file_input = require("operations.offer.file_input")
+local file_input = require("operations.people.file_input")
 local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
-local schema_place = require("operations.offer.schema_place")
+local schema_place = require("operations.people.schema_place")
 
 local fields = {}
 
----@class operations.offer.Fields
+---@class operations.people.Fields
 ---@field value any
 ---@field texts table<string, any[]>  plain texts by place (JSON Pointer)
 ---@field schema any                  of the input
@@ -185,7 +185,7 @@ local function put_whole(self, value)
 end
 
 --- Makes the input from the items that were read.
----@param items operations.offer.InputItem[]
+---@param items operations.people.InputItem[]
 ---@param schema any          of the operation's input
 ---@param has_body? boolean   the operation takes a body, for keys other than parameters
 ---@return any value

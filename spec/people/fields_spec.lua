@@ -1,5 +1,5 @@
-local fields = require("operations.offer.fields")
-local input = require("operations.offer.input")
+local fields = require("operations.people.fields")
+local input = require("operations.people.input")
 local json = require("operations.base.json")
 
 local schema = json.decode([[{"type":"object","properties":{"owner":{"type":"string"},"filter":{"type":"object"},

@@ -1,7 +1,7 @@
 --- Reads an operation's input from command line arguments, and converts plain texts. fields.lua puts the parts in
 --- place.
 local core = require("operations.core")
-local file_input = require("operations.offer.file_input")
+local file_input = require("operations.people.file_input")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
@@ -114,7 +114,7 @@ local function item_of(argument)
   return { whole = value }
 end
 
----@class operations.offer.InputItem  of one argument: a whole input, or `key` and one of the others
+---@class operations.people.InputItem  of one argument: a whole input, or `key` and one of the others
 ---@field whole? any
 ---@field key? string
 ---@field text? string
@@ -123,7 +123,7 @@ end
 
 --- Reads arguments.
 ---@param arguments string[]
----@return operations.offer.InputItem[]? items
+---@return operations.people.InputItem[]? items
 ---@return string? message  error message
 function input.read(arguments)
   local items = {}

@@ -1,4 +1,4 @@
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 
 describe("the columns of a text", function()
   it("are two for wide characters and none for marks", function()

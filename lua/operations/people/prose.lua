@@ -1,5 +1,5 @@
 --- Wraps descriptions to lines, without HTML and Markdown.
-local cells = require("operations.offer.cells")
+local cells = require("operations.people.cells")
 
 local prose = {}
 

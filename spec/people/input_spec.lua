@@ -1,5 +1,5 @@
-local fields = require("operations.offer.fields")
-local input = require("operations.offer.input")
+local fields = require("operations.people.fields")
+local input = require("operations.people.input")
 local with_stdin = require("spec.support.with_stdin")
 
 --- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".

@@ -1,5 +1,5 @@
 local json = require("operations.base.json")
-local schema_place = require("operations.offer.schema_place")
+local schema_place = require("operations.people.schema_place")
 
 local schema = json.decode([[{"type":"object","$ref":"#/$defs/more","properties":{"list":{"type":"array",
   "prefixItems":[{"type":"string"}],"items":{"anyOf":[{"type":"integer"},{"type":"null"}]}},"any":true},

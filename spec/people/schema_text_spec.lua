@@ -1,5 +1,5 @@
 local operations = require("operations")
-local schema_text = require("operations.offer.schema_text")
+local schema_text = require("operations.people.schema_text")
 local T = operations.type
 
 local describe_schema = schema_text.describe
@@ -155,7 +155,7 @@ describe("the lines that describe", function()
   local json = require("operations.base.json")
   local sources = require("spec.support.sources")
 
-  for _, case in ipairs(assert(json.decode(sources.read("spec/vectors/offer/schema_text.json")))) do
+  for _, case in ipairs(assert(json.decode(sources.read("spec/vectors/people/schema_text.json")))) do
     it(case.name .. " are as their vector says", function()
       assert.equal(case.text, describe_schema(case.schema))
     end)

@@ -1,4 +1,4 @@
-local description = require("operations.offer.description")
+local description = require("operations.people.description")
 local operations = require("operations")
 
 describe("the description of an operation", function()

@@ -1,4 +1,4 @@
-local prose = require("operations.offer.prose")
+local prose = require("operations.people.prose")
 
 describe("a description", function()
   it("has no marks of HTML and Markdown", function()

@@ -1,4 +1,4 @@
-local file_input = require("operations.offer.file_input")
+local file_input = require("operations.people.file_input")
 local json = require("operations.base.json")
 local with_stdin = require("spec.support.with_stdin")
 

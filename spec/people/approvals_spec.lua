@@ -1,4 +1,4 @@
-local approvals = require("operations.offer.approvals")
+local approvals = require("operations.people.approvals")
 local identities = require("spec.support.identities")
 local limits = require("operations.base.limits")
 local operations = require("operations")

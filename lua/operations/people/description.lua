@@ -1,7 +1,7 @@
 --- Describes an operation in lines of text.
 local members = require("operations.base.members")
-local prose = require("operations.offer.prose")
-local schema_text = require("operations.offer.schema_text")
+local prose = require("operations.people.prose")
+local schema_text = require("operations.people.schema_text")
 
 local description = {}
 
@@ -61,14 +61,14 @@ local function head(spec, meta, style)
   return parts
 end
 
----@class operations.offer.DescriptionStyle
+---@class operations.people.DescriptionStyle
 ---@field width? integer  columns, default 100
 ---@field paint? fun(colour: "bold"|"green"|"yellow", text: string): string  default: no colours
 ---@field example? string  an example of a call
 
 --- The input, output and requirements of an operation, for people.
 ---@param spec operations.Spec
----@param style? operations.offer.DescriptionStyle
+---@param style? operations.people.DescriptionStyle
 ---@return string
 function description.of(spec, style)
   style = members.merged({ width = WIDTH, paint = plain }, style)
