@@ -223,8 +223,8 @@ function Server:handle(request)
     request.token = request_head.bearer(headers)
   end
   local call = { server = self, request = request, id = request_head.request_id(headers), path = path,
-    below = options.prefix == "" and path or below(path, options.prefix), query = query, route = unset, identity = unset,
-    counted = unset }
+    below = options.prefix == "" and path or below(path, options.prefix), query = query, route = unset,
+    identity = unset, counted = unset }
   if options.access_log then
     call.time = core.now()
   end
