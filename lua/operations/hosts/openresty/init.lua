@@ -2,15 +2,16 @@
 --- light thread that reads a socket: a thread in C (src/reactor/relay.h) sends it a byte when the reactor has work. All
 --- other work happens on the worker's own thread. The pump starts with the first wait and ends when nothing is running.
 local core = require("operations.core")
+local coroutines = require("operations.hosts.openresty.coroutines")
 local errors = require("operations.base.error")
+local handover = require("operations.hosts.openresty.handover")
 local http = require("operations.hosts.openresty.http")
 local printable = require("operations.base.printable")
 local reactor_loop = require("operations.hosts.reactor")
-local request = require("operations.hosts.openresty.request")
 local semaphores = require("ngx.semaphore")
 local worker = require("operations.hosts.openresty.worker")
 
-local sleep_on = request.sleep_on
+local sleep_on = coroutines.sleep_on
 
 -- The events handled at once; the waits served without returning to nginx's loop, which other requests need.
 local EVENTS, INLINE = 32, 32
@@ -33,7 +34,7 @@ local parked = setmetatable({}, { __mode = "k" }) -- waits of sleeping light thr
 local free = {} -- semaphores
 
 local openresty = {
-  name = "openresty", now = core.now, strands = request.strands, take_over = request.take_over,
+  name = "openresty", now = core.now, strands = coroutines.strands, take_over = handover.take_over,
   on_exit = worker.on_exit, serve_http = http.serve,
 }
 
@@ -279,7 +280,7 @@ function openresty.park(wait)
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark
   parked[wait] = true
-  local sleep = request.sleeper()
+  local sleep = coroutines.sleeper()
   repeat
     sleep(wait.semaphore)
   until wait.done or wait.broken
@@ -324,7 +325,7 @@ function openresty.spawn(fn, argument, detached)
   if detached or not threaded[ngx.get_phase()] then
     return worker.spawn(fn, argument)
   end
-  local spawned, co = request.own("operations.spawned"), coroutine.running()
+  local spawned, co = coroutines.own("operations.spawned"), coroutine.running()
   local ended = spawned[co] or {}
   spawned[co] = ended
   worker.reap(ended)

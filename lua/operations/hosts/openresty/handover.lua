@@ -1,118 +1,9 @@
---- The state of OpenResty's running request (or timer), which ends with it: the waits of its coroutines, and its
---- connection as the handle of a byte stream. Light threads that nginx kills run no cleanup, and nginx reuses their
---- coroutines for other requests.
+--- The connection of OpenResty's running request as the handle of a byte stream, once the request was answered with
+--- another protocol.
+local coroutines = require("operations.hosts.openresty.coroutines")
 local semaphores = require("ngx.semaphore")
 
-local request = {}
-
-local function context()
-  return ngx.ctx
-end
-
-local nowhere = {} -- in place of a context
-
---- A table by coroutine.
----@param key string
----@return table<thread, any>
-function request.own(key)
-  local ok, own = pcall(context)
-  if not ok then
-    own = nowhere
-  end
-  local found = own[key]
-  if not found then
-    found = setmetatable({}, { __mode = "k" })
-    own[key] = found
-  end
-  return found
-end
-
---- The scheduler's state of the request's coroutines.
----@return table<thread, operations.Strand>
-function request.strands()
-  return request.own("operations.strands")
-end
-
--- A coroutine belongs to the one that resumes it: its waits obey that one's task and deadlines.
-local function follow(co)
-  local strands = request.strands()
-  local outer, strand = strands[coroutine.running()], strands[co] or {}
-  strand.task, strand.outer, strand.carried = strand.inside or outer and outer.task, outer, true
-  strands[co] = strand
-end
-
-local FOREVER = 1000000 -- seconds
-
---- Makes the running light thread sleep until a semaphore is posted.
----@param semaphore table
-function request.sleep_on(semaphore)
-  local ok, err
-  repeat
-    ok, err = semaphore:wait(FOREVER)
-  until ok or err ~= "timeout"
-  if not ok then
-    error(("cannot wait here (%s): use ngx.timer.at or operations.spawn"):format(err), 0)
-  end
-end
-
--- A coroutine yields this to make its resumer sleep.
-local WAITING = {}
-
-local function pass_on(semaphore)
-  local raised = coroutine.yield(WAITING, semaphore)
-  if raised ~= nil then
-    error(raised, 0)
-  end
-end
-
---- How the running coroutine sleeps on a semaphore. When nginx kills a light thread it cancels the thread's own sleep,
---- but not that of a coroutine inside it, and would crash: so the light thread sleeps for the coroutine.
----@return fun(semaphore: table)
-function request.sleeper()
-  local strand = request.strands()[coroutine.running()]
-  return strand and strand.carried and pass_on or request.sleep_on
-end
-
-local function results(ok, ...)
-  if not ok then
-    error(..., 0)
-  end
-  return ...
-end
-
-local function slept(ok, raised)
-  if not ok then
-    return raised
-  end
-end
-
--- nginx does not say who resumed a coroutine that a program made, so `coroutine.resume` is wrapped.
-local create, resume = coroutine.create, coroutine.resume
-
--- nginx crashes when a running coroutine is collected: `co` on this stack keeps it alive.
-local function carry(co, ...)
-  local ok, tag, semaphore = ...
-  if not ok or tag ~= WAITING then
-    return ...
-  end
-  return carry(co, resume(co, slept(pcall(request.sleeper(), semaphore))))
-end
-
--- luacheck: ignore 122
-function coroutine.resume(co, ...)
-  if type(co) == "thread" then
-    follow(co)
-  end
-  return carry(co, resume(co, ...))
-end
-
-function coroutine.wrap(fn)
-  local co = create(fn)
-  return function(...)
-    follow(co)
-    return results(carry(co, resume(co, ...)))
-  end
-end
+local handover = {}
 
 local LONGEST = 0x7fffffff -- ms
 local PIECE = 65536 -- bytes read at once, if nginx's buffer holds as many
@@ -145,7 +36,7 @@ local function read(self)
   repeat
     while self._unread and not self._cancelled do
       self._reader_waits = true
-      request.sleep_on(self._wanted)
+      coroutines.sleep_on(self._wanted)
       self._reader_waits = false
     end
     bytes, err = self._socket:receiveany(PIECE)
@@ -170,7 +61,7 @@ local function write(self)
         return
       end
       self._writer_waits = true
-      request.sleep_on(self._given)
+      coroutines.sleep_on(self._given)
       self._writer_waits = false
     end
     local pieces, length = self._out, self._unsent
@@ -265,7 +156,7 @@ end
 ---@param options { queue: integer }  bytes
 ---@param on_event fun(event: "data"|"drain"|"done"|"error", kind: string?, message: string?)
 ---@param fn fun(connection: operations.OpenrestyConnection)  may wait
-function request.take_over(options, on_event, fn)
+function handover.take_over(options, on_event, fn)
   if ngx.req.http_version() >= 2 then -- HTTP/2 cannot hand over a connection
     return ngx.exit(505)
   end
@@ -282,7 +173,7 @@ function request.take_over(options, on_event, fn)
     self:cancel()
   end
   while not self._cancelled do
-    request.sleep_on(self._over)
+    coroutines.sleep_on(self._over)
   end
   if self._socket then
     ngx.thread.kill(self._reader)
@@ -293,4 +184,4 @@ function request.take_over(options, on_event, fn)
   end
 end
 
-return request
+return handover
