@@ -56,14 +56,15 @@ describe("/openapi.json", function()
     local server = server_of()
     assert.equal("3.2.0", json.decode(get(server, "/openapi.json?version=3.2").body).openapi)
     assert.equal("3.1.1", json.decode(get(server, "/openapi.json?version=3.1").body).openapi)
+    assert.equal("3.0.4", json.decode(get(server, "/openapi.json?version=3.0").body).openapi)
     assert.equal("3.1.1", json.decode(get(server, "/openapi.json?").body).openapi)
-    for _, query in ipairs({ "version=3.0", "version=", "x=1", "version=3.1&version=3.2" }) do
+    for _, query in ipairs({ "version=2.0", "version=", "x=1", "version=3.1&version=3.2" }) do
       local answer = get(server, "/openapi.json?" .. query)
       assert.same({ 422, "VALIDATION_ERROR" }, { answer.status, json.decode(answer.body).code })
     end
     assert.has_error(function()
-      server:openapi("3.0")
-    end, 'bad argument #1 to \'openapi\' ("3.1" or "3.2" expected, got 3.0)')
+      server:openapi("2.0")
+    end, 'bad argument #1 to \'openapi\' ("3.0", "3.1" or "3.2" expected, got 2.0)')
   end)
 
   it("has an ETag, and is not sent again", function()

@@ -9,7 +9,7 @@ local export = {
   summary = "Prints the OpenAPI document of the operations of its sources, the same that\n"
     .. "`operations serve` has at /openapi.json.",
   options = {
-    { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.1 (default) or 3.2" },
+    { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.0, 3.1 (default) or 3.2" },
     { name = "--title", value = "TEXT", help = "title of the API (Operations)" },
     { name = "--api-version", value = "TEXT", help = "version of the API (1.0.0)" },
     { name = "--server", value = "URL", many = true, help = "URL of the API (the origin of the document)" },
@@ -30,8 +30,8 @@ end
 ---@return integer code
 function export.run(parsed)
   local given, version = parsed.options, parsed.options.version or "3.1"
-  if version ~= "3.1" and version ~= "3.2" then
-    return output.usage("--version: expected 3.1 or 3.2, got %q", version)
+  if version ~= "3.0" and version ~= "3.1" and version ~= "3.2" then
+    return output.usage("--version: expected 3.0, 3.1 or 3.2, got %q", version)
   elseif given.prefix and not given.prefix:find("^/[^?#%s]*[^/?#%s]$") then
     return output.usage("--prefix: expected a path such as /api, got %q", given.prefix)
   end

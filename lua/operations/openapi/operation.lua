@@ -292,7 +292,8 @@ end
 ---@param info table  from `describe`
 ---@return operations.Definition[]
 function operation.build(shared, item, place, info)
-  local whole = place.node["x-operation"] ~= nil and build_own(shared, item, place, info)
+  -- The schemas of a document of 3.0 are not those that it was made of.
+  local whole = place.node["x-operation"] ~= nil and not shared.converter.old and build_own(shared, item, place, info)
   if whole then
     return { whole }
   end

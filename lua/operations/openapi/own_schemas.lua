@@ -67,6 +67,15 @@ local function with_path(schema, list)
   return copy
 end
 
+-- The schema of a body: raw bytes have no type in the document.
+local function schema_in(content, name)
+  local schema = type(content[name]) == "table" and content[name].schema or true
+  if type(schema) == "table" and schema.type == nil and schema.contentMediaType == name then
+    return members.merged(schema, { type = "string" })
+  end
+  return schema
+end
+
 --- The schema of the input; nil when it refers to something other than a component.
 ---@param reader operations.openapi.Verbatim
 ---@param node table
@@ -80,8 +89,7 @@ function own_schemas.input(reader, node, x)
     return true
   end
   local content = type(node.requestBody.content) == "table" and node.requestBody.content or {}
-  local media = content[media_of(node.requestBody)]
-  return reader:schema(with_path(type(media) == "table" and media.schema or true, parameters))
+  return reader:schema(with_path(schema_in(content, media_of(node.requestBody)), parameters))
 end
 
 --- The response of a successful call with data, and its status.
@@ -110,8 +118,7 @@ function own_schemas.output(reader, node, x)
     local lines = content["application/x-ndjson"]
     return reader:schema(type(lines) == "table" and (lines.itemSchema or lines["x-itemSchema"]) or true)
   end
-  local media = content[media_of(success)]
-  return reader:schema(type(media) == "table" and media.schema or true)
+  return reader:schema(schema_in(content, media_of(success)))
 end
 
 -- The branch of each code in the schema of a response.

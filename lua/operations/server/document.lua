@@ -81,7 +81,7 @@ end
 
 --- The document as a table.
 ---@param server operations.Server
----@param version "3.1"|"3.2"
+---@param version "3.0"|"3.1"|"3.2"
 ---@param caller? { identity: operations.Identity?, denied: boolean? }  nil: everything that is served
 ---@return table
 function document.of(server, version, caller)
@@ -115,7 +115,7 @@ local function text_of(server, version, caller, outer_prefix)
   return found
 end
 
-local versions = members.set({ "3.1", "3.2" })
+local versions = members.set({ "3.0", "3.1", "3.2" })
 
 -- Reads the query: the version, and whether denied operations are listed as well. nil: the query is wrong.
 local function read_query(query)

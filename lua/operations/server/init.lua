@@ -252,12 +252,13 @@ end
 
 --- The operations as an OpenAPI document, the same as GET /openapi.json: a table for `json.encode` with `sort_keys`.
 --- Equal registries give equal documents.
----@param version? "3.1"|"3.2"  default "3.1"
+---@param version? "3.0"|"3.1"|"3.2"  default "3.1"; 3.0 loses what it cannot express to members that begin with `x-`
 ---@param caller? { identity: operations.Identity? }  what this caller may call; default: everything that is served
 ---@return table
 function Server:openapi(version, caller)
-  if version ~= nil and version ~= "3.1" and version ~= "3.2" then
-    error(("bad argument #1 to 'openapi' (\"3.1\" or \"3.2\" expected, got %s)"):format(tostring(version)), 2)
+  if version ~= nil and version ~= "3.0" and version ~= "3.1" and version ~= "3.2" then
+    error(("bad argument #1 to 'openapi' (\"3.0\", \"3.1\" or \"3.2\" expected, got %s)"):format(
+      tostring(version)), 2)
   end
   argument.optional(caller, "table", 2, "openapi")
   return document.of(self, version or "3.1", caller)

@@ -6,6 +6,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local naming = require("operations.openapi.name")
 local schemas = require("operations.schema")
@@ -300,6 +301,19 @@ end
 function Components:is_plain(schema)
   local record = self.records[schema]
   return not record.is_resource and not record.is_recursive
+end
+
+--- The schema of a body: that of raw bytes has no type, as they are no JSON string (3.1.1, "Working with Binary Data").
+---@param schema any  that was added before
+---@param media_type? string  of the body; nil: JSON
+---@return table
+function Components:body(schema, media_type)
+  local made = self:schema(schema)
+  if media_type and not media.is_text(media.essence(media_type)) then
+    made = members.copy(made)
+    made.type = nil
+  end
+  return made
 end
 
 --- All definitions, by name.

@@ -1,4 +1,5 @@
---- Makes an OpenAPI document (3.1, 3.2) of operations, from which `from_openapi` makes the same operations again.
+--- Makes an OpenAPI document (3.0, 3.1, 3.2) of operations. From one of 3.1 or 3.2 `from_openapi` makes the same
+--- operations again.
 ---
 --- What OpenAPI cannot express is in each operation's `x-operation`; it has no schema, and calls work without it.
 local components = require("operations.openapi.out.components")
@@ -8,6 +9,7 @@ local naming = require("operations.openapi.name")
 local request = require("operations.openapi.out.request")
 local responses = require("operations.openapi.out.responses")
 local security = require("operations.openapi.out.security")
+local version30 = require("operations.openapi.out.version30")
 
 local out = {}
 
@@ -27,7 +29,7 @@ local out = {}
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 
 ---@class operations.openapi.OutOptions
----@field version "3.1"|"3.2"
+---@field version "3.0"|"3.1"|"3.2"
 ---@field info? table  title, version, description, license, ...: an Info Object
 ---@field servers? table[]  Server Objects; default: the document's origin
 ---@field prefix string  of the paths, part of the default server
@@ -146,14 +148,16 @@ function out.document(entries, options)
   end
   local schemas = all:all()
   schemas.Problem = responses.problem
-  return {
-    openapi = versions[options.version], jsonSchemaDialect = "https://json-schema.org/draft/2020-12/schema",
+  local document = {
+    openapi = versions[options.version] or versions["3.1"],
+    jsonSchemaDialect = "https://json-schema.org/draft/2020-12/schema",
     info = members.merged({ title = "Operations", version = "1.0.0" }, options.info),
     servers = options.servers or { { url = options.prefix == "" and "/" or options.prefix } },
     tags = setmetatable(tags_of(paths), core.array_mt), paths = paths,
     components = { schemas = schemas, responses = responses.shared, securitySchemes = options.authorized
       and security.schemes(list, options) or nil },
   }
+  return options.version == "3.0" and version30.document(document) or document
 end
 
 return out

@@ -80,7 +80,7 @@ end
 
 local function body_of(all, entry, plain, in_path)
   local schema = entry.spec.inputSchema
-  local shown = all:schema(schema)
+  local shown = all:body(schema, entry.media)
   if plain and next(in_path) then
     shown = without(shown, in_path)
   end
@@ -104,7 +104,7 @@ end
 --- The required parts of a request.
 ---@param all operations.openapi.Components
 ---@param entry operations.openapi.Entry
----@param version "3.1"|"3.2"
+---@param version "3.0"|"3.1"|"3.2"
 ---@return { method: string, parameters: table[]?, body: table?, input: "body"|"parameters", open: true? }
 function request.of(all, entry, version)
   local schema, in_path = entry.spec.inputSchema, members.set(entry.path_names)

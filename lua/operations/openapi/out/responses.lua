@@ -118,7 +118,8 @@ local function add_success(all, components, entry, version, method)
   end
   local status = tostring(entry.status or 200)
   all[status] = { description = "The result.",
-    content = { [entry.output_media or "application/json"] = { schema = components:schema(spec.outputSchema) } } }
+    content = { [entry.output_media or "application/json"] = {
+      schema = components:body(spec.outputSchema, entry.output_media) } } }
   if entry.cache and method == "get" and status == "200" then
     all["200"].headers = { ETag = { description = "Sent back in If-None-Match, it names what the caller has.",
       schema = { type = "string" } } }
@@ -132,7 +133,7 @@ end
 --- The responses of an operation, and the codes of its errors by status.
 ---@param components operations.openapi.Components
 ---@param entry operations.openapi.Entry
----@param version "3.1"|"3.2"
+---@param version "3.0"|"3.1"|"3.2"
 ---@param method string  the method in the document, in lower case
 ---@return table<string, table>
 ---@return table<string, string[]>? codes
