@@ -419,6 +419,33 @@ describe("operations of an OpenAPI document", function()
     assert.equal("Bearer t", json.decode(result.out).headers.authorization)
   end)
 
+  it("may be mended by a patch, each time that the document is read", function()
+    local mended, patch = document .. ".mended.json", document .. ".patch.yaml"
+    local function write(path, text)
+      local file = assert(io.open(path, "w"))
+      file:write(text)
+      file:close()
+    end
+    local function document_of(title)
+      return ('{"openapi":"3.1.0","info":{"title":"%s","version":"1"},"servers":[{"url":"%s"}],"paths":{"/ehco":'
+        .. '{"get":{"operationId":"wrong"}}}}'):format(title, echo.url)
+    end
+    write(mended, document_of("One"))
+    write(patch, "- {op: move, from: /paths/~1ehco, path: /paths/~1echo}\n"
+      .. "- {op: replace, path: /paths/~1echo/get/operationId, value: right}\n")
+    local options = ("--namespace api --openapi %s --patch %s"):format(mended, patch)
+    for _, title in ipairs({ "One", "One", "Another" }) do
+      write(mended, document_of(title))
+      assert.equal("/echo", request("api.right " .. options).uri)
+    end
+    write(patch, "[{op: remove, path: /paths/~1gone}]")
+    local result = command.run("operations call api.right " .. options)
+    assert.matches("operation 1 (remove /paths/~1gone) of the patch: there is no /paths/~1gone", result.err, 1, true)
+    assert.not_equal(0, result.code)
+    os.remove(mended)
+    os.remove(patch)
+  end)
+
   it("may be read from YAML", function()
     local path = document .. ".yaml"
     local file = assert(io.open(path, "w"))

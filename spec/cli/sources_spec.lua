@@ -241,6 +241,22 @@ describe("remembered sources", function()
     end
   end)
 
+  it("stay patched when their document is fetched again, and say when the patch no longer fits", function()
+    local api = server.start()
+    finally(function()
+      api:stop()
+    end)
+    write("mend.yaml", "- {op: move, from: /paths/~1echo/get, path: /paths/~1echo/post}\n")
+    local script = [[operations add pets %s/petstore/patched --patch $HOME/mend.yaml >/dev/null
+      operations list pets; operations list pets; operations list pets --refresh]]
+    local result = run((script:gsub("%%s", api.url)))
+    assert.equal("", result.err)
+    assert.equal(3, select(2, result.out:gsub("POST /echo\n", "")), result.out)
+    write("mend.yaml", "- {op: remove, path: /paths/~1cats}\n")
+    assert.matches("operation 1 (remove /paths/~1cats) of the patch: there is no /paths/~1cats",
+      run("operations list pets").err, 1, true)
+  end)
+
   it("are fetched once, and asked for news by their entity tag", function()
     local api = server.start()
     finally(function()

@@ -368,3 +368,41 @@ describe("the configuration", function()
     assert.same({ base_url = "http://x/" }, config)
   end)
 end)
+
+describe("a patch of a document", function()
+  local doc = { openapi = "4.0", info = { title = "T" }, paths = { ["/a"] = { get = { operationId = "a" } } } }
+  local mends = { { op = "test", path = "/openapi", value = "4.0" },
+    { op = "replace", path = "/openapi", value = "3.1.0" },
+    { op = "add", path = "/paths/~1a/get/parameters", value = { { name = "q", ["in"] = "query" } } } }
+
+  it("mends it before it is read, and leaves the table as it is", function()
+    local api = support.api(doc, { patch = mends })
+    assert.same({}, api.report)
+    assert(api.by_name.a.handler({ q = 1 }))
+    assert.matches("/a?q=1", api.requests[1].url, 1, true)
+    assert.same({ "4.0", nil }, { doc.openapi, doc.paths["/a"].get.parameters })
+  end)
+
+  it("is applied each time that the document is fetched", function()
+    local fetched = 0
+    local config = { patch = mends, http = { request = function()
+      fetched = fetched + 1
+      return { status = 200, headers = {}, body = operations.json.encode(doc) }
+    end } }
+    for _ = 1, 2 do
+      local list = assert(operations.from_openapi.url("https://api.test/openapi.json", config))
+      assert.is_table(list[1].inputSchema().properties.q)
+    end
+    assert.equal(2, fetched)
+  end)
+
+  it("fails with the operation that does not fit the document", function()
+    for _, operation in ipairs({ { op = "remove", path = "/paths/~1b" },
+      { op = "test", path = "/openapi", value = "3.0.0" } }) do
+      local list, err = operations.from_openapi.document(doc, { patch = { mends[1], operation } })
+      assert.is_nil(list)
+      assert.same({ "EXECUTION_ERROR", "patch", operation.path }, { err.code, err.details.kind, err.details.path })
+      assert.matches("operation 2 (" .. operation.op .. " " .. operation.path .. ")", err.message, 1, true)
+    end
+  end)
+end)

@@ -156,3 +156,26 @@ describe("the token of the environment", function()
     assert.equal("given", token('{ name = "openapi", value = "a" }, { name = "bearer", value = "x" }'))
   end)
 end)
+
+describe("the option --patch", function()
+  it("takes a list of operations from a file, JSON or YAML", function()
+    local path = os.tmpname()
+    local function patch_of(text)
+      local file = assert(io.open(path, "w"))
+      file:write(text)
+      file:close()
+      local list, message = plan({ "openapi", "a.json" }, { "patch", path })
+      return list and list[1].config.patch, message
+    end
+    assert.same({ { op = "remove", path = "/a" } }, patch_of('[{"op":"remove","path":"/a"}]'))
+    assert.same({ { op = "remove", path = "/a" } }, patch_of("- op: remove\n  path: /a\n"))
+    for text, message in pairs({ ['{"op":"remove"}'] = "expected a list of operations (RFC 6902)", ["[1"] = path }) do
+      local found, why = patch_of(text)
+      assert.is_nil(found)
+      assert.matches("^%-%-patch: ", why)
+      assert.matches(message, why, 1, true)
+    end
+    os.remove(path)
+    assert.matches("No such file", select(2, plan({ "openapi", "a.json" }, { "patch", path })), 1, true)
+  end)
+end)

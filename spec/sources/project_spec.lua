@@ -10,7 +10,8 @@ local document = [[{ "openapi": "3.1.0", "info": { "title": "A", "version": "1" 
 local sources = { sources = {
   tools = { mcp = "sh ./server.sh", bearer = "cmd:./token.sh", header = { "X-Team: cmd:cat team.txt" } },
   definitions = { lua = "definitions" },
-  api = { openapi = "api.json", ["ca-file"] = "ca.pem",
+  api = { openapi = "api.json", ["ca-file"] = "ca.pem", patch = "mend.json",
+    ["api-key"] = { "k=cmd:./key.sh", "l=env:L" },
     profiles = { work = { ["client-secret"] = "cmd:sh work.sh" } } },
   many = { ["mcp-config"] = "tools/mcp.json" },
 } }
@@ -28,6 +29,7 @@ local trap = "touch $TRAP\n"
 local files = {
   [".operations.json"] = json.encode(sources), ["tools/mcp.json"] = json.encode(servers), ["api.json"] = document,
   ["parts/p.json"] = '{ "name": "q", "in": "query", "schema": { "type": "string" } }', ["ca.pem"] = "x",
+  ["mend.json"] = "[]", ["key.sh"] = trap,
   ["server.sh"] = trap, ["token.sh"] = trap, ["work.sh"] = trap, ["team.txt"] = "a", ["hook.js"] = "", [".env"] = "A=1",
   ["dist/index.js"] = "", ["header.sh"] = trap, ["bin/node"] = trap, ["definitions/a.lua"] =
     'os.execute("touch $TRAP") return { namespace = "d", name = "a", handler = function() return 1 end }',
@@ -87,7 +89,8 @@ describe("the sources of a project", function()
   it("are shown as they would run", function()
     local shown = run("operations trust --show").err
     for _, line in ipairs({ "tools", "mcp runs: sh ./server.sh", "bearer runs: sh -c ./token.sh",
-      "header runs: sh -c 'cat team.txt'", "client-secret runs: sh -c 'sh work.sh'",
+      "header runs: sh -c 'cat team.txt'",
+      "api-key runs: sh -c ./key.sh", "client-secret runs: sh -c 'sh work.sh'",
       "runs the Lua file " .. home .. "/project/definitions/a.lua", "openapi: " .. home .. "/project/api.json",
       "local_one runs: node '${workspaceFolder}/dist/index.js' 'two words', with the variables NODE_OPTIONS, PATH, "
         .. "TOKEN (${env:TOKEN}), with the variables in .env",

@@ -28,7 +28,7 @@ source_commands.add = {
   },
 }
 
-local path_options = members.set({ "openapi", "lua", "mcp-config", "ref-root", "ca-file", "cert", "key" })
+local path_options = members.set({ "openapi", "lua", "mcp-config", "ref-root", "ca-file", "cert", "key", "patch" })
 
 -- The members for options; or nil and a message.
 local function entry_of(order)

@@ -57,6 +57,7 @@ local config = {}
 ---  apply, and the operations are exposed
 ---@field remote_refs? boolean  fetches `$ref`s to URLs; default false
 ---@field ref_root? string  the directory below which `$ref`s of a file may read files; default: the document's own
+---@field patch? operations.PatchOperation[]  changes to the document (RFC 6902), made each time that it is read
 ---@field eager? boolean  makes all schemas at once, so that the report is complete
 ---@field next_page? fun(envelope: operations.Envelope, input: table, info: table): string|table|false|nil  for
 ---  `registry:pages`: returns the URL or input of the next page, or false after the last; nil, and the default: the
@@ -69,7 +70,7 @@ local kinds = {
   content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
   headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
   accessControl = "table or function", include = "table or function", exclude = "table or function",
-  eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table",
+  eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table", patch = "table",
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",

@@ -3,6 +3,7 @@ local config = require("operations.openapi.config")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
+local json_patch = require("operations.base.json_patch")
 local json_pointer = require("operations.base.json_pointer")
 local locations = require("operations.openapi.location")
 local name = require("operations.openapi.name")
@@ -188,7 +189,14 @@ end
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
 function loader.load(root, options, location, read)
-  local ok, err = check_version(root, location)
+  local ok, err
+  if options.patch then
+    root, err = json_patch.apply(root, options.patch)
+    if not root then
+      return nil, err
+    end
+  end
+  ok, err = check_version(root, location)
   if not ok then
     return nil, err
   end

@@ -149,7 +149,9 @@ end
 ---@param source operations.sources.Source
 ---@return string
 function cache.key(source)
-  return table.concat({ source.kind, source.place, source.config and source.config.namespace or "" }, "\n")
+  local config = source.config or {}
+  local patch = config.patch and assert(json.encode(config.patch, { sort_keys = true })) or nil
+  return table.concat({ source.kind, source.place, config.namespace or "", patch }, "\n")
 end
 
 --- Lists as lines of JSON, one per operation: entries, and separately their keys, which only completion needs.

@@ -8,6 +8,7 @@ local errors = require("operations.base.error")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
+local json_patch = require("operations.base.json_patch")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local registries = require("operations.registry")
@@ -32,6 +33,13 @@ function documents.config(source)
   given.oauth, given.connection, given.api_keys = nil, nil, nil
   given.http = source_options.client(source.config.connection, given.http or http) or given.http
   return given
+end
+
+-- The same for a document of the cache, which is patched before it is stored.
+local function config_of_cached(source, location)
+  local config = documents.config(source)
+  config.location, config.patch = location, nil
+  return config
 end
 
 -- Fetching.
@@ -90,14 +98,16 @@ end
 local function take(source, text, meta)
   source_options.reveal_document_headers(source) -- its $refs are fetched with the same headers
   local root, err, is_json = document.parse(text, meta.location, meta.content_type)
+  if root and source.config.patch then
+    root, err = json_patch.apply(root, source.config.patch)
+  end
   if not root then
     return nil, err
-  elseif not is_json then
+  elseif not is_json or source.config.patch then
     text = document_parts.encode(root)
   end
   local found = document_parts.find(text)
-  local config = documents.config(source)
-  config.location = meta.location
+  local config = config_of_cached(source, meta.location)
   local definitions, report = from_openapi.document(root, config)
   if not definitions then
     return nil, report
@@ -161,8 +171,7 @@ local function cut(source, held, item)
     return held:read("document", from, to)
   end, found, item.path)
   local root = text and json.decode(text, { property_order = true })
-  local config = documents.config(source)
-  config.location = held.meta.location
+  local config = config_of_cached(source, held.meta.location)
   config.include = function(info)
     return info.method == item.method and info.path == item.path
   end
@@ -186,8 +195,7 @@ function documents.definitions(source, held, item)
   if few then
     return few
   end
-  local config = documents.config(source)
-  config.location = held.meta.location
+  local config = config_of_cached(source, held.meta.location)
   local root, err = document.parse(held:read("document") or "", source.shown)
   if not root then
     return nil, err

@@ -1,5 +1,7 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
+local core = require("operations.core")
+local document = require("operations.openapi.document")
 local members = require("operations.base.members")
 local secret = require("operations.sources.secret")
 local system = require("operations.system")
@@ -25,6 +27,7 @@ options.list = {
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
+  { name = "--patch", value = "FILE", help = "OpenAPI: mend the document (JSON Patch, RFC 6902)" },
   { name = "--no-check", help = "send inputs that do not fit, with a warning" },
   { name = "--redirect-all", help = "OpenAPI: follow redirects of POST and other methods" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
@@ -101,6 +104,23 @@ local function set_header(headers, option, value)
   headers[name] = content
 end
 
+-- The operations of a patch in a file, JSON or YAML; or nil and a message.
+local function read_patch(path)
+  local file, message = io.open(path, "rb")
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  if not text then
+    return nil, message or path .. ": cannot be read"
+  end
+  local patch, err = document.parse(text, path)
+  if core.kind(patch) ~= "array" then
+    return nil, err and err.message or path .. ": expected a list of operations (RFC 6902)"
+  end
+  return patch
+end
+
 -- Changes the configuration of a source for each option; returns a message for an invalid value.
 local setters = {
   namespace = function(config, value) config.namespace = value end,
@@ -122,6 +142,11 @@ local setters = {
   ["ref-root"] = function(config, value) config.ref_root = value end,
   ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
+  patch = function(config, path)
+    local message
+    config.patch, message = read_patch(path)
+    return message and "--patch: " .. message
+  end,
   ["no-check"] = function(config) config.validate = "warn" end,
   ["api-key"] = function(config, value)
     local name, key = secret.named(value)

@@ -77,9 +77,9 @@ function add.mcp(subject, place, _, base)
   end
 end
 
--- The command of a reference cmd:COMMAND: the whole value, behind a header's name, or behind a user's.
+-- The command of a reference cmd:COMMAND: the whole value, behind the name of a header, a user or an API key.
 local function command_of(value)
-  return value:match("^cmd:(.+)$") or value:match("^[^:%s]+:%s*cmd:(.+)$")
+  return value:match("^cmd:(.+)$") or value:match("^[%w_.%-]+=cmd:(.+)$") or value:match("^[^:%s]+:%s*cmd:(.+)$")
 end
 
 local function add_member(subject, name, value, entry, base)
@@ -93,7 +93,7 @@ local function add_member(subject, name, value, entry, base)
   else
     subject:line("  %s: %s", name, value)
   end
-  if name == "ca-file" then
+  if name == "ca-file" or name == "patch" then
     subject:file(value)
   end
 end

@@ -167,7 +167,7 @@ end
 
 local function with_path(name, value, base)
   local is_path = name == "lua" or name == "ref-root" or name == "mcp-config" or name == "ca-file" or name == "cert"
-    or name == "key" or name == "openapi" and not value:find("^https?://")
+    or name == "key" or name == "patch" or name == "openapi" and not value:find("^https?://")
   return is_path and directories.absolute(value, base) or value
 end
 
