@@ -250,7 +250,7 @@ describe("remembered sources", function()
     local script = [[operations add pets %s/petstore/patched --patch $HOME/mend.yaml >/dev/null
       operations list pets; operations list pets; operations list pets --refresh]]
     local result = run((script:gsub("%%s", api.url)))
-    assert.equal("", result.err)
+    assert.equal("operations: remembered pets: 1 operation; operations list pets shows them\n", result.err)
     assert.equal(3, select(2, result.out:gsub("POST /echo\n", "")), result.out)
     write("mend.yaml", "- {op: remove, path: /paths/~1cats}\n")
     assert.matches("operation 1 (remove /paths/~1cats) of the patch: there is no /paths/~1cats",
