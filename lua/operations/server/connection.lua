@@ -33,7 +33,7 @@ local DISCARDED = 65536 -- bytes of an unread body that are read and dropped to 
 ---@field method string
 ---@field target string
 ---@field headers table<string, string>
----@field keep_alive boolean  the sender wants to go on
+---@field keep_alive boolean  the sender wants to keep the connection
 ---@field minor integer  of its version of HTTP/1
 ---@field expects boolean  the sender waits for "100 Continue"
 ---@field body string  what has come of it; "" once that was read

@@ -1,4 +1,4 @@
---- What the head of a request says. Its target (RFC 9112, 3.2): the path as segments and the query as pairs, each
+--- Reads the head of a request. Its target (RFC 9112, 3.2): the path as segments and the query as pairs, each
 --- decoded once. Its fields: token, id, trace and timeout of the call.
 local codec = require("operations.http_server")
 local core = require("operations.core")
