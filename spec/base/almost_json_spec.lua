@@ -29,7 +29,8 @@ describe("a text that is almost JSON", function()
   end)
 
   it("is refused as before when that does not help", function()
-    for _, text in ipairs({ "[Na]", "[NaN", '["NaN', "[Infinit]", "[NaNa]", '"\\', "{'a':NaN}" }) do
+    for _, text in ipairs({ "[Na]", "[NaN", '["NaN', "[Infinit]", "[NaNa]", '"\\', "{'a':NaN}",
+      '["a line end\nin a string\255"]' }) do
       local value, err = read(text, true)
       assert.is_nil(value)
       assert.equal("VALIDATION_ERROR", err.code)

@@ -4,6 +4,7 @@
 #include "core/open.h"
 
 #include "base/sha256.h"
+#include "base/utf8_repair.h"
 #include "lua/build.h"
 #include "platform/platform.h"
 #include "registry/envelope.h"
@@ -85,6 +86,18 @@ static int core_sha256(lua_State *L) {
   return 1;
 }
 
+/* core.repair_utf8(text) -> text with U+FFFD for what is not UTF-8 */
+static int core_repair_utf8(lua_State *L) {
+  size_t n, size;
+  const char *text = luaL_checklstring(L, 1, &n);
+  char *out;
+  size = utf8_repaired_size(text, n);
+  out = (char *)lua_newuserdata(L, size);
+  utf8_repair(text, n, out);
+  lua_pushlstring(L, out, size);
+  return 1;
+}
+
 /* core.set_array_mt(metatable): the mark that decoding and casting set */
 static int core_set_array_mt(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -162,6 +175,7 @@ static const luaL_Reg core_functions[] = {
     {"random_id", core_random_id},
     {"random_bytes", core_random_bytes},
     {"sha256", core_sha256},
+    {"repair_utf8", core_repair_utf8},
     {"set_array_mt", core_set_array_mt},
     {"add_mark", core_add_mark},
     {"set_foreign_null", core_set_foreign_null},

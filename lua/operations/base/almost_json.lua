@@ -1,18 +1,11 @@
 --- Reads texts that are almost JSON, as programs write them whose libraries are not strict: invalid UTF-8 and escapes
 --- of half a character become U+FFFD, numbers outside double become text, and NaN and infinities null where asked for.
+local core = require("operations.core")
 local json = require("operations.base.json")
-local sse = require("operations.base.sse")
 
 local almost_json = {}
 
 local REPLACEMENT = "\239\191\189"
-
--- The event-stream parser replaces invalid UTF-8; line ends, which it would interpret, are kept from it.
-local function to_utf8(text)
-  local parser = sse.parser(nil, { max_event = #text * 3 + 16 })
-  parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")
-  return (parser:next_values())
-end
 
 -- Replaces escapes of lone surrogates; a backslash after a backslash begins no escape.
 local function without_halves(text)
@@ -77,7 +70,7 @@ end
 function almost_json.decode(text, err, nulls)
   local mended = text
   if text:find("[\128-\255]") then
-    mended = to_utf8(mended) or mended
+    mended = core.repair_utf8(mended)
   end
   if text:find("\\u[dD][89a-fA-F]") then
     mended = without_halves(mended)
