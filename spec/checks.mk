@@ -15,7 +15,7 @@ asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 # read texts. Where TESTED says that all specs run without sanitizers, those of rooms without C are left out, too.
 NOT_SANITIZED = spec/nvim/% spec/release/% spec/support/runner_spec.lua %/hosts_spec.lua %/nvim_spec.lua %/openresty_spec.lua \
   $(BUILDING_SPECS) $(TEXT_SPECS) spec/mutate_spec.lua spec/public_spec.lua \
-  $(if $(TESTED),$(foreach room,cli mcp middleware oauth offer openapi tools,spec/$(room)/%) spec/examples_spec.lua spec/pages_spec.lua)
+  $(if $(TESTED),$(foreach room,cli mcp middleware oauth offer openapi sources tools,spec/$(room)/%) spec/examples_spec.lua spec/pages_spec.lua)
 SANITIZED = $(filter-out $(NOT_SANITIZED),$(SPECS))
 
 # The part of asan for one runtime; GOAL=all only builds.
@@ -411,7 +411,7 @@ test-cli: dependencies-test dependencies-cli ## the command line: its specs, the
 .PHONY: cli-at-length
 cli-at-length: all
 	@echo "== $(LUA)"
-	@$(BUSTED) $(call tested,spec/cli) $(wildcard spec/cli/terminal/*.lua)
+	@$(BUSTED) $(call tested,spec/cli spec/sources) $(wildcard spec/cli/terminal/*.lua)
 
 .PHONY: test-release
 test-release: dependencies-test all ## what builds the library: installations, the plugin, a release in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times

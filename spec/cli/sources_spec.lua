@@ -70,6 +70,16 @@ describe("remembered sources", function()
     assert.matches("no operation has nothing\n$", result.err)
   end)
 
+  it("are listed as JSON beside the error of one that cannot be loaded", function()
+    write("good.lua", [[return { namespace = "good", name = "one", type = "query", handler = print }]])
+    local result = run([[cp $HOME/good.lua $HOME/bad.lua
+      operations add bad $HOME/bad.lua; operations add good $HOME/good.lua; echo 'return 7' >$HOME/bad.lua
+      operations list --json | tr -d ' \n' | grep -o '"id":"[^"]*"'; operations list --json >/dev/null; echo $?
+      operations list bad --json; echo $?]])
+    assert.equal('"id":"good.one"\n12\n[]\n12\n', (result.out:gsub("%[%s*%]", "[]")))
+    assert.matches("bad.lua: expected a definition, got number", result.err, 1, true)
+  end)
+
   it("answer to ids, operationIds and endpoints", function()
     run("operations add petstore $HOME/pets.json")
     for _, word in ipairs({ "petstore.pets_list", "petstore.pets.list", "pets/list", "pets_list", "'GET /pets'" }) do

@@ -129,7 +129,8 @@ local function read(parsed, identity, names)
   if not parsed.options.json and not sources.are_given(parsed) and not identity then
     return sources.entries(parsed, names)
   end
-  local registry, code = sources.registry(parsed, { identity = identity, all = true, names = names })
+  local registry, code = sources.registry(parsed, { identity = identity, all = true, names = names,
+    partial = not sources.are_given(parsed) })
   if not registry then
     return nil, code
   end
@@ -138,7 +139,7 @@ local function read(parsed, identity, names)
     all[i] = entry.of(spec)
     all[i].spec = parsed.options.json and spec or nil
   end
-  return all, output.codes.OK
+  return all, code or output.codes.OK
 end
 
 local function print_specs(items)

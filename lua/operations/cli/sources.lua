@@ -92,9 +92,10 @@ end
 local function tell_refused(source, definition, owners, reason)
   local id = ("%s.%s"):format(definition.namespace, definition.name)
   local path = scanner.origin(definition)
-  if owners[id] then
-    output.complain("%s: %s is also an operation of %s%s", path or source.shown, id, owners[id],
-      path and "" or ": give one of them another --namespace")
+  local owner = owners[id]
+  if owner then
+    output.complain("%s: %s is also an operation of %s%s", path or source.shown, id,
+      scanner.origin(owner[1]) or owner[2].shown, path and "" or ": give one of them another --namespace")
   elseif path then
     loader.tell(definition, reason, sources.face)
   else
@@ -136,7 +137,7 @@ local function register(registry, source, given, owners)
       if not id then
         return tell_refused(source, definition, owners, reason)
       end
-      owners[id] = scanner.origin(definition) or source.shown
+      owners[id] = { definition, source }
       if given.kinds then
         given.kinds[id] = source.kind
       end
@@ -185,6 +186,7 @@ end
 ---@field is_reported? boolean  false: the caller is elsewhere, so failures of handlers are reported on stderr
 ---@field problems? operations.ScanProblem[]  filled with those of Lua files; the others of a directory are loaded
 ---@field may_fail? fun(err: any): boolean  true: a source that fails so has no operations yet
+---@field partial? boolean  a source that fails leaves the others: the registry is returned with the exit code
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
 ---@field references? table[]  filled with the members of the remembered sources, which may name variables
@@ -259,15 +261,19 @@ function sources.of(list, given)
   list = loader.narrow(list, given.id)
   given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose),
     is_routed = given.is_routed or is_routed(list) })
+  local failed
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
-    if code then
+    if code and not given.partial then
       return nil, code
     end
+    failed = failed or code
   end
-  remember(registry, list)
+  if not failed then
+    remember(registry, list)
+  end
   output.settle()
-  return registry
+  return registry, failed
 end
 
 --- Makes a registry of everything on the command line, or reports the error.

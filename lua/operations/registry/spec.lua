@@ -135,6 +135,7 @@ local function shape_issues(fields)
 end
 
 local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
+local with_formats = { formats = true }
 
 --- Compiles one schema of the spec; its issues get the path of the field. `format` is checked in inputs only.
 local function compile(fields, field, issues)
@@ -142,7 +143,7 @@ local function compile(fields, field, issues)
   if schema == true or field == "outputSchema" and type(schema) == "table" and next(schema) == nil then
     return nil
   end
-  local compiled, err = schemas.compile(schema, { formats = field == "inputSchema" })
+  local compiled, err = schemas.compile(schema, field == "inputSchema" and with_formats or nil)
   if compiled then
     return compiled
   end
