@@ -111,6 +111,17 @@ describe("a URL", function()
     end
   end)
 
+  it("in ASCII has its host as DNS has it, and the rest percent-encoded", function()
+    for text, ascii in pairs({
+      ["http://a.test/%C3%A9?x=1#y"] = "http://a.test/%C3%A9?x=1#y", ["http://bücher.test:80/é?ü=ö#ä"] =
+      "http://xn--bcher-kva.test:80/%C3%A9?%C3%BC=%C3%B6#%C3%A4", ["https://ä:ö@é.test"] =
+      "https://%C3%A4:%C3%B6@xn--9ca.test", ["/é"] = "/%C3%A9", ["http://a.test/\255"] = "http://a.test/%FF",
+    }) do
+      assert.equal(ascii, url.ascii(text))
+    end
+    assert.is_nil(url.ascii("http://\255.test/"))
+  end)
+
   it("decodes escapes, and leaves alone what is none", function()
     assert.equal("a /\195\169+%2%zz%", url.decode("a%20%2f%C3%a9+%2%zz%"))
   end)

@@ -22,6 +22,10 @@ describe("the freshness of an answer", function()
     assert.equal(3000, (of({ ["cache-control"] = "max-age=5", age = "2" })))
     assert.equal(-1000, (of({ ["cache-control"] = "max-age=5", age = "6" })))
     assert.equal(5000, (of({ ["cache-control"] = "max-age=5", age = "x" })))
+    for age in pairs({ ["1.5"] = 1, ["1e400"] = 1, ["-1"] = 1, [""] = 1 }) do
+      assert.equal(5000, (of({ ["cache-control"] = "max-age=5", age = age })))
+    end
+    assert.equal(5000 - 2 ^ 31 * 1000, (of({ ["cache-control"] = "max-age=5", age = ("9"):rep(400) })))
   end)
 
   it("is the time until Expires, from Date or now", function()
@@ -37,7 +41,7 @@ describe("the freshness of an answer", function()
 
   it("is unknown for what must not be stored", function()
     for _, headers in ipairs({ { ["cache-control"] = "no-store" }, { ["cache-control"] = "max-age=5, no-store" },
-      { vary = "*" } }) do
+      { vary = "*" }, { vary = "Accept-Encoding, *" }, { vary = "* , Accept" }, { vary = "a,*,b" } }) do
       assert.is_nil((of(headers)))
     end
     for status, ms in pairs({ [199] = false, [200] = 7, [201] = false, [303] = false, [304] = 7, [404] = false }) do

@@ -29,21 +29,38 @@ enum {
   ZSTD_BROKEN
 };
 
-coding_Kind coding_kind(const char *name, size_t length) {
+static coding_Kind kind_of_name(const char *name, size_t length) {
   static const struct {
     const char *name;
     coding_Kind kind;
-  } names[] = {{"gzip", CODING_GZIP},
-               {"x-gzip", CODING_GZIP},
-               {"deflate", CODING_DEFLATE},
-               {"zstd", CODING_ZSTD},
-               {"br", CODING_BROTLI}};
+  } names[] = {{"gzip", CODING_GZIP},       {"x-gzip", CODING_GZIP},
+               {"deflate", CODING_DEFLATE}, {"zstd", CODING_ZSTD},
+               {"br", CODING_BROTLI},       {"identity", CODING_NONE},
+               {"none", CODING_NONE}}; /* as libcurl has it */
   size_t i;
   for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
     if (strlen(names[i].name) == length &&
         strncasecmp(names[i].name, name, length) == 0)
       return names[i].kind;
-  return CODING_NONE;
+  return CODING_UNKNOWN;
+}
+
+coding_Kind coding_kind(const char *value, size_t length) {
+  const char *p = value, *end = value + length;
+  coding_Kind kind = CODING_NONE;
+  int count = 0;
+  while (p < end) {
+    const char *start = p, *last;
+    while (p < end && *p != ',') p++;
+    for (last = p++; last > start && (last[-1] == ' ' || last[-1] == '\t');)
+      last--;
+    while (start < last && (*start == ' ' || *start == '\t')) start++;
+    if (start == last) continue;
+    kind = kind_of_name(start, (size_t)(last - start));
+    if (kind == CODING_UNKNOWN) return kind;
+    count++;
+  }
+  return count == 1 ? kind : CODING_NONE; /* several codings are not watched */
 }
 
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc) {

@@ -14,7 +14,8 @@
 #include "transfer/brotli.h"
 
 typedef enum coding_Kind {
-  CODING_NONE,    /* not encoded, or by an unknown coding */
+  CODING_NONE,    /* not encoded, or by several codings */
+  CODING_UNKNOWN, /* not known to libcurl: the bytes stay as they are */
   CODING_GZIP,    /* RFC 1952 */
   CODING_DEFLATE, /* RFC 1950; the bare form of RFC 1951 has no end to check */
   CODING_ZSTD,    /* RFC 8878 */
@@ -50,8 +51,8 @@ typedef struct coding_Check {
   uint64_t decoded;          /* bytes */
 } coding_Check;
 
-/* The coding named by a Content-Encoding. */
-coding_Kind coding_kind(const char *name, size_t length);
+/* The coding of a Content-Encoding, which may be a list. */
+coding_Kind coding_kind(const char *value, size_t length);
 
 /* Starts a check; coding_end frees its memory. */
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc);

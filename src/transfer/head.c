@@ -114,6 +114,11 @@ static void end_block(http_Transfer *t) {
   http_head_end(t);
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
   if (has_no_body(t)) t->coding.kind = CODING_NONE;
+  /* curl fails such a body unless it decodes nothing. */
+  if (t->coding.kind == CODING_UNKNOWN) {
+    t->coding.kind = CODING_NONE;
+    curl_easy_setopt(t->easy->curl, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+  }
   /* Turns curl's debug function on: the only way to see encoded bytes. */
   if (t->coding.kind != CODING_NONE)
     curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);

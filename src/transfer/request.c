@@ -258,6 +258,7 @@ static bool may_share(const http_Request *q) {
 static void unset(const http_Easy *easy) {
   curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
   curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
+  curl_easy_setopt(easy->curl, CURLOPT_HTTP_CONTENT_DECODING, 1L);
 }
 
 static void set_connection(http_Transfer *t, const http_Request *q) {

@@ -1,4 +1,5 @@
 --- URLs as clients need them: parsing, resolving references (RFC 3986, 5.2), comparing origins.
+local idn = require("operations.base.idn")
 local members = require("operations.base.members")
 
 local url = {}
@@ -94,6 +95,22 @@ end
 ---@return string
 function url.encode(text)
   return (text:gsub("[^A-Za-z0-9%-._~]", escape))
+end
+
+--- A URL in ASCII: its host as DNS has it, other characters percent-encoded.
+---@param text string
+---@return string?  nil when its host is not UTF-8
+function url.ascii(text)
+  if not text:find("[\128-\255]") then
+    return text
+  end
+  local scheme, authority, rest = text:match("^(%a[%w+.-]*://)([^/?#]*)(.*)$")
+  if not scheme then
+    return (text:gsub("[\128-\255]", escape))
+  end
+  local userinfo, host = authority:match("^(.*@)([^@]*)$")
+  host = idn.ascii(host or authority)
+  return host and scheme .. (userinfo or ""):gsub("[\128-\255]", escape) .. host .. rest:gsub("[\128-\255]", escape)
 end
 
 --- Decodes percent-encoding.

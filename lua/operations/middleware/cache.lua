@@ -100,7 +100,7 @@ local function answer_of(entry, id, now)
     return core.mcp_envelope(data, meta)
   end
   if type(meta.headers) == "table" then
-    local age = tonumber(meta.headers.age) or 0
+    local age = freshness.seconds(meta.headers.age) or 0
     meta.headers.age = ("%d"):format(age + math.floor((now - entry.made) / 1000))
   end
   return core.http_envelope(data, meta)

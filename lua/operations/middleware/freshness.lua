@@ -13,8 +13,17 @@ local function directives(text)
   return found
 end
 
-local function seconds(value)
-  return type(value) == "string" and value:find("^%d+%s*$") and math.min(tonumber(value), 2 ^ 31) or nil
+--- The seconds of a field or directive (RFC 9111, 1.2.2): digits only, at most 2^31.
+---@param value any
+---@return integer?  nil when it is not a number of seconds
+function freshness.seconds(value)
+  local digits = type(value) == "string" and value:match("^%s*(%d+)%s*$")
+  return digits and (#digits > 10 and 2 ^ 31 or math.min(tonumber(digits), 2 ^ 31)) or nil
+end
+
+-- Does the answer depend on everything? `*` may stand in a list (RFC 9110, 12.5.5).
+local function varies_always(headers)
+  return type(headers.vary) == "string" and ("," .. headers.vary .. ","):find(",%s*%*%s*,") ~= nil
 end
 
 -- ms until Expires, counted from Date.
@@ -29,13 +38,13 @@ end
 
 local function of_http(headers, now)
   local control = directives(type(headers["cache-control"]) == "string" and headers["cache-control"] or "")
-  if control["no-store"] or headers.vary == "*" then
+  if control["no-store"] or varies_always(headers) then
     return nil, true
   elseif control["no-cache"] then
     return 0
   end
-  local age = (seconds(headers.age) or 0) * 1000
-  local max_age = seconds(control["max-age"])
+  local age = (freshness.seconds(headers.age) or 0) * 1000
+  local max_age = freshness.seconds(control["max-age"])
   if control["max-age"] then
     return (max_age or 0) * 1000 - age
   end

@@ -2,6 +2,7 @@
 --- go to a function piece by piece; sent bytes are queued. A stream that is collected is closed.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
+local idn = require("operations.base.idn")
 local limits = require("operations.base.limits")
 local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
@@ -243,6 +244,7 @@ function Stream:linger(ms)
 end
 
 local function settings(host, port, options)
+  host = idn.ascii(host) or host
   local authority = host:find(":", 1, true) and "[" .. host .. "]" or host
   return {
     url = ("%s://%s:%d"):format(options.tls and "https" or "http", authority, port),

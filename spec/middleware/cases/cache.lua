@@ -188,6 +188,14 @@ return function(kit)
     assert.equal("1", assert(one.registry:execute("spec.call")).meta.headers.age)
   end)
 
+  it("tells an age whatever the age was that came", function()
+    for _, age in ipairs({ "1.5", "1e400", "x", "nan", "0x10" }) do
+      local one = served(nil, { ["cache-control"] = "max-age=60", age = age })
+      assert(one.registry:execute("spec.call"))
+      assert.equal("0", assert(one.registry:execute("spec.call")).meta.headers.age)
+    end
+  end)
+
   it("tells the age of an answer from when it was confirmed", function()
     local one = served(nil, { ["cache-control"] = "max-age=60", etag = '"a"', age = "50" })
     one.get()

@@ -106,6 +106,20 @@ describe("a body in a coding", function()
     end)
   end)
 
+  it("that nobody knows stays as it is: names of charsets, of signatures, in lists, and beside known ones", function()
+    with_server(function(get)
+      for _, name in ipairs({ "UTF-8", "iso-8859-1", "aws-chunked", "rot13", "aws-chunked, UTF-8", "gzip,rot13" }) do
+        for _, framing in ipairs(framings) do
+          local headers, body = framing[2]("\31\139 bytes")
+          assert.same({ "\31\139 bytes" }, { get(("Content-Encoding: %s\r\n%s"):format(name, headers), body) }, name)
+        end
+      end
+      assert.same({ "hi" }, { get("Content-Encoding: gzip\r\n", bodies.gzip[1][1]) }) -- the next one is decoded
+      assert.same({ "hi" }, { get("Content-Encoding: identity, gzip ,\r\n", bodies.gzip[1][1]) })
+      assert.same({ "hi" }, { get("Content-Encoding: none\r\n", "hi") })
+    end)
+  end)
+
   it("may be empty where its framing says so", function()
     with_server(function(get)
       for name in pairs(bodies) do

@@ -7,13 +7,19 @@ end
 
 describe("the URL of a request", function()
   for _, text in ipairs({
-    "http://a/", "https://a.b-c.example:8080/", "http://127.0.0.1:1/x?y=%20&z", "https://A9/\195\164", "http://a:/",
+    "http://a/", "https://a.b-c.example:8080/", "http://127.0.0.1:1/x?y=%20&z", "http://a:/",
     "http://a", "http://a:80", "HTTP://a/", "http://[::1]/",
   }) do
     it("stays as it is: " .. text, function()
       assert.equal(text, prepare(text))
     end)
   end
+
+  it("has its host as DNS has it, and what is not ASCII percent-encoded", function()
+    assert.equal("https://A9/%C3%A4?%FF", prepare("https://A9/\195\164?\255"))
+    assert.equal("http://xn--bcher-kva.a:1/", prepare("http://bücher.a:1/"))
+    assert.equal("http://a/%C3%A9", prepare("http://a/é#é"))
+  end)
 
   it("loses its fragment", function()
     assert.equal("http://a/?b", prepare("http://a/?b#c"))

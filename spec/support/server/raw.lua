@@ -40,7 +40,6 @@ local answers = {
     .. "X-Folded: one\r\n  two\r\nX-None:\r\nSet-Cookie: c=3;\r\n  Path=/c\r\nContent-Length: 2\r\n\r\nok",
   bare_cr = closing .. "X-A: a\rX-B: b\r\nContent-Length: 2\r\n\r\nok",
   big_headers = closing .. ("X-Filler: " .. ("x"):rep(1000) .. "\r\n"):rep(90) .. "Content-Length: 2\r\n\r\nok",
-  unknown_encoding = closing .. "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nuryyb",
   equal_lengths = closing .. "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
   length_and_chunks = ok .. "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
   excess = ok .. "Content-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",

@@ -91,6 +91,35 @@ function header_field.date(text)
   return (((days(full_year(year), month, day) * 24 + h) * 60 + m) * 60 + s) * 1000
 end
 
+-- RFC 6265, 5.1.1: what separates the parts of a cookie's date.
+local BETWEEN = "[\9\32-\47\59-\64\91-\96\123-\126]+"
+
+--- Reads the date of a cookie, in any form that browsers read (RFC 6265, 5.1.1): without a day of the week or a zone,
+--- with one digit for an hour, with a year of two digits.
+---@param text string
+---@return integer?  ms since the epoch; nil when it is not a date
+function header_field.cookie_date(text)
+  local h, m, s, day, month, year
+  for part in (text:gsub(BETWEEN, " ")):gmatch("[^ ]+") do
+    local a, b, c = (part .. " "):match("^(%d%d?):(%d%d?):(%d%d?)[^%d]")
+    local first, name = (part .. " "):match("^(%d%d?)[^%d]"), months[part:sub(1, 3):lower()]
+    local last = (part .. " "):match("^(%d%d%d?%d?)[^%d]")
+    if a and not h then
+      h, m, s = tonumber(a), tonumber(b), tonumber(c)
+    elseif first and not day then
+      day = tonumber(first)
+    elseif name and not month then
+      month = name
+    elseif last and not year then
+      year = #last == 2 and full_year(last) or tonumber(last)
+    end
+  end
+  if not (h and day and month and year) or day < 1 or day > 31 or year < 1601 or h > 23 or m > 59 or s > 59 then
+    return nil
+  end
+  return (((days(year, month, day) * 24 + h) * 60 + m) * 60 + s) * 1000
+end
+
 --- The wait that a server asks for (RFC 9110, 10.2.3): seconds, or a date.
 ---@param headers table
 ---@return number? ms

@@ -56,7 +56,7 @@ local function expiry(attributes, now)
   if age and age:find("^%-?%d+$") then
     return now + tonumber(age) * 1000
   end
-  return attributes.expires and header_field.date(attributes.expires)
+  return attributes.expires and header_field.cookie_date(attributes.expires)
 end
 
 local function read_cookie(line, parsed, now)

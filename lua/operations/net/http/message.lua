@@ -72,7 +72,7 @@ local function read_options(request, options)
 end
 
 -- URLs that need no further check. The frontier avoids quadratic time on long hosts.
-local plain_url = "^https?://[A-Za-z0-9.-]+%f[:/]:?[0-9]*/[^%c #]*$"
+local plain_url = "^https?://[A-Za-z0-9.-]+%f[:/]:?[0-9]*/[^%c #\128-\255]*$"
 
 -- The error in other URLs.
 local function url_problem(text, userinfo)
@@ -209,8 +209,9 @@ local function fill(request, address, headers, body, size)
   local options, problem = request.options, nil
   request.url = address
   if not address:find(plain_url) then
-    problem = url_problem(address, options.userinfo)
-    request.url = address:gsub("#.*$", "")
+    local ascii = url.ascii(address)
+    problem = url_problem(ascii or address, options.userinfo) or not ascii and "the URL has no valid host" or nil
+    request.url = (ascii or address):gsub("#.*$", "")
   end
   if type(body) == "string" then
     request.body = body

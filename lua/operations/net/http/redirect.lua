@@ -77,7 +77,8 @@ end
 ---@return string? location
 ---@return boolean|string foreign  is it another origin? or the problem
 function redirect.destination(from, target)
-  local location = url.resolve(from, (target:gsub("[ \128-\255]", url.encode))) -- many servers do not encode these
+  local location = url.resolve(from, (target:gsub(" ", "%%20"))) -- many servers do not encode these
+  location = location and url.ascii(location)
   local here, there = url.parse(from), location and url.parse(location)
   if not there then
     return nil, "redirected to an invalid URL"
@@ -85,6 +86,20 @@ function redirect.destination(from, target)
     return nil, ("redirected from %s to %s"):format(here.scheme, there.scheme)
   end
   return location, url.origin(here) ~= url.origin(there)
+end
+
+local function user_of(address)
+  return address:match("^%a[%w+.-]*://([^/?#]*)@")
+end
+
+-- The URL with this user, unless it names one itself.
+local function with_user(address, user)
+  if not user or user_of(address) then
+    return address
+  end
+  return (address:gsub("://", function()
+    return "://" .. user .. "@"
+  end, 1))
 end
 
 --- The request that a redirect requires. Credentials are not sent to another origin; redirects from https to http are
@@ -98,9 +113,12 @@ function redirect.follow(request, status, target)
   local location, foreign = redirect.destination(request.url, target)
   if not location then
     return request, foreign
+  elseif not foreign and request.options.userinfo then
+    location = with_user(location, user_of(request.url))
   end
   local options = members.merged(request.options, request.own)
-  options.url, options.timeout, options.userinfo = location, request.timeout, nil
+  options.url, options.timeout = location, request.timeout
+  options.userinfo = not foreign and request.options.userinfo and user_of(location) == user_of(request.url) or nil
   if becomes_get(status, request.method) then
     options.method, options.body, options.body_size = "GET", nil, nil
     options.headers = without(options.headers, about_body)
