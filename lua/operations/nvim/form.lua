@@ -1,10 +1,8 @@
---- Asks the user questions one after the other by `vim.ui`: the properties of a schema, for calls and for servers that
---- ask (elicitation). A question waits until no other question or prompt is open, and for Normal mode.
-local json = require("operations.base.json")
+--- The face of the editor for questions: `vim.ui`, one question after the other, for calls and for servers that ask
+--- (elicitation). A question waits until no other question or prompt is open, and for Normal mode.
+local asking = require("operations.people.asking")
 local log = require("operations.nvim.log")
-local marked = require("operations.base.marked")
 local printable = require("operations.base.printable")
-local schemas = require("operations.schema")
 local task = require("operations.task")
 local view = require("operations.nvim.view")
 
@@ -63,87 +61,7 @@ local function select(items, prompt, format)
   end })
 end
 
-local function literal(value)
-  return type(value) == "string" and value or json.encode(value)
-end
-
-local function choices_of(schema)
-  if schema.type == "boolean" then
-    return { true, false }
-  end
-  return type(schema.enum) == "table" and schema.enum or nil
-end
-
-local function prompt_of(name, schema, is_required)
-  local text = schema.title or name
-  if type(schema.description) == "string" then
-    text = text .. " (" .. schema.description:match("^[^\n]*") .. ")"
-  end
-  return text .. (is_required and ": " or ", optional: ")
-end
-
--- Reads a text as a value: values other than strings are written as JSON.
-local function read(text, schema)
-  if schema.type ~= "string" and schema.type ~= nil or schema.type == nil and text:find("^[%[{]") then
-    local value = json.decode(text)
-    if value ~= nil then
-      return value
-    end
-  end
-  return text
-end
-
-local function problem_of(schema, value)
-  local compiled = schemas.compile(schema)
-  local ok, issues = true, nil
-  if compiled then
-    ok, issues = compiled:check(value)
-  end
-  return not ok and issues[1].message or nil
-end
-
--- The value of a property; nil: left out; false as second result: the user cancelled the form.
-local function answer(name, schema, is_required)
-  local prompt, default = prompt_of(name, schema, is_required), schema.default
-  local choices = choices_of(schema)
-  if choices then
-    local chosen = select(choices, prompt, literal)
-    return chosen, chosen ~= nil or not is_required
-  end
-  local text = default ~= nil and literal(default) or nil
-  while true do
-    text = input(prompt, text)
-    if text == nil then
-      return nil, false
-    elseif text == "" and not is_required then
-      return nil, true
-    end
-    local value = read(text, schema)
-    local problem = problem_of(schema, value)
-    if not problem then
-      return value, true
-    end
-    prompt = ("%s: %s: "):format(name, problem)
-  end
-end
-
-local function fill(schema, all)
-  local required, values = {}, {}
-  for _, name in ipairs(schema.required or {}) do
-    required[name] = true
-  end
-  for _, name in ipairs(schemas.properties(schema)) do
-    local property = type(schema.properties[name]) == "table" and schema.properties[name] or {}
-    if all or required[name] then
-      local value, goes_on = answer(name, property, required[name] == true)
-      if not goes_on then
-        return nil
-      end
-      values[name] = value
-    end
-  end
-  return marked.object(values)
-end
+local face = { input = input, select = select } ---@type operations.people.Face
 
 --- Asks for the properties of an object. Waits for the user.
 ---@param title string  name of the asking server or operation
@@ -152,7 +70,7 @@ end
 ---@return table? values  nil: the user cancelled the form
 function form.ask(title, schema, all)
   return alone(title, function()
-    return fill(schema, all)
+    return (asking.ask(face, { title = title, text = "", schema = schema, all = all }))
   end)
 end
 
@@ -205,19 +123,18 @@ function form.trust(subject, changed)
   end)
 end
 
+local function server_of(context)
+  return context.client and context.client.name or "a server"
+end
+
 --- Answers a server's form.
 ---@param params { message: string, requestedSchema: table }
 ---@param context { client: operations.mcp.Client }
 ---@return { action: string, content?: table }
 function form.elicit(params, context)
-  local title = context.client and context.client.name or "a server"
+  local title = server_of(context)
   return alone(title, function()
-    local chosen = select({ "answer", "decline" }, ("%s: %s"):format(title, params.message))
-    if chosen ~= "answer" then
-      return { action = chosen == "decline" and "decline" or "cancel" }
-    end
-    local content = fill(params.requestedSchema or {}, true)
-    return content and { action = "accept", content = content } or { action = "cancel" }
+    return asking.elicit(face, title, params)
   end)
 end
 
@@ -226,18 +143,15 @@ end
 ---@param context { client: operations.mcp.Client }
 ---@return { action: string }
 function form.visit(params, context)
-  local title = context.client and context.client.name or "a server"
+  local title = server_of(context)
   return alone(title, function()
-    local chosen = select({ "open", "decline" }, ("%s: %s %s"):format(title, params.message, params.url))
-    if chosen ~= "open" then
-      return { action = chosen and "decline" or "cancel" }
-    end
-    if vim.ui.open and tostring(params.url):find("^https?://") then
-      vim.ui.open(params.url)
-    else
-      log.write("warn", title .. ": open in a browser: " .. tostring(params.url))
-    end
-    return { action = "accept" }
+    return asking.visit(face, title, params, function(url)
+      if vim.ui.open and tostring(url):find("^https?://") then
+        vim.ui.open(url)
+      else
+        log.write("warn", title .. ": open in a browser: " .. tostring(url))
+      end
+    end)
   end)
 end
 

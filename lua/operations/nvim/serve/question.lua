@@ -1,5 +1,6 @@
 --- Asks the user whether a call may run. One question is shown at a time; the editor and the user's typing continue: a
 --- question never takes the focus.
+local asking = require("operations.people.asking")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -17,13 +18,7 @@ local LOOK = 1000 -- ms for which a question that replaced another cannot be ans
 local AROUND = 8 -- lines beside a page: the border, the choices, what is above and below them
 local WIDEST = 100 -- columns of a window
 
--- The answers; the one that changes nothing first.
-local choices = {
-  { word = "no", label = "No" },
-  { word = "once", label = "Yes, once" },
-  { word = "arguments", label = "Yes, always with these arguments" },
-  { word = "always", label = "Yes, always" },
-}
+local choices = asking.approvals
 
 -- Further words, while there is more to see than a window has place for.
 local turns = { "more", "last" }
