@@ -1,6 +1,7 @@
 --- Asks for approval before a call runs.
 local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
+local asking = require("operations.people.asking")
 local layer = require("operations.middleware.layer")
 
 local confirm = {}
@@ -12,14 +13,26 @@ local confirm = {}
 
 local kinds = { memory = "table", queries = "boolean" }
 
+-- Asks the user of the client that called. Callers without an identity are one for the memory, so it gets nothing from
+-- them.
+local function by_caller(context)
+  return function(call)
+    local approved, scope = asking.approve(asking.through(context), call)
+    return approved, approved and call.identity == nil and "once" or scope
+  end
+end
+
 --- Asks before each mutation. `ask(call)` gets `{ operationId, input, identity, spec }`, may wait, and returns `true`
---- and the scope: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. A call that is
---- not approved fails with ACCESS_DENIED. An approval applies to one identity only.
----@param ask operations.Confirm
+--- and the scope: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. With "caller"
+--- the user of the MCP client that called is asked. A call that is not approved fails with ACCESS_DENIED. An approval
+--- applies to one identity only.
+---@param ask operations.Confirm|"caller"
 ---@param options? operations.ConfirmOptions
 ---@return operations.Middleware
 function confirm.new(ask, options)
-  argument.expect(ask, "function", 1, "confirm")
+  if ask ~= "caller" then
+    argument.expect(ask, "function", 1, "confirm")
+  end
   argument.optional(options, "table", 2, "confirm")
   options = options or {}
   argument.options(options, kinds, "confirm")
@@ -33,8 +46,8 @@ function confirm.new(ask, options)
     end
     local id = layer.id(spec)
     return function(input, context)
-      local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = spec }, ask,
-        memory)
+      local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = spec },
+        ask == "caller" and by_caller(context) or ask, memory)
       if not ok then
         return nil, err.mayHaveRun == false and err or layer.not_begun(err)
       end

@@ -7,7 +7,7 @@ local runtime = require("operations.base.runtime")
 ---@field breaker fun(options?: operations.BreakerOptions): operations.Middleware
 ---@field cache fun(options?: operations.CacheOptions): operations.Cache
 ---@field concurrency fun(options?: operations.ConcurrencyOptions): operations.Middleware
----@field confirm fun(ask: function, options?: operations.ConfirmOptions): operations.Middleware
+---@field confirm fun(ask: function|"caller", options?: operations.ConfirmOptions): operations.Middleware
 ---@field log fun(write?: fun(line: string)): operations.Middleware
 ---@field metrics fun(options?: operations.MetricsOptions): operations.Metrics
 ---@field rate_limit fun(options: operations.RateLimitOptions): operations.Middleware

@@ -31,6 +31,33 @@ return function(kit)
       { about.operationId, about.input, about.identity.id, about.spec.type })
   end)
 
+  it("asks the user of the client that called", function()
+    local asked_for, calls = {}, 0
+    local call = kit.operation({ confirm("caller") }, { type = "mutation", handler = function()
+      calls = calls + 1
+      return calls
+    end })
+    local function by(answer, identity)
+      return call({ a = 1 }, { identity = identity, elicit = function(message)
+        asked_for[#asked_for + 1] = message
+        return answer and "accept" or "decline", answer and { answer = answer }
+      end })
+    end
+    assert.equal(1, (by("Yes, once")))
+    assert.equal("spec.call: {\"a\":1}", asked_for[1])
+    for _, refused in ipairs({ "No", "Maybe", false }) do
+      local _, err = by(refused)
+      assert.equal("ACCESS_DENIED", err.code)
+    end
+    local _, err = call({ a = 1 })
+    assert.equal("ACCESS_DENIED", err.code)
+    local ada = { id = "ada", scopes = {} }
+    assert.same({ 2, 3 }, { (by("Yes, always with these arguments", ada)), (call({ a = 1 }, { identity = ada })) })
+    assert.equal(4, (by("Yes, always"))) -- callers without an identity are many
+    _, err = by("No")
+    assert.equal("ACCESS_DENIED", err.code)
+  end)
+
   it("remembers what was approved for longer", function()
     local one = asked({ { true, "arguments" }, { true, "always" }, { false } })
     local function as(id, input)
