@@ -104,7 +104,7 @@ describe("a registry", function()
     assert.same({ "a.c", "a.b 2" }, ids())
   end)
 
-  it("prepares a call, or says why there is none", function()
+  it("prepares a call, or says why it cannot run", function()
     local parts = core.registry()
     local input, ada = { n = 1 }, { id = "ada", scopes = { "s" } }
     local function put(name, fields)
@@ -129,10 +129,9 @@ describe("a registry", function()
       assert.same(expected, compat.pack(parts:prepare(id, input)), id)
       assert.same(expected, compat.pack(parts:prepare(id, input, ada, nil, "more")), id)
     end
-    local function code(...)
-      assert.equal(2, select("#", ...))
-      local nothing, err = ...
-      return { nothing, err.code }
+    local function code(handler, err, operation)
+      assert.is_nil(operation)
+      return { handler, err.code }
     end
     assert.same({ nil, "ACCESS_DENIED" }, code(parts:prepare("a.closed", input)))
     assert.same({ nil, "VALIDATION_ERROR" }, code(parts:prepare("a.strict", "x")))
@@ -228,7 +227,7 @@ describe("a registry", function()
     assert.equal(".b: /namespace: expected at least 1 character, got 0", complaint({ namespace = "", name = "b" }))
   end)
 
-  it("refuses a schema that is none, by its path", function()
+  it("refuses an invalid schema, by its path", function()
     local _, err = registry:register(definition({ inputSchema = { properties = { a = { type = "strin" } } } }))
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal("/inputSchema/properties/a/type", err.details[1].path)
@@ -558,7 +557,7 @@ describe("schemas that are functions", function()
     assert.same({ input = 1, output = 1, errors = 1 }, made)
   end)
 
-  it("are made for whoever looks at the spec", function()
+  it("are made when the spec is read", function()
     assert.same({ "title" }, registry:get_spec("task.create").inputSchema.required)
     assert.same({ "title" }, registry:get("task.create").inputSchema.required)
     assert.equal("NOT_FOUND", registry:specs()[1].errorSchemas[1].code)

@@ -57,14 +57,17 @@ static void push_wrong_kind(lua_State *L, bool streams) {
 /* Pushes nil and the VALIDATION_ERROR of the issues on top; the first issue is
 ** its message.  The schema of an imported operation may be wrong, so its
 ** errors say how to pass by it. */
+/* The issues are on top of the stack. */
 static void push_invalid(lua_State *L, const operation_Operation *op) {
   int issues = lua_gettop(L);
   operation_push_summary(L, issues, "input");
   push_final(L, "VALIDATION_ERROR", lua_tostring(L, -1), issues);
-  if (op->fill == FILLS_ALL) return;
-  lua_pushliteral(L, "the option `validate` of its import, or --no-check, "
-                     "sends it unchecked");
-  lua_setfield(L, -2, "hint");
+  if (op->fill != FILLS_ALL) {
+    lua_pushliteral(L, "the option `validate` of its import, or --no-check, "
+                       "sends it unchecked");
+    lua_setfield(L, -2, "hint");
+  }
+  lua_pushnil(L); /* the operation is compiled */
 }
 
 bool prepare_refuses(lua_State *L, const operation_Operation *op,

@@ -42,10 +42,13 @@ static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
   return !prepare_refuses(L, op, streams);
 }
 
-/* Fills defaults into the input and checks it.  When it does not fit, pushes
-** nil and the error, or, if the operation is to warn only, puts the array of
-** issues at CALL_ISSUES; when the schemas must be compiled first, pushes nil,
-** nil and the operation. */
+/* What a call returns to Lua whose input is refused: nil, the error or nil, the
+** operation if its schemas must be compiled first or nil. */
+#define PREPARE_REFUSAL 3
+
+/* Fills defaults into the input and checks it.  When it is refused, pushes the
+** PREPARE_REFUSAL values.  The issues of an operation that only warns are put
+** at CALL_ISSUES. */
 bool prepare_checked(lua_State *L, const operation_Operation *op);
 
 static inline bool prepare_input(lua_State *L, const operation_Operation *op) {

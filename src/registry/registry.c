@@ -195,8 +195,8 @@ static int registry_visible(lua_State *L) {
   return 1;
 }
 
-/* Prepares a call of a local operation: up to 5 results, none when there is no
-** handler. */
+/* Returns the results of registry_prepare.  Those at the end that would be nil
+** or false are left out: most calls have three. */
 static int prepare(lua_State *L, bool streams) {
   const operation_Operation *op;
   check_self(L);
@@ -204,7 +204,7 @@ static int prepare(lua_State *L, bool streams) {
   op = prepare_look_up(L);
   if (op == NULL || !op->has_handler) return 0;
   if (!prepare_allows(L, op, streams, true)) return 2;
-  if (!prepare_input(L, op)) return op->made ? 2 : 3;
+  if (!prepare_input(L, op)) return PREPARE_REFUSAL;
   operation_push_slot(L, CALL_OPERATION, OPERATION_HANDLER);
   lua_pushvalue(L, CALL_INPUT);
   lua_pushvalue(L, CALL_OPERATION);
@@ -215,10 +215,14 @@ static int prepare(lua_State *L, bool streams) {
   return 5;
 }
 
-/* registry:prepare(id, input, identity, trust) -> handler, input, operation,
-** takes_context, issues that are only warned of | nil, err | nil, nil,
-*operation when its schemas must be
-** compiled first | nothing when there is no local handler */
+/* registry:prepare(id, input, identity, trust)
+**   -> handler, input, operation, takes_context?, issues?
+**    | nil, err
+**    | nil, nil, operation
+**    | nothing
+** `issues` are those of an input that is let through with a warning.  The third
+** form asks for the schemas of the operation, which are not compiled yet; then
+** the call is prepared again.  Nothing: the operation has no handler here. */
 static int registry_prepare(lua_State *L) {
   return prepare(L, false);
 }
@@ -228,9 +232,10 @@ static int registry_prepare_stream(lua_State *L) {
   return prepare(L, true);
 }
 
-/* registry:admit(id, input, streams) -> true, input | nil, err | nil, nil,
-** operation when its schemas must be compiled first.  Checks the input of an
-** operation whose handler is in another process, which also checks access. */
+/* registry:admit(id, input, streams)
+**   -> true, input | nil, err | nil, nil, operation
+** As prepare, for an operation whose handler is in another process, which also
+** checks access. */
 static int registry_admit(lua_State *L) {
   const operation_Operation *op;
   bool streams = lua_toboolean(L, 4);
@@ -239,7 +244,7 @@ static int registry_admit(lua_State *L) {
   op = prepare_look_up(L);
   luaL_argcheck(L, op != NULL, CALL_ID, "operation expected");
   if (!prepare_allows(L, op, streams, false)) return 2;
-  if (!prepare_input(L, op)) return op->made ? 2 : 3;
+  if (!prepare_input(L, op)) return PREPARE_REFUSAL;
   lua_pushboolean(L, 1);
   lua_pushvalue(L, CALL_INPUT);
   return 2;

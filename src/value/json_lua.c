@@ -173,21 +173,16 @@ static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
   return options;
 }
 
+/* As read_text. */
 static bool decode(lua_State *L, const char *text, size_t len,
                    const ReadOptions *options) {
   json_Texts texts;
-  int top = lua_gettop(L);
-  bool valid;
   open_texts(L, &texts, options->max_depth, options->max_size);
   texts.reader.huge_as_text = options->huge_as_text;
   texts.builder.integers_as_text = options->integers_as_text;
   texts.builder.unique = options->unique;
   if (options->ordered) build_keep_order(&texts.builder, options->all_ordered);
-  valid = read_text(&texts, text, len);
-  if (!valid) lua_replace(L, top + 2);
-  lua_replace(L, top + 1);
-  lua_settop(L, top + (valid ? 1 : 2));
-  return valid;
+  return read_text(&texts, text, len);
 }
 
 /* core.json_decode(text, { huge=, integers=, keep_order=, max_depth=,
