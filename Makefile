@@ -21,7 +21,7 @@ endif
 CSTD = -std=c99 -D_GNU_SOURCE
 # User builds do not use -Werror: a new compiler's warning must not break them. `make lint` and .ci do.
 WERROR ?=
-WARN = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
+WARN = -Wall -Werror=switch -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
 # The directories of headers and libraries: from the command line, else from pkg-config, else the usual places.
 PKG_CONFIG ?= pkg-config
 pkg-config = $(shell for name in $(2); do $(PKG_CONFIG) $(1) $$name; done 2>/dev/null)

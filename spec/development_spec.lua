@@ -46,6 +46,43 @@ local function missing_targets(list)
   return missing
 end
 
+-- The command that compiles a C file, with `folder` before the folders of headers, without its output.
+local function compilation(path, folder)
+  local object = "build/lua5.4/" .. path:gsub("^src/", ""):gsub("c$", "o")
+  local pipe = assert(io.popen(("make -n LUA=lua5.4 -W %s %s 2>/dev/null"):format(path, object)))
+  local command = pipe:read("*a"):match("\n([^\n]- %-c [^\n]*" .. path:gsub("%p", "%%%0") .. ")")
+  pipe:close()
+  return (command:gsub(" %-I", " -I" .. folder .. " -I", 1):gsub(" %-MMD.*", " -fsyntax-only " .. path))
+end
+
+-- What the compiler says of a file when code.h has one row more.
+local function errors_with(row, path, folder)
+  local code = sources.read("src/schema/program/code.h")
+  local added, count = code:gsub("(\n  ROW%(CODE_MULTIPLE_OF)", "\n  " .. row .. " \\%1")
+  assert.equal(1, count)
+  assert(os.execute("mkdir -p " .. folder .. "/schema/program"))
+  local file = assert(io.open(folder .. "/schema/program/code.h", "w"))
+  file:write(added)
+  file:close()
+  local pipe = assert(io.popen(compilation(path, folder) .. " 2>&1"))
+  local said = pipe:read("*a")
+  pipe:close()
+  return said
+end
+
+describe("an instruction without the code that decides it", function()
+  it("does not compile", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    for _, path in ipairs({ "src/schema/check/instruction.c", "src/schema/compile/dispatch.c" }) do
+      local row = 'ROW(CODE_DIVIDES, ALONE, KEYLESS, MESSAGE_BOUND, "that divides")'
+      assert.matches("error: enumeration value .-CODE_DIVIDES.- not handled in switch", errors_with(row, path, folder))
+    end
+    assert.equal("", errors_with("", "src/schema/compile/dispatch.c", folder))
+    os.execute("rm -r " .. folder)
+  end)
+end)
+
 describe("doc/development.md", function()
   it("names no path that does not exist", function()
     assert.same({ "src/nowhere.c" }, missing_paths({ "src/nowhere.c", "src/json/", "see lua/operations/init.lua" }))

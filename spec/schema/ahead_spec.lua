@@ -280,7 +280,7 @@ describe("nothing is cast ahead", function()
     none(true, records(100, plain))
   end)
 
-  it("where changes are told, misfits replaced or nothing is cast", function()
+  it("where changes are reported, misfits replaced or nothing is cast", function()
     none(list, records(100, plain), "cast", true)
     none(list, records(100, plain), "force")
     none(list, records(100, plain), "off")

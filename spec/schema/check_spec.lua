@@ -605,7 +605,7 @@ describe("a value that may be anything", function()
     assert.equal(1, #issues)
   end)
 
-  it("is no result that fits when it is none of JSON", function()
+  it("does not fit when JSON cannot hold it", function()
     local compiled = assert(schema.compile(T.object({ data = T.any() })))
     local value = { data = { print } }
     assert.same({ value, {} }, { compiled:cast(value) })

@@ -1,6 +1,7 @@
 local json = require("operations.base.json")
 local many = require("spec.support.many")
 local schema = require("operations.schema")
+local sources = require("spec.support.sources")
 
 local function problems(definition, options)
   local compiled, err = schema.compile(definition, options)
@@ -23,6 +24,15 @@ local function resolving(document)
 end
 
 describe("a keyword", function()
+  it("has its row in the order of the alphabet, where the search finds it", function()
+    local count, last = 0, ""
+    for name in sources.read("src/schema/program/keyword.h"):gmatch('ROW%(KEYWORD_[%u%d_]+,%s+\\?%s*"([%$%a]+)"') do
+      assert.is_true(last < name, name)
+      count, last = count + 1, name
+    end
+    assert.is_true(count > 50)
+  end)
+
   it("is its whole name, what is beyond a NUL included", function()
     for _, name in ipairs({ "type\0", "type\0x", "$ref\0", "\0type", "\0", "" }) do
       assert.is_true((assert(schema.compile({ [name] = "string" })):check(5)))

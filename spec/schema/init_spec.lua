@@ -126,7 +126,7 @@ describe("operations.schema", function()
     assert.equal("http://example.com/b.json/type", issues[1].schemaPath)
   end)
 
-  it("refuses a reference to a document that nobody has", function()
+  it("refuses a reference to an unknown document", function()
     local compiled, err = schema.compile({ properties = { a = { ["$ref"] = "http://example.com/a.json" } } })
     assert.is_nil(compiled)
     assert.equal("VALIDATION_ERROR: /properties/a/$ref: \"http://example.com/a.json\" is not in any of the given"

@@ -31,7 +31,7 @@ local values = {
 
 describe("the value of a keyword", function()
   local keywords = {}
-  for name in sources.read("src/schema/program/keyword.c"):gmatch('{"([%$%a]+)"') do
+  for name in sources.read("src/schema/program/keyword.h"):gmatch('ROW%(KEYWORD_[%u%d_]+, "([%$%a]+)"') do
     keywords[#keywords + 1] = name
   end
 

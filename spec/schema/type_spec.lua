@@ -116,7 +116,7 @@ describe("misuse of the type builder", function()
     assert.matches("type_spec%.lua:%d+: T%.object", message)
   end)
 
-  it("names the place of a property in a list that is none, or is there already", function()
+  it("names the place in a list of a property that is invalid or repeated", function()
     local text = T.string()
     for _, case in ipairs({
       { { { "a", text }, 7 }, "property 2: expected { name, schema }, got number" },

@@ -307,7 +307,7 @@ static void fill_items(Filler *f, const schema_Op *op, int v, bool *owned) {
 
 static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
   bool owned = false;
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_CALL: return fill(f, op->a, v);
   case CODE_DYNAMIC: return fill(f, check_dynamic(&f->m, op), v);
   case CODE_ITEMS:
@@ -318,8 +318,19 @@ static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
     fill_properties(f, program_object(f->m.s, op->a), v, &owned);
     fill_others(f, program_object(f->m.s, op->a), v, &owned);
     return owned;
-  default: return false;
+  case CODE_ANY_OF: /* as compile/default.c */
+  case CODE_ONE_OF:
+  case CODE_NOT:
+  case CODE_IF:
+  case CODE_DEPENDENT_SCHEMA:
+  case CODE_CONTAINS:
+  case CODE_PROPERTY_NAMES:
+  case CODE_UNEVALUATED_ITEMS:
+  case CODE_UNEVALUATED_PROPERTIES:
+  CASES_ALONE:
+    break;
   }
+  return false;
 }
 
 /* Fills in the value in slot `v`; true when the slot holds a copy now. */

@@ -78,7 +78,7 @@ static int score_if(cast_Machine *c, const schema_Op *op, int slot, int *left) {
 /* The points of what an instruction refers to; -1 when the value has a type
 ** that is not allowed. */
 static int score_op(cast_Machine *c, const schema_Op *op, int slot, int *left) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_CALL: return add_score(c, op->a, slot, left);
   case CODE_DYNAMIC: return add_score(c, check_dynamic(&c->m, op), slot, left);
   case CODE_ANY_OF:
@@ -90,8 +90,17 @@ static int score_op(cast_Machine *c, const schema_Op *op, int slot, int *left) {
                    check_has_key(&c->m, slot, op->c)
                ? add_score(c, op->a, slot, left)
                : 0;
-  default: return 0;
+  case CODE_NOT:
+  case CODE_UNEVALUATED_ITEMS:
+  case CODE_UNEVALUATED_PROPERTIES:
+  case CODE_ITEMS:
+  case CODE_CONTAINS:
+  case CODE_MEMBERS:
+  case CODE_PROPERTY_NAMES:
+  CASES_ALONE:
+    break;
   }
+  return 0;
 }
 
 /* As score, without the point for the type; -1 for a wrong type. */
@@ -182,7 +191,7 @@ static bool union_declares(cast_Machine *c, const schema_Union *u,
 }
 
 static bool op_declares(cast_Machine *c, const schema_Op *op, Question *q) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_CALL:
   case CODE_DEPENDENT_SCHEMA: return declares(c, op->a, q);
   case CODE_DYNAMIC: return declares(c, check_dynamic(&c->m, op), q);
@@ -191,8 +200,17 @@ static bool op_declares(cast_Machine *c, const schema_Op *op, Question *q) {
   case CODE_IF:
     return declares(c, op->a, q) || (op->b >= 0 && declares(c, op->b, q)) ||
            (op->c >= 0 && declares(c, op->c, q));
-  default: return false;
+  case CODE_NOT:
+  case CODE_UNEVALUATED_ITEMS:
+  case CODE_UNEVALUATED_PROPERTIES:
+  case CODE_ITEMS:
+  case CODE_CONTAINS:
+  case CODE_MEMBERS:
+  case CODE_PROPERTY_NAMES:
+  CASES_ALONE:
+    break;
   }
+  return false;
 }
 
 /* With too many nodes to look at, the answer that loses nothing. */
@@ -288,7 +306,7 @@ static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
 
 static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
                       int slot) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_CALL: gather(c, views, op->a, slot); break;
   case CODE_DYNAMIC: gather(c, views, check_dynamic(&c->m, op), slot); break;
   case CODE_ANY_OF:
@@ -300,7 +318,15 @@ static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
         check_has_key(&c->m, slot, op->c))
       gather(c, views, op->a, slot);
     break;
-  default: break;
+  case CODE_NOT:
+  case CODE_UNEVALUATED_ITEMS:
+  case CODE_UNEVALUATED_PROPERTIES:
+  case CODE_ITEMS:
+  case CODE_CONTAINS:
+  case CODE_MEMBERS:
+  case CODE_PROPERTY_NAMES:
+  CASES_ALONE:
+    break;
   }
 }
 

@@ -75,14 +75,18 @@ static bool has_characters(const char *s, size_t len, size_t n) {
 
 bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
                    size_t len) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_MIN_LENGTH: return has_characters(s, len, op->u.n);
   case CODE_MAX_LENGTH:
     return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
   case CODE_PATTERN:
     return check_match(m, *program_regex(m->s, op->a), s, len) > 0;
-  default: return op->u.format(s, len);
+  case CODE_FORMAT:
+    return op->u.format(s, len);
+  CASES_BUT_STRING:
+    break;
   }
+  return false;
 }
 
 static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {

@@ -131,10 +131,10 @@ static bool check_number_format(check_Machine *m, const schema_Op *op, int v,
                                 uint16_t type) {
   integer_Value n;
   bool whole = integer_read(m->L, m->core, v, &n);
-  if (op->b == NUMBER_FORMAT_FLOAT)
+  if (op->a == NUMBER_FORMAT_FLOAT)
     return whole || fabs(lua_tonumber(m->L, v)) <= (double)FLT_MAX;
   if (type != TYPE_INTEGER || !whole || n.above) return false;
-  return op->b == NUMBER_FORMAT_INT64 ||
+  return op->a == NUMBER_FORMAT_INT64 ||
          ((int64_t)n.bits >= INT32_MIN && (int64_t)n.bits <= INT32_MAX);
 }
 
@@ -147,14 +147,18 @@ static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
 
 static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
                             uint16_t type) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_MINIMUM: return schema_compare(m->L, m->core, v, op) >= 0;
   case CODE_MAXIMUM: return schema_compare(m->L, m->core, v, op) <= 0;
   case CODE_ABOVE: return schema_compare(m->L, m->core, v, op) > 0;
   case CODE_BELOW: return schema_compare(m->L, m->core, v, op) < 0;
   case CODE_MULTIPLE_OF: return schema_is_multiple(m->L, m->core, v, op);
-  default: return check_number_format(m, op, v, type);
+  case CODE_NUMBER_FORMAT:
+    return check_number_format(m, op, v, type);
+  CASES_BUT_NUMBER:
+    break;
   }
+  return false;
 }
 
 /* Checks the member at `key`, `key` + 1 against everything that applies to
@@ -209,35 +213,41 @@ static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
                            size_t n) {
   size_t first, second;
   bool twins;
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_MIN_ITEMS: return n >= op->u.n;
   case CODE_MAX_ITEMS: return n <= op->u.n;
   case CODE_ITEMS: return check_items(m, op, v, n);
   case CODE_CONTAINS: return check_step(m) && check_contains(m, op, v);
-  default:
+  case CODE_UNIQUE_ITEMS:
     twins = schema_find_twins(m, v, n, &first, &second);
     check_forget_room(m);
     return !twins;
+  CASES_BUT_ARRAY:
+    break;
   }
+  return false;
 }
 
 static bool check_object_op(check_Machine *m, const schema_Op *op, int v) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_MEMBERS: return check_object(m, program_object(m->s, op->a), v);
   case CODE_MIN_PROPERTIES: return check_count_members(m, v) >= op->u.n;
   case CODE_MAX_PROPERTIES: return check_count_members(m, v) <= op->u.n;
   case CODE_PROPERTY_NAMES: return check_property_names(m, op->a, v);
   case CODE_DEPENDENT_REQUIRED: return check_dependent_required(m, op, v);
-  default:
+  case CODE_DEPENDENT_SCHEMA:
     return !check_has_key(m, v, op->c) ||
            (check_step(m) && check_inner(m, op->a, v, LUA_TTABLE));
+  CASES_BUT_OBJECT:
+    break;
   }
+  return false;
 }
 
 static bool check_every_op(check_Machine *m, const schema_Node *n,
                            const schema_Op *op, int v, int t, uint16_t type) {
   if (!check_step(m)) return false;
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_ENUM:
   case CODE_CONST:
     return check_find_member(m, op->a, op->b, op->u.index, 0, v, type) >= 0;
@@ -249,23 +259,24 @@ static bool check_every_op(check_Machine *m, const schema_Node *n,
   case CODE_IF: return check_if(m, op, v, t);
   case CODE_UNEVALUATED_ITEMS:
     return type != TYPE_ARRAY || check_unevaluated_items(m, n->self, op, v);
-  default:
+  case CODE_UNEVALUATED_PROPERTIES:
     return type != TYPE_OBJECT ||
            check_unevaluated_properties(m, n->self, op, v);
+  CASES_BUT_EVERY:
+    break;
   }
+  return false;
 }
 
 bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
                   int v, uint16_t type) {
-  schema_Code code = (schema_Code)op->code;
-  if (code < CODE_MIN_LENGTH || code == CODE_UNEVALUATED_ITEMS ||
-      code == CODE_UNEVALUATED_PROPERTIES)
-    return check_every_op(m, n, op, v, lua_type(m->L, v), type);
-  if (code < CODE_MINIMUM) return check_string_op(m, op, v);
-  if (code < CODE_MIN_ITEMS) return check_number_op(m, op, v, type);
-  if (code < CODE_MIN_PROPERTIES)
-    return check_array_op(m, op, v, ops_rawlen(m->L, v));
-  return check_object_op(m, op, v);
+  switch (schema_codes[op->code].kind) {
+  case TYPE_STRING: return check_string_op(m, op, v);
+  case TYPE_NUMBER: return check_number_op(m, op, v, type);
+  case TYPE_ARRAY: return check_array_op(m, op, v, ops_rawlen(m->L, v));
+  case TYPE_OBJECT: return check_object_op(m, op, v);
+  default: return check_every_op(m, n, op, v, lua_type(m->L, v), type);
+  }
 }
 
 static bool check_array(check_Machine *m, const schema_Node *n, int v) {

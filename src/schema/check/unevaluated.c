@@ -57,7 +57,7 @@ static bool if_knows(check_Machine *m, const schema_Op *op, const Question *q) {
 
 static bool op_knows(check_Machine *m, const schema_Op *op, const Question *q,
                      bool outermost) {
-  switch (op->code) {
+  switch ((schema_Code)op->code) {
   case CODE_CALL: return knows(m, op->a, q, false);
   case CODE_DYNAMIC: return knows(m, check_dynamic(m, op), q, false);
   case CODE_ANY_OF:
@@ -75,8 +75,12 @@ static bool op_knows(check_Machine *m, const schema_Op *op, const Question *q,
   case CODE_CONTAINS:
     return q->name == NULL && op->flag &&
            check_node(m, op->a, q->item, lua_type(m->L, q->item));
-  default: return false;
+  case CODE_NOT:
+  case CODE_PROPERTY_NAMES:
+  CASES_ALONE:
+    break;
   }
+  return false;
 }
 
 static bool knows(check_Machine *m, int32_t node, const Question *q,

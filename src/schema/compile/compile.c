@@ -80,7 +80,7 @@ static void emit_string(compile_State *c) {
     if (check != NULL) {
       schema_Op *op = compile_op(c, CODE_FORMAT, KEYWORD_FORMAT);
       op->u.format = check;
-      op->a = k->value;
+      op->b = k->value;
     }
   }
 }
@@ -109,8 +109,8 @@ static void emit_number_format(compile_State *c) {
   for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strcmp(names[i], name) == 0) {
       schema_Op *op = compile_op(c, CODE_NUMBER_FORMAT, KEYWORD_FORMAT);
-      op->a = k->value;
-      op->b = (int32_t)i;
+      op->a = (int32_t)i;
+      op->b = k->value;
     }
   }
 }
@@ -322,19 +322,9 @@ static bool has_merging(compile_State *c, const schema_Node *n) {
   int32_t i;
   if (n->object >= 0 && has_overlap(c, program_object(s, n->object)))
     return true;
-  for (i = n->objects; i < n->end; i++) {
-    switch (program_op(s, i)->code) {
-    case CODE_CALL:
-    case CODE_DYNAMIC:
-    case CODE_ANY_OF:
-    case CODE_ONE_OF:
-    case CODE_IF:
-    case CODE_NOT:
-    case CODE_DEPENDENT_SCHEMA:
-    case CODE_UNEVALUATED_ITEMS:
-    case CODE_UNEVALUATED_PROPERTIES: return true;
-    default: break;
-    }
+  for (i = n->strings; i < n->end; i++) {
+    if (schema_codes[program_op(s, i)->code].applies == APPLIES_SAME)
+      return true;
   }
   return false;
 }

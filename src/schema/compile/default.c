@@ -65,7 +65,7 @@ static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
   int32_t i, j;
   for (i = n->strings; i < n->end; i++) {
     const schema_Op *op = program_op(s, i);
-    switch (op->code) {
+    switch ((schema_Code)op->code) {
     case CODE_CALL:
     case CODE_DYNAMIC: add_below(above, node, op->a); break;
     case CODE_MEMBERS:
@@ -76,7 +76,17 @@ static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
         add_below(above, node, *program_link(s, op->a + j));
       add_below(above, node, op->c);
       break;
-    default: break;
+    case CODE_ANY_OF: /* only one branch applies, which depends on the value */
+    case CODE_ONE_OF:
+    case CODE_NOT:
+    case CODE_IF:
+    case CODE_DEPENDENT_SCHEMA:
+    case CODE_CONTAINS:
+    case CODE_PROPERTY_NAMES:
+    case CODE_UNEVALUATED_ITEMS:
+    case CODE_UNEVALUATED_PROPERTIES:
+    CASES_ALONE:
+      break;
     }
   }
 }

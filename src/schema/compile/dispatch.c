@@ -16,17 +16,12 @@ static const schema_Bounds no_bounds = {
 
 #define LARGEST (double)(OPS_MAX_SAFE_INTEGER - 1)
 
-/* Doubles beyond 2^53 are not compared, so rounding the bound does no harm. */
-static void limit_doubles(schema_Bounds *bounds, const schema_Op *op,
-                          double d) {
-  switch (op->code) {
-  case CODE_MINIMUM: bounds->low = fmax(bounds->low, d); break;
-  case CODE_MAXIMUM: bounds->high = fmin(bounds->high, d); break;
-  case CODE_ABOVE:
-    bounds->low = fmax(bounds->low, nextafter(d, INFINITY));
-    break;
-  default: bounds->high = fmin(bounds->high, nextafter(d, -INFINITY)); break;
-  }
+static void raise_low(schema_Bounds *bounds, double d) {
+  bounds->low = fmax(bounds->low, d);
+}
+
+static void lower_high(schema_Bounds *bounds, double d) {
+  bounds->high = fmin(bounds->high, d);
 }
 
 /* int64 only requires a whole number, float nothing. */
@@ -34,18 +29,29 @@ static bool limit_format(schema_Bounds *bounds, int32_t format,
                          uint16_t types) {
   if (format == NUMBER_FORMAT_FLOAT) return true;
   if (format == NUMBER_FORMAT_INT32) {
-    bounds->low = fmax(bounds->low, INT32_MIN);
-    bounds->high = fmin(bounds->high, INT32_MAX);
+    raise_low(bounds, INT32_MIN);
+    lower_high(bounds, INT32_MAX);
   }
   return (types & TYPE_FRACTION) == 0;
 }
 
+/* Narrows the bounds by an instruction for numbers; false where bounds cannot
+** express it.  The acts leave numbers beyond 2^53 to the instructions, so a
+** bound that is rounded to a double decides the others correctly. */
 static bool limit_number(schema_Bounds *bounds, const schema_Op *op,
                          uint16_t types) {
-  if (op->code == CODE_MULTIPLE_OF) return false;
-  if (op->code == CODE_NUMBER_FORMAT) return limit_format(bounds, op->b, types);
-  limit_doubles(bounds, op, program_bound(op));
-  return true;
+  double d = program_bound(op);
+  switch ((schema_Code)op->code) {
+  case CODE_MINIMUM: raise_low(bounds, d); return true;
+  case CODE_MAXIMUM: lower_high(bounds, d); return true;
+  case CODE_ABOVE: raise_low(bounds, nextafter(d, INFINITY)); return true;
+  case CODE_BELOW: lower_high(bounds, nextafter(d, -INFINITY)); return true;
+  case CODE_NUMBER_FORMAT: return limit_format(bounds, op->a, types);
+  case CODE_MULTIPLE_OF:
+  CASES_BUT_NUMBER:
+    break;
+  }
+  return false;
 }
 
 /* Are the node's instructions for numbers only bounds? */
@@ -65,11 +71,14 @@ static bool limit_items(const schema_Schema *s, const schema_Node *n,
   int32_t i;
   for (i = n->arrays; i < n->objects; i++) {
     const schema_Op *op = program_op(s, i);
-    switch (op->code) {
+    switch ((schema_Code)op->code) {
     case CODE_MIN_ITEMS: bounds->fewest_items = op->u.n; break;
     case CODE_MAX_ITEMS: bounds->most_items = op->u.n; break;
     case CODE_ITEMS: items = op->b == 0; break;
-    default: return false;
+    case CODE_CONTAINS:
+    case CODE_UNIQUE_ITEMS:
+    CASES_BUT_ARRAY:
+      return false;
     }
   }
   return items && n->every == n->end && !s->has_dynamic;
@@ -320,7 +329,10 @@ static void link_tags(const schema_Schema *s, const schema_Union *u) {
   }
 }
 
-/* Are all members of an object visited, or keys looked up? */
+/* Does no check need the table of constants?  Then no check has to fetch it
+** from the uservalue.  Checks read it for the names of objects whose members
+** are not all visited, for the key that tells a union's branches apart, for
+** members of enums that are not strings, and in instructions that say so. */
 static bool is_keyless(const schema_Schema *s) {
   int32_t i;
   for (i = 0; i < (int32_t)s->objects.count; i++) {
@@ -333,9 +345,7 @@ static bool is_keyless(const schema_Schema *s) {
     if (program_member(s, i)->text == NULL) return false;
   }
   for (i = 0; i < (int32_t)s->ops.count; i++) {
-    uint8_t code = program_op(s, i)->code;
-    if (code == CODE_DEPENDENT_REQUIRED || code == CODE_DEPENDENT_SCHEMA)
-      return false;
+    if (schema_codes[program_op(s, i)->code].reads_constants) return false;
   }
   return true;
 }

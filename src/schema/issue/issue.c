@@ -366,7 +366,7 @@ static void collect_if(issue_List *list, const schema_Op *op, int v) {
 static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
                            int v, uint16_t type) {
   bool fits = check_op(&list->m, node, op, v, type);
-  if (!fits && !list->m.too_deep) issue_describe(list, op, v, type);
+  if (!fits && !list->m.too_deep) issue_describe(list, op, v);
   if (list->m.too_deep && list->m.kept <= 0) { /* also while describing */
     stop(list, node);
     return;

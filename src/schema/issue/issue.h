@@ -31,8 +31,7 @@ void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword);
 
 /* Pushes message and params for an instruction that failed, above values that
 ** led to them. */
-void issue_describe(issue_List *list, const schema_Op *op, int v,
-                    uint16_t type);
+void issue_describe(issue_List *list, const schema_Op *op, int v);
 
 /* Pushes "expected string or null, got integer" and its params. */
 void issue_describe_type(issue_List *list, uint16_t types, int v);

@@ -140,14 +140,32 @@ static void push_size(lua_State *L, size_t n) {
 }
 
 /* "expected at most 20 characters, got 34" */
-static void describe_count(lua_State *L, const char *least_or_most,
-                           const char *noun, const char *ending, size_t limit,
-                           size_t got) {
-  push_size(L, limit);
+static void describe_count(issue_List *list, const schema_Op *op, int v,
+                           const char *least_or_most) {
+  lua_State *L = list->m.L;
+  const char *noun, *text, *ending = plural(op->u.n);
+  size_t got, len;
+  switch (schema_codes[op->code].kind) {
+  case TYPE_STRING:
+    noun = "character";
+    text = lua_tolstring(L, v, &len);
+    got = schema_text_length(text, len);
+    break;
+  case TYPE_ARRAY:
+    noun = "item";
+    got = ops_rawlen(L, v);
+    break;
+  default:
+    noun = "propert";
+    ending = plural_y(op->u.n);
+    got = check_count_members(&list->m, v);
+    break;
+  }
+  push_size(L, op->u.n);
   push_size(L, got);
   lua_pushfstring(L, "expected at %s %s %s%s, got %s", least_or_most,
                   lua_tostring(L, -2), noun, ending, lua_tostring(L, -1));
-  push_size(L, limit);
+  push_size(L, op->u.n);
   wrap(L, "limit");
 }
 
@@ -164,47 +182,15 @@ static void describe_bound(const issue_List *list, const schema_Op *op, int v,
 }
 
 /* "expected a string of format date, got \"x\"": the constant has the name. */
-static void describe_named(issue_List *list, int32_t name, int v,
-                           const char *phrase, const char *field) {
+static void describe_name(issue_List *list, const schema_Op *op, int v,
+                          const char *phrase) {
   lua_State *L = list->m.L;
-  ops_rawgeti(L, list->m.constants, (size_t)name);
+  ops_rawgeti(L, list->m.constants, (size_t)op->b);
   issue_push_value(L, list->m.core, v);
   lua_pushfstring(L, "expected a %s %s, got %s", phrase, lua_tostring(L, -2),
                   lua_tostring(L, -1));
   lua_pushvalue(L, -3);
-  wrap(L, field);
-}
-
-static void describe_string(issue_List *list, const schema_Op *op, int v) {
-  lua_State *L = list->m.L;
-  size_t len, n;
-  const char *s = lua_tolstring(L, v, &len);
-  n = schema_text_length(s, len);
-  switch (op->code) {
-  case CODE_MIN_LENGTH:
-    describe_count(L, "least", "character", plural(op->u.n), op->u.n, n);
-    break;
-  case CODE_MAX_LENGTH:
-    describe_count(L, "most", "character", plural(op->u.n), op->u.n, n);
-    break;
-  case CODE_PATTERN:
-    describe_named(list, op->b, v, "string that matches", "pattern");
-    break;
-  default: describe_named(list, op->a, v, "string of format", "format"); break;
-  }
-}
-
-static void describe_number(issue_List *list, const schema_Op *op, int v) {
-  switch (op->code) {
-  case CODE_MINIMUM: describe_bound(list, op, v, "of at least"); break;
-  case CODE_MAXIMUM: describe_bound(list, op, v, "of at most"); break;
-  case CODE_ABOVE: describe_bound(list, op, v, "above"); break;
-  case CODE_BELOW: describe_bound(list, op, v, "below"); break;
-  case CODE_MULTIPLE_OF:
-    describe_bound(list, op, v, "that is a multiple of");
-    break;
-  default: describe_named(list, op->a, v, "number of format", "format"); break;
-  }
+  wrap(L, schema_keywords[op->keyword].name);
 }
 
 static void describe_contains(issue_List *list, const schema_Op *op, int v) {
@@ -218,34 +204,16 @@ static void describe_contains(issue_List *list, const schema_Op *op, int v) {
   wrap(L, few ? "minContains" : "maxContains");
 }
 
-static void describe_array(issue_List *list, const schema_Op *op, int v) {
+static void describe_twins(issue_List *list, int v) {
   lua_State *L = list->m.L;
-  size_t n = ops_rawlen(L, v), first = 0, second = 0;
-  switch (op->code) {
-  case CODE_MIN_ITEMS:
-    describe_count(L, "least", "item", plural(op->u.n), op->u.n, n);
-    break;
-  case CODE_MAX_ITEMS:
-    describe_count(L, "most", "item", plural(op->u.n), op->u.n, n);
-    break;
-  case CODE_CONTAINS: describe_contains(list, op, v); break;
-  default:
-    schema_find_twins(&list->m, v, n, &first, &second);
-    lua_pushfstring(L, "expected different items, %d and %d are equal",
-                    (int)first - 1, (int)second - 1);
-    lua_pushinteger(L, (lua_Integer)first - 1);
-    wrap(L, "i");
-    lua_pushinteger(L, (lua_Integer)second - 1);
-    lua_setfield(L, -2, "j");
-    break;
-  }
-}
-
-static void describe_object(issue_List *list, const schema_Op *op, int v) {
-  lua_State *L = list->m.L;
-  size_t n = check_count_members(&list->m, v);
-  describe_count(L, op->code == CODE_MIN_PROPERTIES ? "least" : "most",
-                 "propert", plural_y(op->u.n), op->u.n, n);
+  size_t first = 0, second = 0;
+  schema_find_twins(&list->m, v, ops_rawlen(L, v), &first, &second);
+  lua_pushfstring(L, "expected different items, %d and %d are equal",
+                  (int)first - 1, (int)second - 1);
+  lua_pushinteger(L, (lua_Integer)first - 1);
+  wrap(L, "i");
+  lua_pushinteger(L, (lua_Integer)second - 1);
+  lua_setfield(L, -2, "j");
 }
 
 static void describe_enum(issue_List *list, const schema_Op *op, int v) {
@@ -324,22 +292,24 @@ void issue_push_names(issue_List *list, const schema_Object *object) {
   join(L, shown);
 }
 
-void issue_describe(issue_List *list, const schema_Op *op, int v,
-                    uint16_t type) {
-  lua_State *L = list->m.L;
-  schema_Code code = (schema_Code)op->code;
-  if (code == CODE_ENUM || code == CODE_CONST) {
-    describe_enum(list, op, v);
-  } else if (code == CODE_NOT) {
-    lua_pushliteral(L, "expected a value that does not fit the schema of not");
-    lua_pushnil(L);
-  } else if (code < CODE_MINIMUM) {
-    describe_string(list, op, v);
-  } else if (code < CODE_MIN_ITEMS) {
-    describe_number(list, op, v);
-  } else if (type == TYPE_ARRAY) {
-    describe_array(list, op, v);
-  } else {
-    describe_object(list, op, v);
+void issue_describe(issue_List *list, const schema_Op *op, int v) {
+  const schema_CodeTraits *traits = &schema_codes[op->code];
+  switch ((schema_Message)traits->message) {
+  case MESSAGE_MEMBERS: describe_enum(list, op, v); break;
+  case MESSAGE_COUNT: describe_count(list, op, v, traits->words); break;
+  case MESSAGE_NAME: describe_name(list, op, v, traits->words); break;
+  case MESSAGE_BOUND: describe_bound(list, op, v, traits->words); break;
+  case MESSAGE_CONTAINS: describe_contains(list, op, v); break;
+  case MESSAGE_TWINS: describe_twins(list, v); break;
+  case MESSAGE_NOT:
+    lua_pushliteral(list->m.L,
+                    "expected a value that does not fit the schema of not");
+    lua_pushnil(list->m.L);
+    break;
+  case MESSAGE_PLAIN:
+    lua_pushfstring(list->m.L, "does not fit the keyword %s",
+                    schema_keywords[op->keyword].name);
+    lua_pushnil(list->m.L);
+    break;
   }
 }

@@ -22,63 +22,16 @@
 #define FORMAT VOCABULARY_FORMAT
 #define CONTENT VOCABULARY_CONTENT
 
-const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
-    {"$anchor", SINCE_2019, CORE, SHAPE_IDENTIFIER},
-    {"$defs", SINCE_2019, CORE, SHAPE_MAP},
-    {"$dynamicAnchor", D20, CORE, SHAPE_IDENTIFIER},
-    {"$dynamicRef", D20, CORE, SHAPE_STRING},
-    {"$id", SINCE_6, CORE, SHAPE_IDENTIFIER},
-    {"$recursiveAnchor", D19, CORE, SHAPE_BOOLEAN},
-    {"$recursiveRef", D19, CORE, SHAPE_STRING},
-    {"$ref", ALL, CORE, SHAPE_STRING},
-    {"$schema", SINCE_4, CORE, SHAPE_IDENTIFIER},
-    {"additionalItems", D4 | D6 | D7 | D19, APPLICATOR, SHAPE_SCHEMA},
-    {"additionalProperties", ALL, APPLICATOR, SHAPE_SCHEMA},
-    {"allOf", ALL, APPLICATOR, SHAPE_SCHEMAS},
-    {"anyOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMAS},
-    {"const", SINCE_6, VALIDATION, SHAPE_ANY},
-    {"contains", SINCE_6, APPLICATOR, SHAPE_SCHEMA},
-    {"contentSchema", SINCE_2019, CONTENT, SHAPE_SCHEMA},
-    {"default", ALL, METADATA, SHAPE_ANY},
-    {"definitions", ALL, CORE, SHAPE_MAP},
-    {"dependencies", SINCE_4, APPLICATOR, SHAPE_DEPENDENCIES},
-    {"dependentRequired", SINCE_2019, VALIDATION, SHAPE_NAME_MAP},
-    {"dependentSchemas", SINCE_2019, APPLICATOR, SHAPE_MAP},
-    {"discriminator", D20 | DRAFT_OPENAPI, METADATA, SHAPE_ANY},
-    {"else", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
-    {"enum", ALL, VALIDATION, SHAPE_LIST},
-    {"exclusiveMaximum", ALL, VALIDATION, SHAPE_LIMIT},
-    {"exclusiveMinimum", ALL, VALIDATION, SHAPE_LIMIT},
-    {"format", ALL, FORMAT, SHAPE_STRING},
-    {"id", D4, CORE, SHAPE_IDENTIFIER},
-    {"if", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
-    {"items", ALL, APPLICATOR, SHAPE_ITEMS},
-    {"maxContains", SINCE_2019, VALIDATION, SHAPE_COUNT},
-    {"maxItems", ALL, VALIDATION, SHAPE_COUNT},
-    {"maxLength", ALL, VALIDATION, SHAPE_COUNT},
-    {"maxProperties", ALL, VALIDATION, SHAPE_COUNT},
-    {"maximum", ALL, VALIDATION, SHAPE_NUMBER},
-    {"minContains", SINCE_2019, VALIDATION, SHAPE_COUNT},
-    {"minItems", ALL, VALIDATION, SHAPE_COUNT},
-    {"minLength", ALL, VALIDATION, SHAPE_COUNT},
-    {"minProperties", ALL, VALIDATION, SHAPE_COUNT},
-    {"minimum", ALL, VALIDATION, SHAPE_NUMBER},
-    {"multipleOf", ALL, VALIDATION, SHAPE_POSITIVE},
-    {"not", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMA},
-    {"nullable", DRAFT_OPENAPI, VALIDATION, SHAPE_BOOLEAN},
-    {"oneOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMAS},
-    {"pattern", ALL, VALIDATION, SHAPE_STRING},
-    {"patternProperties", SINCE_4, APPLICATOR, SHAPE_MAP},
-    {"prefixItems", D20, APPLICATOR, SHAPE_SCHEMAS},
-    {"properties", ALL, APPLICATOR, SHAPE_MAP},
-    {"propertyNames", SINCE_6, APPLICATOR, SHAPE_SCHEMA},
-    {"required", ALL, VALIDATION, SHAPE_NAMES},
-    {"then", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
-    {"type", ALL, VALIDATION, SHAPE_TYPE},
-    {"unevaluatedItems", SINCE_2019, UNEVALUATED, SHAPE_SCHEMA},
-    {"unevaluatedProperties", SINCE_2019, UNEVALUATED, SHAPE_SCHEMA},
-    {"uniqueItems", ALL, VALIDATION, SHAPE_BOOLEAN},
-};
+#define KEYWORD_INFO(id, name, drafts, vocabulary, shape)                      \
+  {name, drafts, vocabulary, shape},
+
+const schema_KeywordInfo schema_keywords[] = {SCHEMA_KEYWORDS(KEYWORD_INFO)};
+
+typedef char every_keyword_has_a_row[sizeof(schema_keywords) /
+                                                 sizeof(schema_keywords[0]) ==
+                                             KEYWORD_COUNT
+                                         ? 1
+                                         : -1];
 
 schema_KeywordId schema_keyword_find(const char *name, size_t len) {
   int low = 0, high = KEYWORD_COUNT;

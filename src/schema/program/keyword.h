@@ -32,7 +32,7 @@ enum {
 };
 
 typedef enum schema_Shape {
-  SHAPE_SCHEMA,
+  SHAPE_SCHEMA = 1,   /* 0: invalid */
   SHAPE_SCHEMAS,      /* a non-empty array of schemas */
   SHAPE_MAP,          /* an object of schemas */
   SHAPE_ITEMS,        /* a schema or an array of schemas */
@@ -51,64 +51,87 @@ typedef enum schema_Shape {
   SHAPE_IDENTIFIER /* a string, read with its schema */
 } schema_Shape;
 
-/* Sorted by name: ids are indices into the table. */
+/* One row for each keyword, sorted by name (spec/schema/compile_spec.lua checks
+** that): id, name, drafts, vocabulary, form of its value.  Ids are indices into
+** the table. */
+#define SCHEMA_KEYWORDS(ROW)                                                   \
+  ROW(KEYWORD_ANCHOR, "$anchor", SINCE_2019, CORE, SHAPE_IDENTIFIER)           \
+  ROW(KEYWORD_DEFS, "$defs", SINCE_2019, CORE, SHAPE_MAP)                      \
+  ROW(KEYWORD_DYNAMIC_ANCHOR, "$dynamicAnchor", D20, CORE, SHAPE_IDENTIFIER)   \
+  ROW(KEYWORD_DYNAMIC_REF, "$dynamicRef", D20, CORE, SHAPE_STRING)             \
+  ROW(KEYWORD_ID, "$id", SINCE_6, CORE, SHAPE_IDENTIFIER)                      \
+  ROW(KEYWORD_RECURSIVE_ANCHOR, "$recursiveAnchor", D19, CORE, SHAPE_BOOLEAN)  \
+  ROW(KEYWORD_RECURSIVE_REF, "$recursiveRef", D19, CORE, SHAPE_STRING)         \
+  ROW(KEYWORD_REF, "$ref", ALL, CORE, SHAPE_STRING)                            \
+  ROW(KEYWORD_SCHEMA, "$schema", SINCE_4, CORE, SHAPE_IDENTIFIER)              \
+  ROW(KEYWORD_ADDITIONAL_ITEMS, "additionalItems", D4 | D6 | D7 | D19,         \
+      APPLICATOR, SHAPE_SCHEMA)                                                \
+  ROW(KEYWORD_ADDITIONAL_PROPERTIES, "additionalProperties", ALL, APPLICATOR,  \
+      SHAPE_SCHEMA)                                                            \
+  ROW(KEYWORD_ALL_OF, "allOf", ALL, APPLICATOR, SHAPE_SCHEMAS)                 \
+  ROW(KEYWORD_ANY_OF, "anyOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR,            \
+      SHAPE_SCHEMAS)                                                           \
+  ROW(KEYWORD_CONST, "const", SINCE_6, VALIDATION, SHAPE_ANY)                  \
+  ROW(KEYWORD_CONTAINS, "contains", SINCE_6, APPLICATOR, SHAPE_SCHEMA)         \
+  ROW(KEYWORD_CONTENT_SCHEMA, "contentSchema", SINCE_2019, CONTENT,            \
+      SHAPE_SCHEMA)                                                            \
+  ROW(KEYWORD_DEFAULT, "default", ALL, METADATA, SHAPE_ANY)                    \
+  ROW(KEYWORD_DEFINITIONS, "definitions", ALL, CORE, SHAPE_MAP)                \
+  ROW(KEYWORD_DEPENDENCIES, "dependencies", SINCE_4, APPLICATOR,               \
+      SHAPE_DEPENDENCIES)                                                      \
+  ROW(KEYWORD_DEPENDENT_REQUIRED, "dependentRequired", SINCE_2019, VALIDATION, \
+      SHAPE_NAME_MAP)                                                          \
+  ROW(KEYWORD_DEPENDENT_SCHEMAS, "dependentSchemas", SINCE_2019, APPLICATOR,   \
+      SHAPE_MAP)                                                               \
+  ROW(KEYWORD_DISCRIMINATOR, "discriminator", D20 | DRAFT_OPENAPI, METADATA,   \
+      SHAPE_ANY)                                                               \
+  ROW(KEYWORD_ELSE, "else", SINCE_7, APPLICATOR, SHAPE_SCHEMA)                 \
+  ROW(KEYWORD_ENUM, "enum", ALL, VALIDATION, SHAPE_LIST)                       \
+  ROW(KEYWORD_EXCLUSIVE_MAXIMUM, "exclusiveMaximum", ALL, VALIDATION,          \
+      SHAPE_LIMIT)                                                             \
+  ROW(KEYWORD_EXCLUSIVE_MINIMUM, "exclusiveMinimum", ALL, VALIDATION,          \
+      SHAPE_LIMIT)                                                             \
+  ROW(KEYWORD_FORMAT, "format", ALL, FORMAT, SHAPE_STRING)                     \
+  ROW(KEYWORD_ID_4, "id", D4, CORE, SHAPE_IDENTIFIER)                          \
+  ROW(KEYWORD_IF, "if", SINCE_7, APPLICATOR, SHAPE_SCHEMA)                     \
+  ROW(KEYWORD_ITEMS, "items", ALL, APPLICATOR, SHAPE_ITEMS)                    \
+  ROW(KEYWORD_MAX_CONTAINS, "maxContains", SINCE_2019, VALIDATION,             \
+      SHAPE_COUNT)                                                             \
+  ROW(KEYWORD_MAX_ITEMS, "maxItems", ALL, VALIDATION, SHAPE_COUNT)             \
+  ROW(KEYWORD_MAX_LENGTH, "maxLength", ALL, VALIDATION, SHAPE_COUNT)           \
+  ROW(KEYWORD_MAX_PROPERTIES, "maxProperties", ALL, VALIDATION, SHAPE_COUNT)   \
+  ROW(KEYWORD_MAXIMUM, "maximum", ALL, VALIDATION, SHAPE_NUMBER)               \
+  ROW(KEYWORD_MIN_CONTAINS, "minContains", SINCE_2019, VALIDATION,             \
+      SHAPE_COUNT)                                                             \
+  ROW(KEYWORD_MIN_ITEMS, "minItems", ALL, VALIDATION, SHAPE_COUNT)             \
+  ROW(KEYWORD_MIN_LENGTH, "minLength", ALL, VALIDATION, SHAPE_COUNT)           \
+  ROW(KEYWORD_MIN_PROPERTIES, "minProperties", ALL, VALIDATION, SHAPE_COUNT)   \
+  ROW(KEYWORD_MINIMUM, "minimum", ALL, VALIDATION, SHAPE_NUMBER)               \
+  ROW(KEYWORD_MULTIPLE_OF, "multipleOf", ALL, VALIDATION, SHAPE_POSITIVE)      \
+  ROW(KEYWORD_NOT, "not", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMA)   \
+  ROW(KEYWORD_NULLABLE, "nullable", DRAFT_OPENAPI, VALIDATION, SHAPE_BOOLEAN)  \
+  ROW(KEYWORD_ONE_OF, "oneOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR,            \
+      SHAPE_SCHEMAS)                                                           \
+  ROW(KEYWORD_PATTERN, "pattern", ALL, VALIDATION, SHAPE_STRING)               \
+  ROW(KEYWORD_PATTERN_PROPERTIES, "patternProperties", SINCE_4, APPLICATOR,    \
+      SHAPE_MAP)                                                               \
+  ROW(KEYWORD_PREFIX_ITEMS, "prefixItems", D20, APPLICATOR, SHAPE_SCHEMAS)     \
+  ROW(KEYWORD_PROPERTIES, "properties", ALL, APPLICATOR, SHAPE_MAP)            \
+  ROW(KEYWORD_PROPERTY_NAMES, "propertyNames", SINCE_6, APPLICATOR,            \
+      SHAPE_SCHEMA)                                                            \
+  ROW(KEYWORD_REQUIRED, "required", ALL, VALIDATION, SHAPE_NAMES)              \
+  ROW(KEYWORD_THEN, "then", SINCE_7, APPLICATOR, SHAPE_SCHEMA)                 \
+  ROW(KEYWORD_TYPE, "type", ALL, VALIDATION, SHAPE_TYPE)                       \
+  ROW(KEYWORD_UNEVALUATED_ITEMS, "unevaluatedItems", SINCE_2019, UNEVALUATED,  \
+      SHAPE_SCHEMA)                                                            \
+  ROW(KEYWORD_UNEVALUATED_PROPERTIES, "unevaluatedProperties", SINCE_2019,     \
+      UNEVALUATED, SHAPE_SCHEMA)                                               \
+  ROW(KEYWORD_UNIQUE_ITEMS, "uniqueItems", ALL, VALIDATION, SHAPE_BOOLEAN)
+
+#define KEYWORD_ID(id, name, drafts, vocabulary, shape) id,
+
 typedef enum schema_KeywordId {
-  KEYWORD_ANCHOR,
-  KEYWORD_DEFS,
-  KEYWORD_DYNAMIC_ANCHOR,
-  KEYWORD_DYNAMIC_REF,
-  KEYWORD_ID,
-  KEYWORD_RECURSIVE_ANCHOR,
-  KEYWORD_RECURSIVE_REF,
-  KEYWORD_REF,
-  KEYWORD_SCHEMA,
-  KEYWORD_ADDITIONAL_ITEMS,
-  KEYWORD_ADDITIONAL_PROPERTIES,
-  KEYWORD_ALL_OF,
-  KEYWORD_ANY_OF,
-  KEYWORD_CONST,
-  KEYWORD_CONTAINS,
-  KEYWORD_CONTENT_SCHEMA,
-  KEYWORD_DEFAULT,
-  KEYWORD_DEFINITIONS,
-  KEYWORD_DEPENDENCIES,
-  KEYWORD_DEPENDENT_REQUIRED,
-  KEYWORD_DEPENDENT_SCHEMAS,
-  KEYWORD_DISCRIMINATOR,
-  KEYWORD_ELSE,
-  KEYWORD_ENUM,
-  KEYWORD_EXCLUSIVE_MAXIMUM,
-  KEYWORD_EXCLUSIVE_MINIMUM,
-  KEYWORD_FORMAT,
-  KEYWORD_ID_4,
-  KEYWORD_IF,
-  KEYWORD_ITEMS,
-  KEYWORD_MAX_CONTAINS,
-  KEYWORD_MAX_ITEMS,
-  KEYWORD_MAX_LENGTH,
-  KEYWORD_MAX_PROPERTIES,
-  KEYWORD_MAXIMUM,
-  KEYWORD_MIN_CONTAINS,
-  KEYWORD_MIN_ITEMS,
-  KEYWORD_MIN_LENGTH,
-  KEYWORD_MIN_PROPERTIES,
-  KEYWORD_MINIMUM,
-  KEYWORD_MULTIPLE_OF,
-  KEYWORD_NOT,
-  KEYWORD_NULLABLE,
-  KEYWORD_ONE_OF,
-  KEYWORD_PATTERN,
-  KEYWORD_PATTERN_PROPERTIES,
-  KEYWORD_PREFIX_ITEMS,
-  KEYWORD_PROPERTIES,
-  KEYWORD_PROPERTY_NAMES,
-  KEYWORD_REQUIRED,
-  KEYWORD_THEN,
-  KEYWORD_TYPE,
-  KEYWORD_UNEVALUATED_ITEMS,
-  KEYWORD_UNEVALUATED_PROPERTIES,
-  KEYWORD_UNIQUE_ITEMS,
-  KEYWORD_COUNT,
+  SCHEMA_KEYWORDS(KEYWORD_ID) KEYWORD_COUNT,
   KEYWORD_NONE = KEYWORD_COUNT
 } schema_KeywordId;
 

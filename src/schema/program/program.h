@@ -9,21 +9,10 @@
 #include "regex/regex.h"
 #include "schema/program/types.h"
 #include "value/integer.h"
+#include "schema/program/code.h"
 #include "schema/program/keyword.h"
 #include "schema/program/location.h"
 #include "schema/program/vector.h"
-
-enum { /* JSON types, as a mask */
-       TYPE_NULL = 1,
-       TYPE_BOOLEAN = 2,
-       TYPE_INTEGER = 4,
-       TYPE_FRACTION = 8,
-       TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
-       TYPE_STRING = 16,
-       TYPE_ARRAY = 32,
-       TYPE_OBJECT = 64,
-       TYPE_ANY = 127
-};
 
 /* A hash index: its first slot, where slots hold positions from 1, and the mask
 ** of its size; 0 for so few items that all are compared. */
@@ -39,47 +28,6 @@ typedef struct schema_Number {
   integer_Value i; /* exact, when is_integer */
   bool is_integer;
 } schema_Number;
-
-typedef enum schema_Code {
-  /* for every value */
-  CODE_FALSE,
-  CODE_ENUM,    /* a: first member, b: count, index */
-  CODE_CONST,   /* a: member, b: 1 */
-  CODE_CALL,    /* a: node; keyword: $ref, allOf */
-  CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
-  CODE_ANY_OF,  /* a: union */
-  CODE_ONE_OF,  /* a: union */
-  CODE_NOT,     /* a: node */
-  CODE_IF,      /* a: node, b: then or -1, c: else or -1 */
-  /* for strings */
-  CODE_MIN_LENGTH, /* n */
-  CODE_MAX_LENGTH, /* n */
-  CODE_PATTERN,    /* a: regex, b: constant, its source */
-  CODE_FORMAT,     /* format, a: constant, its name */
-  /* for numbers; INTEGER_BOUND: i holds the bound, else d */
-  CODE_MINIMUM,
-  CODE_MAXIMUM,
-  CODE_ABOVE, /* exclusiveMinimum */
-  CODE_BELOW, /* exclusiveMaximum */
-  CODE_MULTIPLE_OF,
-  CODE_NUMBER_FORMAT, /* b: NUMBER_FORMAT_..., a: constant, its name */
-  /* for arrays */
-  CODE_MIN_ITEMS,
-  CODE_MAX_ITEMS,
-  CODE_ITEMS,    /* a: first of the tuple in links, b: count, c: node of the
-                    others or -1 */
-  CODE_CONTAINS, /* a: node, b: at least, c: at most or -1 */
-  CODE_UNIQUE_ITEMS,
-  CODE_UNEVALUATED_ITEMS, /* a: node */
-  /* for objects */
-  CODE_MIN_PROPERTIES,
-  CODE_MAX_PROPERTIES,
-  CODE_MEMBERS,               /* a: object */
-  CODE_PROPERTY_NAMES,        /* a: node */
-  CODE_DEPENDENT_REQUIRED,    /* a: first name in links, b: count, c: key */
-  CODE_DEPENDENT_SCHEMA,      /* a: node, c: key */
-  CODE_UNEVALUATED_PROPERTIES /* a: node */
-} schema_Code;
 
 enum { NUMBER_FORMAT_INT32, NUMBER_FORMAT_INT64, NUMBER_FORMAT_FLOAT };
 
