@@ -31,7 +31,7 @@ describe("the mutations of", function()
     assert.same({ "1 constant: f(false)" }, changes("f(true)", "lua"))
   end)
 
-  it("room that is asked for are none: more will do as well", function()
+  it("sizes of reserved memory are left out, as a larger size is correct too", function()
     assert.same({ "1 constant: lua_createtable(L, 0, 2); f(3)" }, changes("lua_createtable(L, 0, 2); f(2)", "c"))
     assert.same({}, changes("lua_createtable(L, (int)(a ? f(n) : 0), 2);", "c"))
     assert.same({}, changes("luaL_checkstack(L, n + 8, text), ops_checkstack(L, 4), check_reserve(m, 8)", "c"))

@@ -97,7 +97,7 @@ describe("what a handler raised becomes an error object:", function()
     assert.same({ 1 }, err.details)
   end)
 
-  it("whether somebody foresaw it is told", function()
+  it("whether the error was expected is passed on", function()
     local declared = {
       "NOT_FOUND", "NOT_FOUND: task 7", { code = "TEAPOT", message = "short" }, operations.error("X", "y"),
     }

@@ -17,7 +17,7 @@ describe("members", function()
     assert.is_nil(getmetatable(members.merged(list)))
   end)
 
-  it("are told of a list: its items as keys, one of them, those of several", function()
+  it("of a list are described: its items by key, one of them, or several", function()
     assert.same({ a = true, b = true }, members.set({ "a", "b" }))
     assert.is_true(members.contains({ "a", "b" }, "b"))
     assert.is_false(members.contains({ "a" }, "b"))

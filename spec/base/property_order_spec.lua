@@ -53,7 +53,7 @@ describe("the order of properties", function()
     assert.same(whole, pieced)
   end)
 
-  it("goes on with copies, and knows members that came and went", function()
+  it("continues with copies, and includes members that were added and removed", function()
     local schema = T.object({ { "b", T.array() }, { "a", T.string() }, { "c", T.string() } })
     local registry = operations.registry()
     assert(registry:register({ namespace = "n", name = "o", inputSchema = schema, handler = print }))

@@ -17,7 +17,7 @@ describe("base.runtime", function()
       runtime.flaw("Lua 5.1", { version = "LuaJIT 2.0.5", version_num = 20005 }))
   end)
 
-  it("says for which runtime a C module is to be built, and repeats what else is wrong with one", function()
+  it("says for which runtime a C module is to be built, and repeats other errors of loading one", function()
     local message = "error loading module 'operations.core' from file '/x/core.so':\n\t/x/core.so: undefined symbol: "
     assert.equal("/x/core.so is built for Lua 5.4 and this is LuaJIT: run make LUA=luajit",
       runtime.told(message .. "lua_absindex", { version = "LuaJIT 2.1.0" }))

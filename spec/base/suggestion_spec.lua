@@ -10,7 +10,7 @@ local function meant(id)
   return table.concat(suggestion.of(id, specs), " ")
 end
 
-describe("what somebody may have meant", function()
+describe("the name that was probably meant", function()
   it("is the same name elsewhere, or written otherwise", function()
     assert.equal("pets.addPet", meant("petstore.addPet"))
     assert.equal("pets.getPetById", meant("getPetById"))
@@ -39,7 +39,7 @@ describe("what somebody may have meant", function()
   end)
 end)
 
-describe("the word that somebody may have meant", function()
+describe("the word that was probably meant", function()
   local words = { "--lua", "--port", "--pretty", "--openapi", "--raw" }
 
   it("has two letters the other way round", function()

@@ -388,7 +388,7 @@ return function(it, connect, traits)
     end)
   end)
 
-  it("ends a subscription that nobody holds any more", function()
+  it("ends a subscription that has been dropped", function()
     with(function(map, seen)
       assert(assert(map:subscribe("contract.wait", { seconds = 30 })):next())
       eventually(function()

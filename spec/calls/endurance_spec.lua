@@ -37,14 +37,14 @@ for _, transport in ipairs(transports) do
       endurance.quick_events(connect, 10000)
     end)
 
-    it("a consumer that stops delays nobody else, and misses nothing", function()
+    it("a consumer that stops delays no other consumer, and misses nothing", function()
       endurance.stopped_consumer(connect, 0.1)
     end)
   end)
 end
 
 describe("a network that is cut", function()
-  it("between a spoke and its hub keeps nobody waiting for ever", function()
+  it("between a spoke and its hub keeps no caller waiting for ever", function()
     operations.run(function()
       local hub = assert(operations.transports.websocket_hub({ registry = work() }))
       local network = proxy.start(hub.port)
@@ -56,7 +56,7 @@ describe("a network that is cut", function()
     end)
   end)
 
-  it("between a caller and Redis keeps nobody waiting for ever", function()
+  it("between a caller and Redis keeps no caller waiting for ever", function()
     operations.run(function()
       local network = proxy.start(server.port)
       local served = call_map(operations.transports.redis(server.url))

@@ -19,7 +19,7 @@ describe("an event of the call protocol", function()
       output = { data = 1, meta = meta } } })))
   end)
 
-  it("names the place of a value that JSON cannot hold, in the input, the result, or what else was given", function()
+  it("names the place of a value that JSON cannot hold, in the input, the result or another argument", function()
     local function nan_at(event)
       local text, err = call_event.encode(event, LIMIT)
       assert.is_nil(text)

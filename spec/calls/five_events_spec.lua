@@ -252,7 +252,7 @@ for _, name in ipairs({ "to a hub", "of a spoke" }) do
       end)
     end)
 
-    it("loses the subscription when nothing is consumed, and other calls go on", function()
+    it("loses the subscription when nothing is consumed, and other calls continue", function()
       run(function(peer, map)
         local subscription = assert(map:subscribe("a.stream", nil, { unconsumed_bytes = LIMIT, consumer_timeout = 50 }))
         await_stop(peer)

@@ -91,7 +91,7 @@ describe("a call map", function()
     assert.truthy(logged[5]:find("operationId", 1, true))
   end)
 
-  it("counts what is about requests that nobody made", function()
+  it("counts events of requests that it did not make", function()
     local output = operations.local_envelope(1, "a.b")
     other:inject({ type = "call.responded", payload = { requestId = "1", output = output } })
     other:inject({ type = "call.completed", payload = { requestId = "1" } })
@@ -247,7 +247,7 @@ describe("a call map", function()
     end
   end)
 
-  it("answers a request that is none, as far as it says which", function()
+  it("answers an invalid request if its id can be read", function()
     operations.call_handler(operations.registry({ log = quiet }), served)
     for _, wrong in ipairs({ { identity = { id = "x" } }, { metadata = { 1, 2 } }, { parentRequestId = "" },
       { idleTimeout = -1 } }) do
@@ -555,7 +555,7 @@ describe("a call map", function()
       assert.same({ "ABORTED", "slept" }, codes)
     end)
 
-    it("ends a call whose id nobody knows when it is closed", function()
+    it("ends a call with an unknown id when it is closed", function()
       local counted
       registry:register({ namespace = "a", name = "b", handler = function()
         operations.spawn(function()
@@ -704,7 +704,7 @@ describe("a call map", function()
       assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
     end)
 
-    it("aborts an ended request again whose events go on after 1,024 others were aborted", function()
+    it("aborts an ended request again whose events continue after 1,024 others were aborted", function()
       local function aborts(id)
         local before = #sent
         deliver(id)

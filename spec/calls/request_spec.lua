@@ -122,7 +122,7 @@ describe("a request that arrived", function()
     return call_request.new({ _requests = {} }, payload, peer or {})
   end
 
-  it("is whom the transport authenticated, or whom it names where the transport vouches for it", function()
+  it("has the identity that the transport authenticated, or one that a trusted transport names", function()
     local named, known = { id = "named" }, { id = "known" }
     assert.is_nil(of({ identity = named }).identity)
     assert.equal(named, of({ identity = named }, { vouches = true }).identity)

@@ -12,7 +12,7 @@ local function parse(...)
 end
 
 describe("command line arguments", function()
-  it("are told from options, which may stand anywhere", function()
+  it("are distinguished from options, which may stand anywhere", function()
     local parsed = assert(parse("a", "--json", "b", "--limit", "3", "c"))
     assert.same({ "a", "b", "c" }, parsed.rest)
     assert.same({ json = true, limit = "3" }, parsed.options)

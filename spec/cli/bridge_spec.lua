@@ -64,7 +64,7 @@ describe("operations mcp --nvim", function()
     assert.equal(0, code)
   end)
 
-  it("carries long messages whole, whoever reads slowly", function()
+  it("carries long messages whole, also to a slow reader", function()
     local nvim = editor.start(SERVE .. [[ vim.api.nvim_buf_set_lines(0, 0, -1, true, {('x'):rep(200000)}) ]])
     local client = nvim:client()
     for i = 1, 60 do

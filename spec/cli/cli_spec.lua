@@ -320,7 +320,7 @@ describe("the exit code", function()
 end)
 
 describe("sources", function()
-  it("are told without what may be a secret of theirs", function()
+  it("are shown without their possible secrets", function()
     for _, source in ipairs({
       "--openapi 'http://u:hidden@127.0.0.1:1/x'", "--openapi 'http://127.0.0.1:1/x?key=hidden'",
       "--mcp 'http://127.0.0.1:1/x?key=hidden'", "--mcp 'false --token hidden'", "--mcp \"false 'hidden\"",
@@ -346,7 +346,7 @@ describe("sources", function()
     assert.matches("t.echo is also an operation of " .. operations_file, result.err, 1, true)
   end)
 
-  it("tell of the files in a directory that give no operation, and go on", function()
+  it("report the files in a directory that give no operation, and load the others", function()
     local directory = os.tmpname()
     os.remove(directory)
     local result = command.run(([[mkdir %s; echo 'return 1' >%s/a.lua; cp %s %s/b.lua; operations list echo --lua %s
@@ -579,7 +579,7 @@ describe("operations watch", function()
     assert.equal(0, result.code)
   end)
 
-  it("goes on after the event of a tool that failed, and tells the shell", function()
+  it("continues after a tool's event that failed, and exits with an error", function()
     local result = run("watch t.tools")
     assert.equal('"good"\n"bad"\n"good"\n', result.out)
     assert.equal("operations: EXECUTION_ERROR: the tool failed: so it is\n", result.err)
@@ -601,7 +601,7 @@ describe("operations watch", function()
     assert.equal('{"i":1}\n', result.out)
   end)
 
-  it("ends quietly when nobody reads any more", function()
+  it("ends quietly when its reader has gone", function()
     for _, trap in ipairs({ "trap '' PIPE;", "" }) do
       local result = command.run(("%s operations watch t.count to=1000000 --lua %s | head -n 1"):format(
         trap, operations_file))

@@ -23,7 +23,7 @@ describe("connections", function()
     return command.run(("operations call a.echo --openapi %s %s"):format(document, options))
   end
 
-  it("trust the certificates that they are told to, or any", function()
+  it("trust the certificates of their options, or any", function()
     local result = call("")
     assert.equal(13, result.code)
     assert.matches("certificate", result.err)
@@ -31,7 +31,7 @@ describe("connections", function()
     assert.equal(0, call("--insecure").code)
   end)
 
-  it("go the way that they are told", function()
+  it("use the proxy of their options", function()
     local result = call("--insecure --proxy http://127.0.0.1:1")
     assert.equal(13, result.code)
     assert.matches("127.0.0.1 port 1", result.err, 1, true)

@@ -36,7 +36,7 @@ describe("the error of an input with an unknown key", function()
     assert.same({ "/zzz: unknown property", { "unknown property" } }, hinted(issue("/zzz")))
   end)
 
-  it("stays as it was where it is none", function()
+  it("stays unchanged where the error is of another kind", function()
     assert.same({ "as it was", { "unknown property" } }, hinted(issue("/titel", "type")))
     assert.same({ "as it was", { "unknown property", "unknown property (did you mean title?)" } },
       hinted(issue("/titel", "type"), issue("/titel")))
@@ -52,7 +52,7 @@ describe("keys that a schema allows, and that are near to one of its own", funct
     return request.near(json.decode(value), of or schema, issues or {})
   end
 
-  it("are told, the others are not", function()
+  it("are reported, the others are not", function()
     assert.same({ 'the input has no "ownr" by its schema (did you mean owner?)',
       'the input has no "titel" by its schema (did you mean title?)' },
       near('{"titel":1,"ownr":{"nam":1},"title":1,"zzz":1}'))

@@ -103,7 +103,7 @@ describe("a login from the terminal", function()
     assert.equal(read .. "\n", run().out)
   end)
 
-  it("can follow after its source was added where nobody can log in", function()
+  it("can follow after its source was added where no login is possible", function()
     local function run(words)
       return command.run(("h='%s'; XDG_STATE_HOME=$h XDG_CONFIG_HOME=$h/config XDG_CACHE_HOME=$h/cache operations %s")
         :format(home, words))

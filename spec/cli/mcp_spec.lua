@@ -140,7 +140,7 @@ describe("--mcp-config", function()
     os.remove(mark)
   end)
 
-  it("may have comments, keys that nobody knows, which are told, and servers that are disabled", function()
+  it("may have comments, unknown keys, which are reported, and servers that are disabled", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
     file:write('{ // as editors write it\n"servers": { "a": { "command": "x", "disabled": true, "comand": "y", }, } }')

@@ -121,7 +121,7 @@ describe("--all", function()
     assert.equal(table.concat(items(1, 6), "\n") .. "\n", wrapped.out)
   end)
 
-  it("prints what came before a page that cannot be had, and fails", function()
+  it("prints the pages before one that cannot be fetched, and fails", function()
     local message = 'operations: HTTP_500: 500 Internal Server Error: out of order\n  {"message":"out of order"}\n'
     for format, text in pairs({
       json = "[" .. table.concat(items(1, 4), ",") .. "]\n", ndjson = table.concat(items(1, 4), "\n") .. "\n",

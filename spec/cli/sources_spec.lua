@@ -280,7 +280,7 @@ describe("remembered sources", function()
     assert.matches("200 200 \n?200 304 \n?$", result.out)
   end)
 
-  it("are used as they were when nobody answers", function()
+  it("are used from the cache when the server does not answer", function()
     local api = server.start()
     local result = run(("operations add pets %s/petstore/alone"):format(api.url))
     api:stop()

@@ -95,7 +95,7 @@ describe("a watched directory", function()
     eventually_answers(served, "/w/a", 200, "one")
   end))
 
-  it("goes on when the directory is not there for a while", within(function()
+  it("is watched again after it was missing for a while", within(function()
     write("watched/a.lua", definition("a", "one"))
     local served = watch()
     os.rename(directory .. "/watched", directory .. "/moved")

@@ -34,7 +34,7 @@ return function(name, busted)
       assert.is_true(math.abs(host.now() / 1000 - os.time()) < 5)
     end)
 
-    it("goes on while a long answer is read and cast", function()
+    it("continues while a long answer is read and cast", function()
       local text = assert(http.request({ url = server.url .. "/records?size=6000000" })).body
       local api = openapi.api(openapi.one({ operationId = "list", responses = { ["200"] = { content = {
         ["application/json"] = { schema = { type = "array", items = { type = "object", properties = {
@@ -91,7 +91,7 @@ return function(name, busted)
       held[20]() -- does nothing any more
     end)
 
-    it("stops a timer that nobody waits for any more", function()
+    it("stops a timer whose task no longer waits", function()
       local fired = false
       local stop = host.timer(5, function()
         fired = true
@@ -258,7 +258,7 @@ return function(name, busted)
       assert.equal(200, http.request({ url = server.url .. "/echo" }).status)
     end)
 
-    it("keeps nothing of requests that are over, called off or forgotten", function()
+    it("keeps nothing of requests that are over, cancelled or forgotten", function()
       local function go()
         soak.sequential(server.url, 100)
         soak.concurrent(server.url, 200)
@@ -381,7 +381,7 @@ return function(name, busted)
       assert.is_true(how.signal == 15 or how.unknown)
     end)
 
-    it("goes on with its own loop while 50 requests wait", function()
+    it("runs its own loop while 50 requests wait", function()
       local ticks = 0
       local stop = ticker.start(function()
         ticks = ticks + 1

@@ -20,7 +20,7 @@ describe("choosing a host", function()
     assert.equal("plain", hosts.current().name)
   end)
 
-  it("refuses a name that is none", function()
+  it("refuses an unknown name", function()
     assert.matches("\"nvim\", \"openresty\", \"plain\" or a table expected, got \"cosmic\"", refusal("cosmic"))
     assert.matches("name or table expected, got number", refusal(3))
   end)

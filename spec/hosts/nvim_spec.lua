@@ -27,7 +27,7 @@ describe("Neovim", function()
     assert.is_true(tap.passed > 80)
   end)
 
-  it("ends while requests and tasks are under way", function()
+  it("ends while requests and tasks are pending", function()
     local result = run([[
       local http = require("operations.net.http")
       local task = require("operations.task")
@@ -89,7 +89,7 @@ describe("Neovim", function()
     assert.same({ out = "0 0", code = 0 }, result)
   end)
 
-  it("goes on with tasks that take more than a turn, though nothing else happens", function()
+  it("continues tasks that take more than a turn without any other event", function()
     local result = run([[
       local operations = require("operations")
       local count = 0

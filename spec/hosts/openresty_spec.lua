@@ -60,7 +60,7 @@ describe("OpenResty", function()
     assert.equal(("/tasks 200\n"):rep(40), body)
   end)
 
-  it("logs what tasks fail with that nobody waits for, at level error", function()
+  it("logs failures of tasks that are not awaited, at level error", function()
     local other = test_server.start({ app = true })
     get("/lost", other)
     eventually(function()
@@ -135,7 +135,7 @@ describe("OpenResty", function()
     end)
   end)
 
-  it("goes on when the clients of requests leave whose coroutines wait", function()
+  it("continues when the clients of waiting requests leave", function()
     local url = app.url .. "/events?url=" .. upstream.url .. "/sse%3Fcount=100%26delay=0.01"
     local before, clients = state().pid, {}
     for i = 1, 30 do
@@ -166,7 +166,7 @@ describe("OpenResty", function()
     assert.matches("cannot wait here", response.headers["x-refused-inside"]) -- in a coroutine of its own
   end)
 
-  it("keeps no thread and no descriptor once nothing is under way", function()
+  it("keeps no thread and no descriptor once nothing is pending", function()
     local function idle()
       local now
       eventually(function()
@@ -339,7 +339,7 @@ describe("OpenResty", function()
       end)
     end)
 
-    it("and refuses what its queue has no room for, which goes on when there is room", function()
+    it("and refuses messages for which its queue has no room, and accepts them again once there is room", function()
       local stream, got = ask(taking, "/taken/full")
       local reason, length = noted(taking, "full"):match("(%l+), (%d+)")
       assert.equal("full", reason)
@@ -364,7 +364,7 @@ describe("OpenResty", function()
         return app
       end,
     }) do
-      it("and says once that its client has gone, where nobody reads and nginx " .. what, function()
+      it("and says once that its client has gone, where no code reads and nginx " .. what, function()
         local server = server_of()
         local stream, got = ask(server, "/taken/lost")
         eventually(function()

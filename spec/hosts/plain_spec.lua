@@ -95,7 +95,7 @@ describe("the plain host", function()
     ]], "ulimit -n 64;"))
   end)
 
-  it("lets a program end with a subscription that nobody closed, whose cleanup waits", function()
+  it("lets a program end with an open subscription whose cleanup waits", function()
     assert.equal("1\nstopped\nwaited\nlast words\n", printed([[
       local operations = require("operations")
       local registry = operations.registry()

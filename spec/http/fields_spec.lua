@@ -28,7 +28,7 @@ describe("the fields of a head", function()
     assert.same({ 2000, "c1" }, { #fields.setCookie, fields.setCookie[1] })
   end)
 
-  it("go on in lines that begin with a blank", function()
+  it("continue in lines that begin with a blank", function()
     assert.same({ a = "1 2: 3 , 4", b = "5" }, read(" \t0", "A: 1", "\t 2: 3", " ", "B: 5", "no field", "A:4"))
     assert.same({ setCookie = { "a b", "c" } }, read("Set-Cookie: a", " b", "Set-Cookie: c"))
   end)
@@ -62,7 +62,7 @@ describe("the fields of a head", function()
     return fields
   end
 
-  it("are those of any lines, however they are repeated and go on", function()
+  it("are those of any lines, with any repetition and continuation", function()
     local random = require("spec.support.random")
     local names = { "A", "a", "B", "Set-Cookie", "SET-COOKIE", "Set-Cookiz", "x", "X-Y", " z ", "", ("N"):rep(256),
       ("n"):rep(257), ("n"):rep(400), "@[", "AZ", "\195\132" }

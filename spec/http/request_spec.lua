@@ -193,7 +193,7 @@ describe("the reader of requests", function()
     end
   end)
 
-  it("tells whether the sender wants to go on", function()
+  it("tells whether the sender keeps the connection open", function()
     assert.is_true(head(load("ok-get")).keep_alive)
     assert.is_false(head(load("ok-connection-close")).keep_alive)
     assert.is_false(head(load("ok-version-1.0-without-host")).keep_alive)
@@ -226,7 +226,7 @@ describe("the reader of requests", function()
     end
   end)
 
-  it("stops behind a request and goes on when it is asked again", function()
+  it("stops behind a request and continues when it is asked again", function()
     local bytes, reader = load("ok-pipelined-bodies"), parser()
     local event, next_byte, got = reader:read(bytes, 1)
     assert.same({ "head", "abc" }, { event, got.body })

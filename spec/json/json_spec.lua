@@ -610,7 +610,7 @@ describe("decoding a line of JSON", function()
     assert.same({ 3, 1 }, { core.json_line("1\n2", 1, "more") })
   end)
 
-  it("tells what is wrong with it, and goes on", function()
+  it("reports the error of a line, and continues with the next", function()
     for text, following in pairs({ ["{\n}"] = 3, ["\n1"] = 2, ['"a\nb"'] = 4 }) do
       local found, value, err = core.json_line(text, 1)
       assert.same({ following, nil, "VALIDATION_ERROR" }, { found, value, err.code })

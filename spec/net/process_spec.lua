@@ -301,7 +301,7 @@ describe("a process", function()
     end
   end)
 
-  it("is held back while nobody reads", function()
+  it("is held back while its output is not read", function()
     local child = shell("yes 2>/dev/null & sleep 0.1; kill -0 $! && kill $!; echo ok >&2", { window = 1000 })
     assert.equal(0, child:wait().code)
     assert.equal("ok", child:stderr())
@@ -385,7 +385,7 @@ describe("a process", function()
     child:stop({ close = 0 })
   end)
 
-  it("that closes its stdin has a function told of what it will not read", function()
+  it("that closes its stdin calls a function with the bytes that it will not read", function()
     task.run(function()
       local child, told = shell("exec <&-; echo closed; sleep 1000"), nil
       assert.equal("closed", child:read_line())
@@ -402,7 +402,7 @@ describe("a process", function()
     end)
   end)
 
-  it("that ends frees whoever waits to write", function()
+  it("that ends resumes the tasks that wait to write to it", function()
     local child = shell("sleep 0.05", { queue = 1000 })
     local ok, err
     repeat
@@ -532,7 +532,7 @@ describe("a process", function()
     assert.is_true(#child:stderr() <= 4 * 8192 + 4)
   end)
 
-  it("goes on when the function for its stderr fails; that is logged", function()
+  it("continues when the function for its stderr fails, which is logged", function()
     local logged
     local on_error = task.on_error
     task.on_error = function(raised)
@@ -694,7 +694,7 @@ describe("the end of a process", function()
     child:stop()
   end)
 
-  it("comes when nobody refers to it, and is reaped without waiting", function()
+  it("comes when the handle was dropped, and is reaped without waiting", function()
     local pid = shell("sleep 1000 & wait").pid
     assert.is_truthy(state_of(pid))
     collect()
@@ -944,7 +944,7 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
-  it("are held back while nobody takes their stderr, of which nothing is lost", function()
+  it("are held back while their stderr is not taken, and none of it is lost", function()
     local reactor = module.new()
     reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "head -c 1000000 /dev/zero >&2" },
       environment = { PATH = "/usr/bin:/bin" }, window = 100, max_line = 100, queue = 6 })

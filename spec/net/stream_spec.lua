@@ -150,7 +150,7 @@ describe("a byte stream", function()
     assert.is_true(port > 0)
   end)
 
-  it("is held by whoever uses it: dropped, it is closed", function()
+  it("is held by the code that uses it: dropped, it is closed", function()
     local held = {}
     operations.run(function()
       local listener = assert(stream.listen("127.0.0.1", 0, function(accepted)
@@ -460,7 +460,7 @@ describe("a stream of a reactor", function()
     end
   end)
 
-  it("says once that all was sent, to whom asked", function()
+  it("reports once to the caller that all was sent", function()
     local ours, theirs = pair(2 ^ 30, 2 ^ 30)
     assert.equal(0, ours:unsent(true))
     assert.equal("sent", ours:transmit(("x"):rep(1000000)))
@@ -686,7 +686,7 @@ describe("a listener at a Unix socket", function()
     end)
   end)
 
-  it("replaces a file at which nobody listens, and nothing else", function()
+  it("replaces a socket file without a listener, and no other file", function()
     operations.run(function()
       local first = assert(listen())
       local second, err = listen()

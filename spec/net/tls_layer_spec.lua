@@ -64,7 +64,7 @@ describe("the layer of TLS", function()
     made.layer:cancel()
   end)
 
-  it("leaves what came where it is until somebody takes it", function()
+  it("leaves received bytes in place until they are taken", function()
     local made = layer()
     made.bring("hello", "<a>", "<b>")
     assert.equal(2, #made.came)

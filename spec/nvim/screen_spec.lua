@@ -81,7 +81,7 @@ describe("on the screen", function()
     assert.not_same(servers_of("one"), servers_of("two"))
   end)
 
-  it("progress is shown, a call goes on when its window is left, and :qa ends all while calls run", function()
+  it("progress is shown, a call continues when its window is left, and :qa ends all while calls run", function()
     keys("one", 'q:Operations call spec.steps {"count": 100, "pause": 0.3}')
     shows("one", "spec%.steps: %d+ of 100")
     local pids = servers_of("one")

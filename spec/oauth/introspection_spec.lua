@@ -104,7 +104,7 @@ describe("tokens that the authorization server reads", function()
     assert.equal(2, #asked)
   end)
 
-  it("are told to each caller anew: what one changes is not seen by the next", function()
+  it("are copied for each caller: a change by one is not seen by the next", function()
     claims.realm = { roles = { "read" } }
     local authorize = server({ scopes_claim = function(told) return told.realm.roles end })
     local identity = assert(judge(authorize))

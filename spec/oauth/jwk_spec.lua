@@ -62,7 +62,7 @@ describe("a set of keys", function()
     end
   end)
 
-  it("goes on behind one that is passed over", function()
+  it("continues behind a key that is skipped", function()
     local keys, flaw, unused = jwk.set({ keys = { 7, json.null, { kty = "oct" }, ed.jwk } })
     assert.equal(1, #keys)
     assert.is_nil(flaw)

@@ -155,7 +155,7 @@ describe("the keys of an authorization server", function()
     assert.equal("ada", judge(authorize, token(key)).id)
   end)
 
-  it("let nobody in where they were never there, and are not asked for by every request", function()
+  it("admit no caller before they were fetched once, and are not fetched for every request", function()
     local asked = 0
     answer = function(request)
       asked = asked + (request.target == "/down" and 1 or 0)

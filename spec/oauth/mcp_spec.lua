@@ -151,7 +151,7 @@ describe("an MCP server that wants a token", function()
     assert.matches("who are you?", err.message, 1, true)
   end)
 
-  it("cannot be used where nobody can log in", function()
+  it("cannot be used where no login is possible", function()
     local client, err = connect(operations.oauth.authorizer({}))
     assert.is_nil(client)
     assert.equal("login_required", err.details.error)

@@ -77,7 +77,7 @@ describe("metadata that is fetched", function()
       resource('{"resource":"https://api.example","authorization_servers":["https://a"],"scopes_supported":[]}', ROOT))
   end)
 
-  it("of a server is refused where it is about another one or names nobody", function()
+  it("of a server is refused where it is about another issuer or has none", function()
     local at = "protected resource metadata at " .. ROOT .. "/mcp: "
     for problem, document in pairs({
       ["it names no resource"] = '{"authorization_servers":["https://a"]}',

@@ -76,7 +76,7 @@ end)
 describe("the options of an authorizer", function()
   local oauth_options = require("operations.oauth.options")
 
-  it("are told what is wrong with them", function()
+  it("are refused with an explanation", function()
     for problem, given in pairs({
       ['grant: there is no "password"'] = { grant = "password" },
       ["client: client_credentials need one"] = { grant = "client_credentials" },

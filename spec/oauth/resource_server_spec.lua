@@ -304,7 +304,7 @@ describe("a server whose callers have tokens", function()
     assert.equal("app", judge(key:token(claims({ sub = false, client_id = "app" }))).id)
   end)
 
-  it("lets nobody in by any change of a token, and never fails", function()
+  it("admits no caller with a changed token, and never fails", function()
     local authorize, token = server(), key:token(claims())
     random.seed(7)
     for at = 1, #token do

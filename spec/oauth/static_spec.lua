@@ -114,7 +114,7 @@ describe("callers with passwords", function()
       authorize = operations.oauth.basic(users, { realm = 'a "b"' }) }))
   end
 
-  it("are let in by a server, which asks the others for a password and nobody for a token", function()
+  it("are admitted by a server, which asks the others for a password and never for a token", function()
     local api = server()
     local function send(target, pair, method)
       local headers = pair and basic(pair).headers or {}

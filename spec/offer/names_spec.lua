@@ -136,7 +136,7 @@ describe("the names of many", function()
     assert.equal('a.b: another tool has the name "x"', both[2].message)
   end)
 
-  it("that are reserved go to nobody", function()
+  it("that are reserved are given to no operation", function()
     local made, flaws = names.assign({ spec("search.operations"), spec("a.b", "call") },
       { call = true, search_operations = true })
     assert.same({ ["a.b"] = "a_b" }, made.of_id)

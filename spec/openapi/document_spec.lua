@@ -376,7 +376,7 @@ describe("a document from a URL", function()
     assert.equal("404 Not Found: gone", err.message)
   end)
 
-  it("is YAML when it is none of JSON", function()
+  it("is YAML when it is not JSON", function()
     local list = fetch({ status = 200, headers = {}, body = "openapi: 3.0.0\npaths: {/a: {get: {operationId: op}}}" })
     assert.equal("op", list[1].name)
   end)
@@ -458,7 +458,7 @@ describe("a document from a URL", function()
     assert.matches("https://api.test/docs/v1/openapi.json", err.message, 1, true)
   end)
 
-  it("is misuse when it is none", function()
+  it("is misuse when the URL is invalid", function()
     assert.has_error(function()
       from_openapi.url("file:///etc/passwd")
     end, "bad argument #1 to 'url' (an http or https URL expected)")
@@ -483,7 +483,7 @@ describe("a reference in 3.1", function()
     assert.same({ type = "integer" }, schema)
   end)
 
-  it("may name a schema by its $id, and go on from there", function()
+  it("may name a schema by its $id, with a pointer below it", function()
     local components = {
       Pet = { ["$id"] = "https://example.com/schemas/pet", type = "object", properties = {
         tag = { ["$ref"] = "#/$defs/tag" }, owner = { ["$ref"] = "owner#name" },

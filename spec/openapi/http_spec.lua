@@ -259,7 +259,7 @@ describe("over HTTP", function()
       assert.equal("as asked", err.details.body.title)
     end)
 
-    it("that is none is an error with the body", function()
+    it("of another type is an error with the body", function()
       local registry = one({ responses = events }, { path = "/status/200" })
       local envelope, err = assert(registry:subscribe("real.op")):next()
       assert.is_nil(envelope)

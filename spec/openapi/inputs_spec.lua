@@ -129,7 +129,7 @@ describe("the parameters of an operation", function()
     assert.equal("a@:", sent("header", "3.2.0", false))
   end)
 
-  it("are told in the order of the document, the path's before the operation's, the body last", function()
+  it("are listed in the order of the document, the path's before the operation's, the body last", function()
     local api = support.api(support.one({ parameters = { query("z"), query("b"), query("m") },
       requestBody = { content = { ["application/json"] = {}, ["text/plain"] = {} } } },
       { method = "post", item = { parameters = { query("y"), query("a") } } }))

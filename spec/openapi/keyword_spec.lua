@@ -126,7 +126,7 @@ describe("a schema of OpenAPI 3.0", function()
     assert.equal('{"exclusiveMaximum":2,"maximum":1}', converted('{"maximum":1,"exclusiveMaximum":2}'))
   end)
 
-  it("is nullable in 3.1 as well, which is told, because documents go on to say so", function()
+  it("is nullable in 3.1 as well, with a report, because documents still say so", function()
     assert.equal('{"type":["string","integer","null"]}', converted('{"type":["string","integer"],"nullable":true}'))
     assert.equal('{"type":["string","null"]}', converted('{"type":["string","null"],"nullable":true}'))
     assert.equal('{"anyOf":[{"type":"null"},{"$ref":"#/a"}]}', converted('{"$ref":"#/a","nullable":true}'))

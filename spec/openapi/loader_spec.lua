@@ -237,7 +237,7 @@ describe("a document with something broken", function()
     ["tags, texts and ids that are none"] = { tags = { 1, null, "a" }, summary = {}, description = 3, operationId = 7 },
     ["servers and security that are none"] = { servers = "x", security = "y" },
   }) do
-    it("gives all of it where that harms nobody: " .. title, function()
+    it("gives all of it where that does no harm: " .. title, function()
       local api = support.api({ paths = { ["/op"] = { get = operation } } }, { auth = { a = "b" } })
       assert.equal(1, #api.definitions)
       assert.equal("test.get_op", operations.registry():register(api.definitions[1]))

@@ -153,7 +153,7 @@ describe("an OAuth 2 token in a request", function()
     assert.equal("***", err.details.headers["x-seen"])
   end)
 
-  it("fails the call when none can be had, with the server's reason and no secret", function()
+  it("fails the call when no token can be fetched, with the server's reason and no secret", function()
     local _, err = api("access-1", app({ client_secret = "wrong-secret" })):execute("api.op")
     assert.equal("EXECUTION_ERROR", err.code)
     assert.equal("oauth", err.details.kind)

@@ -31,7 +31,7 @@ describe("an imported operation", function()
     assert.equal("c=2", api.requests[1].headers.Cookie)
   end)
 
-  it("sends no input key that nobody declared", function()
+  it("sends no undeclared input key", function()
     local _, err, api = execute({}, { admin = true })
     assert.equal("VALIDATION_ERROR", err.code)
     assert.matches("admin", tostring(err) .. operations.json.encode(err.details), 1, true)

@@ -70,7 +70,7 @@ describe("the request of an operation", function()
     assert.equal("required", err.details[1].keyword)
   end)
 
-  it("leaves out optional parameters that nobody gave", function()
+  it("leaves out optional parameters without a value", function()
     local parameters = { { name = "q", ["in"] = "query" }, { name = "H", ["in"] = "header" } }
     local request = call({ parameters = parameters }, {})
     assert.equal("http://api.test/op", request.url)
@@ -381,7 +381,7 @@ describe("the body of a request", function()
     assert.equal("{}", request.body)
   end)
 
-  it("is JSON when that is one of several types, or any type will do", function()
+  it("is JSON when that is one of several types, or any type is allowed", function()
     local both = { content = { ["application/xml"] = {}, ["application/json"] = {}, ["text/plain"] = {} } }
     for _, body in ipairs({ both, content("*/*") }) do
       local request = call({ requestBody = body }, { body = { 1 } }, { method = "post" })

@@ -39,7 +39,7 @@ describe("a response", function()
     end)
   end
 
-  it("is the bytes it is when nobody says its type", function()
+  it("without a type is its bytes", function()
     assert.equal("\0\255", call({ status = 200, body = "\0\255" }).data)
   end)
 
@@ -364,7 +364,7 @@ describe("an HTTP error status", function()
     assert.equal("HTTP_599", err.code)
   end)
 
-  it("is also a redirect that nobody declared", function()
+  it("is also an undeclared redirect", function()
     local _, err = call({ status = 304, body = "" })
     assert.equal("HTTP_304", err.code)
     assert.equal(304, call({ status = 304, body = "" }, { ["304"] = {} }).meta.statusCode)

@@ -271,7 +271,7 @@ describe("properties of one direction", function()
     }
   end
 
-  it("are told through seven references", function()
+  it("are recognized through seven references", function()
     for count, expected in pairs({ [7] = {}, [8] = { id = defs("N1") } }) do
       local schemas = { ["N" .. count] = { readOnly = true } }
       for i = 1, count - 1 do
@@ -319,12 +319,12 @@ describe("properties of one direction", function()
     assert.same({ "id", "name" }, schema.required)
   end)
 
-  it("are told by what they refer to", function()
+  it("are recognized by the schemas that they refer to", function()
     local body = input({ Id = { readOnly = true } }, { properties = { id = ref("Id"), a = {} }, required = { "id" } })
     assert.same({ properties = { a = {} } }, body)
   end)
 
-  it("are told in components, for each direction by itself", function()
+  it("are recognized in components, for each direction by itself", function()
     local definition = import({ User = user() }, ref("User"), { output = ref("User") })
     assert.is_nil(definition.inputSchema["$defs"].User.properties.id)
     assert.is_truthy(definition.inputSchema["$defs"].User.properties.password)

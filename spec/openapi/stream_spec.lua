@@ -231,7 +231,7 @@ describe("a stream", function()
     assert.same({ message = "no" }, err.details.body)
   end)
 
-  it("that is none is an error with the body that came instead", function()
+  it("of another type is an error with the body", function()
     local envelopes, err = collect(responses, reply({ '{"error":"x"}' }, "application/json"))
     assert.same({}, envelopes)
     assert.equal("EXECUTION_ERROR", err.code)
@@ -341,7 +341,7 @@ describe("a stream that is opened again", function()
     assert.equal(1, #api.requests)
   end)
 
-  it("goes on after an end, a lost connection and one that could not be made, until 204", function()
+  it("continues after an end, a lost and a refused connection, until 204", function()
     local data, err, requests = follow({
       reply({ "data: 1\n\n" }), reply({ "data: 2\n\n", reset }), reset, reply({ "data: 3\n\n" }),
     })
@@ -370,7 +370,7 @@ describe("a stream that is opened again", function()
   end
 
   for _, status in ipairs({ 429, 500, 502, 503, 504 }) do
-    it("goes on after status " .. status, function()
+    it("continues after status " .. status, function()
       local data, err = follow({ reply({}, nil, status), reply({ "data: 1\n\n" }) })
       assert.same({ 1 }, data)
       assert.is_nil(err)

@@ -161,7 +161,7 @@ describe("the memory of approvals", function()
 end)
 
 describe("asking", function()
-  it("goes on once", function()
+  it("lets a call continue once", function()
     for _, scope in ipairs({ "once", false }) do
       local memory = approvals.new()
       local confirm, count = asked(true, scope or nil)

@@ -209,7 +209,7 @@ describe("a call of the system that fails", function()
     end)
   end
 
-  it("accept4 is tried again when it was interrupted or somebody left", function()
+  it("accept4 is tried again when it was interrupted or the client left", function()
     for _, errno in ipairs({ EINTR, ECONNABORTED }) do
       prints("true\n", [[
         local listener = assert(reactor:listen({ path = path }))
@@ -433,7 +433,7 @@ describe("a call of the system that fails", function()
     ]], ENOSYS)
   end)
 
-  it("pwritev2 costs no life where nobody reads, and no signal of anybody's", function()
+  it("pwritev2 to a closed pipe ends no process, and consumes no signal of the program", function()
     for _, errno in ipairs({ ENOSYS, EOPNOTSUPP }) do
       prints("sent\nwords\nclosed\ngoes on\n", [[
         local function start(script)

@@ -38,7 +38,7 @@ describe("a listener of a reactor", function()
     until false
   end
 
-  it("accepts everybody who waits, and says when somebody comes", function()
+  it("accepts all clients that wait, and reports new ones", function()
     local listener = assert(reactor:listen({ path = path }))
     assert.same({ nil, "wait" }, { accept(listener) })
     for _ = 1, 3 do
@@ -134,7 +134,7 @@ describe("a listener of a reactor", function()
     assert.equal(before - 2, usage.descriptors())
   end)
 
-  it("takes a path of 107 bytes, and the place of a file at which nobody listens", function()
+  it("takes a path of 107 bytes, and the place of a socket file without a listener", function()
     path = directory .. "/" .. ("x"):rep(107 - #directory - 1)
     for _ = 1, 2 do
       local listener = assert(reactor:listen({ path = path }))
@@ -225,7 +225,7 @@ describe("a listener of a reactor", function()
     assert.same({ "all was said\n", "" }, { result.out, result.err })
   end)
 
-  it("goes on once there are descriptors again", function()
+  it("accepts again once there are descriptors", function()
     local result = command.run(([[ulimit -n 64; lua -e '
       local reactor = require("operations.reactor").new()
       local listener = assert(reactor:listen({ path = "%s" }))

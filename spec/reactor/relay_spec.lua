@@ -48,7 +48,7 @@ describe("a relay", function()
     reactor:close()
   end)
 
-  it("listens on a port of its own, with a token that nobody guesses", function()
+  it("listens on a port of its own, with a token that cannot be guessed", function()
     local other, other_port, other_token = assert(reactor:relay())
     other:close()
     assert.are_not.equal(port, other_port)

@@ -70,7 +70,7 @@ describe("the timers of a reactor", function()
     end
   end)
 
-  it("that are due already are told at once, and once", function()
+  it("that are due already fire in the next turn, and once", function()
     local handles = { reactor:timer(0, "a"), reactor:timer(-5, "b"), reactor:timer(-math.huge, "c") }
     assert.equal(0, reactor:due())
     reactor:step(-1)

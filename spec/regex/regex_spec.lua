@@ -321,7 +321,7 @@ describe("a match that costs too much", function()
     end
   end)
 
-  it("is told at the value, beside what else is wrong", function()
+  it("is reported at the value, beside other errors", function()
     local definition = { type = "object", properties = { s = { pattern = costly, enum = { "x" } } } }
     local issues = issues_of({ allOf = { definition } }, { s = subject })
     assert.same({ "/s", "pattern", "/allOf/0/properties/s/pattern", "too costly to match" },
@@ -351,14 +351,14 @@ describe("a match that costs too much", function()
     end
   end)
 
-  it("is told of propertyNames", function()
+  it("is reported for propertyNames", function()
     local valid, issues = assert(schema.compile({ propertyNames = { pattern = costly } })):check({ [subject] = 1 })
     assert.is_false(valid)
     assert.equal("/" .. subject, issues[1].path)
     assert.equal("this name does not fit: too costly to match", issues[1].message)
   end)
 
-  it("is told of the branch that it leaves open", function()
+  it("is reported for the branch that it leaves undecided", function()
     for _, keyword in ipairs({ "anyOf", "oneOf" }) do
       local branches = { { type = "integer" }, { pattern = costly }, { type = "string" } }
       local issues = issues_of({ [keyword] = branches }, subject)

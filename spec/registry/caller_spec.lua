@@ -25,7 +25,7 @@ describe("what a handler may tell and ask its caller", function()
       end))
   end)
 
-  it("goes to whoever called, from calls within the call, too, progress aside", function()
+  it("goes to the caller, from calls within the call, too, progress aside", function()
     local registry = operations.registry()
     registry:register({ namespace = "a", name = "inner", type = "mutation", handler = function(_, context)
       context.progress(1)

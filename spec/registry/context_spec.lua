@@ -166,7 +166,7 @@ describe("the context of a call", function()
   end)
 end)
 
-describe("a context that is none", function()
+describe("an invalid context", function()
   local registry = operations.registry({ log = function() end })
   registry:register({ namespace = "a", name = "x", handler = function() end })
   registry:register({ namespace = "a", name = "s", type = "subscription", handler = function() end })

@@ -139,7 +139,7 @@ describe("env", function()
       assert(env.vault.open())
     end)
 
-    it("is not trusted though the call that it was part of goes on", function()
+    it("is not trusted though the outer call still runs", function()
       assert(registry:register({ namespace = "user", name = "outer", handler = function(_, context)
         assert(context.env.user.keep())
         assert_denied(env)

@@ -76,7 +76,7 @@ describe("input", function()
     assert.same({}, answer({ inputSchema = { type = "object" }, handler = function(input) return input end }).data)
   end)
 
-  it("that only must be an object is still refused when it is none", function()
+  it("that only must be an object is still refused when it is another value", function()
     local object = { inputSchema = { type = "object" }, handler = function() return 1 end }
     for _, input in ipairs({ { 1, 2 }, operations.array(), "x", 7, false }) do
       assert.equal("VALIDATION_ERROR", select(2, answer(object, input)).code)

@@ -29,7 +29,7 @@ describe("the parameters of an operation", function()
     assert.is_nil(outer:parameters("inner.a.c"))
   end)
 
-  it("are told by the source of a schema that is not made yet, and then by the schema", function()
+  it("are found by the source of a schema that is not made yet, and then by the schema", function()
     local made = 0
     local function make()
       made = made + 1

@@ -396,7 +396,7 @@ describe("a subscription whose handler has many events at once", function()
 
   local object = { type = "object" }
 
-  it("delivers each, in order, and lets the handler go on after the last", function()
+  it("delivers each, in order, and lets the handler continue after the last", function()
     for _, schema in ipairs({ object, true, { type = "object", properties = { i = { type = "integer" } } } }) do
       local stream = assert(subscribe(many(3), { outputSchema = schema }))
       assert.same({ i = 1 }, stream:next().data)
@@ -602,7 +602,7 @@ describe("a subscription whose handler waits", function()
     end
   end)
 
-  it("holds up nobody else while its consumer rests", function()
+  it("delays no other task while its consumer rests", function()
     local produced = 0
     operations.run(function()
       local stream = subscribe(function()

@@ -13,7 +13,7 @@ local function registry_with(...)
 end
 
 describe("registry:visible", function()
-  it("says yes to what requires nothing, whoever asks", function()
+  it("says yes to an operation without requirements, for any caller", function()
     local registry = registry_with({ name = "open" })
     assert.equal("yes", registry:visible("task.open"))
     assert.equal("yes", registry:visible("task.open", ada))

@@ -17,7 +17,7 @@ describe("make release", function()
     return result.out:match("make release: ([^\n]*)")
   end
 
-  it("refuses a version that is none", function()
+  it("refuses an invalid version", function()
     assert.equal("which version? make release VERSION=0.1.0", refusal(""))
     for _, version in ipairs({ "v0.1.0", "0.1", "0.1.0-rc1", "01.0.0", "0.1.0 ", "a" }) do
       assert.equal(('"%s" is not a version: expected three numbers, as in VERSION=0.1.0 (no v, no suffix)')

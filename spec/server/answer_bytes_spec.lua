@@ -45,7 +45,7 @@ describe("the bytes of an answer", function()
       answer(503, { ["Retry-After"] = 5 }, "", "x"))
   end)
 
-  it("hold nobody else's fields about where the message ends", function()
+  it("contain only its own fields about where the message ends", function()
     local headers = { ["content-length"] = "9", ["Transfer-Encoding"] = "gzip", CONNECTION = "keep-alive", Date = "y" }
     assert.equal("HTTP/1.1 299 \r\nDate: x\r\nContent-Length: 1\r\n\r\na", answer(299, headers, "a", "x"))
     assert.equal("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nDate: x\r\n\r\n",

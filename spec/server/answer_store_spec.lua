@@ -102,7 +102,7 @@ describe("answers in this process, of many senders", function()
     assert.is_true(store.count <= limits.idempotency_keys and store.weight <= limits.idempotency_bytes)
   end)
 
-  it("are those of whoever has most when all are too many", function()
+  it("are dropped of the sender with most when all are too many", function()
     local store, answer = answer_store.new(), ("x"):rep(1000000)
     for sender = 1, 6 do
       for i = 1, 15 do

@@ -156,7 +156,7 @@ describe("a request", function()
     assert.equal(408, send(server, "POST", "/task/echo", json, pieces("{", slow)).status)
   end)
 
-  it("is told of a failure as a problem, by its code", function()
+  it("gets a problem for a failure, by its code", function()
     local function problem(failure, more)
       local answer = send(failing(failure, more), "GET", "/task/fail")
       assert.equal("application/problem+json", answer.headers["content-type"])
@@ -182,7 +182,7 @@ describe("a request", function()
     assert.equal("1", busy.headers["retry-after"])
   end)
 
-  it("is told of a failure whatever bytes describe it", function()
+  it("gets the failure whatever bytes describe it", function()
     local declared = { { code = "NO_TASK", description = "None.", statusCode = 404 } }
     local answer = send(failing(operations.error("NO_TASK", "no \255 task"), declared), "GET", "/task/fail")
     assert.same({ 404, "NO_TASK", "no ? task" }, { answer.status, answer.json.code, answer.json.detail })
@@ -313,7 +313,7 @@ describe("a request", function()
     assert.equal(403, send(server, "GET", "/task/get?id=8").status)
   end)
 
-  it("is called off when its caller left before the handler began", function()
+  it("is cancelled when its caller left before the handler began", function()
     local cleaned
     local server = serve({ { name = "wait", type = "query", handler = function()
       local ok, raised = pcall(operations.sleep, 600)
@@ -326,7 +326,7 @@ describe("a request", function()
     assert.equal(0, server.running)
   end)
 
-  it("is refused while too many are under way", function()
+  it("is refused while too many are running", function()
     local server
     server = serve({ { name = "slow", type = "query", handler = function()
       return send(server, "GET", "/task/slow").status

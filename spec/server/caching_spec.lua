@@ -61,7 +61,7 @@ describe("an operation with _meta.http.cache", function()
       answer.headers["cache-control"], answer.headers.vary })
   end)
 
-  it("is kept by nobody when it sets a cookie, unless its handler says so", function()
+  it("is not cached when it sets a cookie, unless its handler says so", function()
     for given, expected in pairs({ [false] = "no-store", ["public, max-age=5"] = "public, max-age=5" }) do
       local server = cached({ maxAge = 60000 }, nil, function()
         return operations.http_envelope(1, { headers = { setCookie = { "session=1" },
@@ -73,7 +73,7 @@ describe("an operation with _meta.http.cache", function()
     end
   end)
 
-  it("is kept by nobody when it was not read, fails or has nothing to say", function()
+  it("is not cached when it was not read, fails or is empty", function()
     local server = cached(true)
     for _, method in ipairs({ "POST", "QUERY" }) do
       local answer = send(server, method, "/a/b", { ["if-none-match"] = "*" }, {})
@@ -123,7 +123,7 @@ describe("an operation with _meta.http.cache", function()
 end)
 
 describe("an operation without _meta.http.cache", function()
-  it("is kept by nobody and has no tag, unless its handler gives one", function()
+  it("is not cached and has no tag, unless its handler gives one", function()
     local server = cached(nil)
     local answer = send(server, "GET", "/a/b", { ["if-none-match"] = "*" })
     assert.same({ 200, "no-store" }, { answer.status, answer.headers["cache-control"] })

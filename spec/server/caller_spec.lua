@@ -23,7 +23,7 @@ local function giving(...)
 end
 
 describe("the caller of a request", function()
-  it("is who authorize says, and nobody where there is none", function()
+  it("is the one that authorize returns, and anonymous without authorize", function()
     assert.same({ identity = { id = "a" } }, (identify(giving({ id = "a" }))))
     assert.same({}, (identify(nil)))
   end)

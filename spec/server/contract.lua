@@ -175,7 +175,7 @@ return function(busted, start)
     end)
   end)
 
-  it("ends a stream in plain sight, and goes on from the last event", function()
+  it("ends a stream visibly, and continues from the last event", function()
     local events = request("GET", "/count?to=3", { headers = { ["Last-Event-ID"] = "1" } })
     assert.equal("retry: 2000\n\nid: 2\ndata: 2\n\nid: 3\ndata: 3\n\nevent: end\ndata: {}\n\n", events.body)
     assert.matches("data: 1\n\nevent: problem\ndata: {.*\"TIMEOUT\"", request("GET", "/fail").body)
@@ -215,7 +215,7 @@ return function(busted, start)
     end)
   end)
 
-  it("counts nobody who has left, whenever that was", function()
+  it("counts no client that has left, at any moment", function()
     local leaving = { "-I '%s/count?to=3'", "-I '%s/bytes?pieces=3'", "'%s/bytes?pieces=1000' --limit-rate 1k",
       "-X POST -H 'Content-Type: application/json' -T - '%s/echo'" }
     local clients = {}
@@ -289,7 +289,7 @@ return function(busted, start)
     assert.equal("true", own())
   end)
 
-  it("refuses one that is under way, and ends it when its caller leaves", function()
+  it("refuses one while it runs, and ends it when its caller leaves", function()
     local body = { note = "slow", wait = 1.2 }
     inside.shell(("curl -s --max-time 0.2 -H 'Idempotency-Key: k2' -H 'Content-Type: application/json' -d '%s' '%s'")
       :format(operations.json.encode(body), server.url .. "/api/spec/pay"))

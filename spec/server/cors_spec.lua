@@ -31,7 +31,7 @@ local function preflight(server, target, origin, method)
 end
 
 describe("pages of other origins", function()
-  it("are told before they send what they may, the same everywhere and without credentials", function()
+  it("learn by preflight what they may send, the same everywhere and without credentials", function()
     local server = serve({ mcp = true, authorize = function() return nil end })
     local first
     for _, target in ipairs({ "/a/get", "/a/secret", "/openapi.json", "/mcp", "/nothing" }) do
@@ -73,7 +73,7 @@ describe("pages of other origins", function()
     end
   end)
 
-  it("are asked for by nobody without an Origin, and caches are told", function()
+  it("are answered only if they send an Origin, and caches get Vary", function()
     local answer = send(serve(), "GET", "/a/get")
     assert.equal("Origin", answer.headers.vary)
     assert.is_nil(answer.headers["access-control-allow-origin"])
@@ -111,7 +111,7 @@ describe("pages of other origins", function()
     assert.matches(", X%-Total$", answer.headers["access-control-expose-headers"])
   end)
 
-  it("are listed as browsers name them; nobody is null", function()
+  it("are listed as browsers name them; a page without an origin is null", function()
     for _, origin in ipairs({ "null", "app.example", APP .. "/", APP .. "/a", "HTTPS://app.example", "https://", 7 }) do
       for name, make in pairs({ to_http = serve, to_mcp = function(options)
         operations.to_mcp(operations.registry(), options)

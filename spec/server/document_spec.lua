@@ -120,7 +120,7 @@ describe("/openapi.json", function()
     assert.equal(200, get(server, nil, nil, "HEAD").status)
   end)
 
-  it("is not there where nobody wants it", function()
+  it("is missing where the option turns it off", function()
     assert.equal(404, get(server_of({ openapi = false })).status)
   end)
 

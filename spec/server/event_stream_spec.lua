@@ -102,7 +102,7 @@ describe("a stream", function()
     assert.equal(422, send(server, "GET", "/task/watch", { authorization = "Bearer x" }).status)
   end)
 
-  it("goes on from the last event that its reader saw", function()
+  it("continues from the last event that its reader saw", function()
     local seen = {}
     local server = serve(function(input, context)
       seen[#seen + 1] = tostring(context.lastEventId) .. " " .. operations.json.encode(input)

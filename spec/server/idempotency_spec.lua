@@ -112,7 +112,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(1, state.ran)
   end)
 
-  it("is nobody else's, and of one operation", function()
+  it("belongs to its caller, and to one operation", function()
     local server, state = serve()
     for _, token in ipairs({ "ada", "bob", "anonymous" }) do
       post(server, "k", nil, { authorization = "Bearer " .. token })
@@ -124,7 +124,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(5, state.ran)
   end)
 
-  it("is told apart by an id or by Authorization, and runs for nobody who has neither", function()
+  it("belongs to an id or to Authorization, and is refused for callers with neither", function()
     local server, state = serve({ authorize = function(request)
       return request.headers.cookie and { scopes = {} }
     end })
@@ -192,7 +192,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(201, post(server, "input").status)
   end)
 
-  it("goes on when its caller leaves, so that the answer is there when it comes again", function()
+  it("continues when its caller leaves, so that the answer is ready when it comes again", function()
     local server, state = serve()
     local leave
     operations.run(function()
@@ -250,7 +250,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(2, state.ran)
   end)
 
-  it("has an answer that is too large told of, and does not run again", function()
+  it("reports that its answer is too large to keep, and does not run again", function()
     local server, state = serve()
     local body = { n = 1, size = limits.idempotency_answer }
     assert.equal(200, post(server, "k", body).status)
@@ -270,7 +270,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(0, state.ran)
   end)
 
-  it("is answered 503 where nobody can say whether it ran", function()
+  it("is answered 503 where it is unknown whether it ran", function()
     local store = { add = function() return nil, operations.error("UNAVAILABLE", "Redis is not there") end,
       swap = function() end }
     local server, state = serve({ idempotency = store })

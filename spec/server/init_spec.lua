@@ -201,7 +201,7 @@ describe("operations.to_http", function()
     assert.is_false(asked)
   end)
 
-  it("waits for what is under way when it is drained", function()
+  it("waits for running requests when it is drained", function()
     local server, finish
     server = assert(operations.to_http(registry_with({ name = "slow", handler = function()
       operations.sleep(0.01)
@@ -256,7 +256,7 @@ describe("operations.to_http", function()
     assert.is_false(drained(60, 1, true))
   end)
 
-  it("cancels what is under way when it is closed, and takes no more", function()
+  it("cancels running requests when it is closed, and takes no more", function()
     local server, answer = assert(operations.to_http(registry_with({ name = "slow", handler = function()
       operations.sleep(60)
     end })), nil)

@@ -31,7 +31,7 @@ local function held()
 end
 
 describe("a listener of the HTTP server", function()
-  it("goes on listening when nobody holds it", function()
+  it("keeps listening when its handle was dropped", function()
     operations.run(function()
       local weak = setmetatable({ assert(listener.listen({}, hello)) }, { __mode = "v" })
       local port = weak[1].port
@@ -131,7 +131,7 @@ describe("a listener of the HTTP server", function()
   end)
 
   describe("that is drained", function()
-    it("finishes what runs, closes what is idle and accepts nobody", function()
+    it("finishes what runs, closes idle connections and accepts no client", function()
       local state = held()
       with(state.handle, {}, function(server)
         local busy = connect(server.port):send(GET)

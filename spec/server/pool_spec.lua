@@ -21,7 +21,7 @@ describe("workers", function()
     end)
   end)
 
-  it("go on with the others while one waits", function()
+  it("continue with other tasks while one waits", function()
     operations.run(function()
       local waiting, done = 0, 0
       for _ = 1, 200 do -- more than are kept for later
@@ -55,7 +55,7 @@ describe("workers", function()
     end)
   end)
 
-  it("tell what raises, and go on", function()
+  it("report errors of tasks, and continue", function()
     operations.run(function()
       local told, served = {}, 0
       for i = 1, 3 do

@@ -397,7 +397,7 @@ describe("reload of a listener with TLS", function()
     assert.equal(0, copied.code)
   end
 
-  it("has new connections use the new certificate while the others go on", function()
+  it("has new connections use the new certificate while the others continue", function()
     copy("localhost")
     local released = false
     with({ tls = options("own"), handler = function()

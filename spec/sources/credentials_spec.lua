@@ -35,7 +35,7 @@ local PAST, FUTURE = 1000, require("operations.core").now() + 1e7
 end
 
 describe("the credentials of a source", function()
-  it("are those of its client where nobody logged in", function()
+  it("are those of its client without a login", function()
     assert.equal("none\nnone\nnone\noauth2 me s3cret a b\n", run([[
 show(source())
 show(source({ client_id = "me" }))

@@ -146,7 +146,7 @@ try('{ "sources": { "a": { "openapi": "x", "profiles": {} } } }')
     assert.equal(table.concat(said), run(table.concat(code)))
   end)
 
-  it("is made by the first change, and keeps what else it holds", function()
+  it("is made by the first change, and keeps its other keys", function()
     assert.equal('$D/operations/config.json {"sources":{"a":{"lua":"x"}}}\n'
       .. '$D/operations/config.json {"more":1,"sources":{"a":{"lua":"x"},"b":{"mcp":"y"}}}\n'
       .. '$D/operations/config.json: /sources/a: expected an object {"sources":{"a":7}}\n', run([[

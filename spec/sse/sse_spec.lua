@@ -143,7 +143,7 @@ describe("a parser with a handler", function()
     assert.same({ "1", "2", "3", "4" }, seen)
   end)
 
-  it("goes on with the next event after the handler raised", function()
+  it("continues with the next event after the handler raised", function()
     local seen = {}
     local parser = sse.parser(function(event)
       if event.data == "2" then

@@ -140,7 +140,7 @@ describe("operations.system", function()
     assert.same({ nil, longest .. "x: File name too long" }, { system.make_private_directory(longest .. "x") })
   end)
 
-  it("survives pipes that nobody reads, but not for the programs it starts", function()
+  it("survives pipes without a reader, but not for the programs it starts", function()
     local path = root .. "/program.lua"
     local file = assert(io.open(path, "w"))
     file:write([[
@@ -353,7 +353,7 @@ describe("operations.system", function()
       ]]))
     end)
 
-    it("has one that catches them; the others are told, and change nothing", function()
+    it("has one handle that catches signals; the other handles report it, and change nothing", function()
       assert.same({ "nil\nfalse\tinterrupted!\t15\n", 143 }, with_threads([[
         assert(system.catch_signals())
         send("TERM")

@@ -7,7 +7,7 @@ describe("the cleanup of what is abandoned", function()
     end)
   end
 
-  it("goes on when the state is closed, where it began inside a call and the program never waits", function()
+  it("continues when the state is closed, where it began inside a call and the program never waits", function()
     assert.same({ out = "begun\ncalled\nended\n", err = "", code = 0 }, command.run([[lua -e '
       local operations = require("operations")
       local registry = operations.registry()

@@ -53,7 +53,7 @@ describe("a hold", function()
     assert.same({ { "ABORTED", 1 } }, told)
   end)
 
-  it("may wait when it is given back to nobody", function()
+  it("may wait when it is released without a waiter", function()
     local waited = false
     local co = coroutine.create(function()
       local held = hold.new(function()

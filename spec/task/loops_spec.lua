@@ -40,7 +40,7 @@ describe("a loop over a subscription", function()
     end
   end
 
-  it("has it closed when an error ends the task, the innermost first, before its waiter goes on", function()
+  it("has it closed when an error ends the task, the innermost first, before its waiter continues", function()
     operations.run(function()
       local child = operations.spawn(fail_inside)
       assert.equal("broken", select(2, child:wait()).message)
@@ -136,7 +136,7 @@ describe("a loop over a subscription", function()
     kept:close()
   end)
 
-  it("leaves one open whose coroutine another task goes on with", function()
+  it("leaves one open whose coroutine another task resumes", function()
     operations.run(function()
       local generator = operations.spawn(function()
         local generator = coroutine.wrap(function()

@@ -17,7 +17,7 @@ describe("operations.map", function()
     end))
   end)
 
-  it("has no more calls under way than the limit, and no fewer", function()
+  it("has no more calls running than the limit, and no fewer", function()
     local list, running, most = {}, 0, 0
     for i = 1, 50 do
       list[i] = i
@@ -152,7 +152,7 @@ describe("operations.map", function()
     end
   end)
 
-  it("goes on after failures when told so, and gives them by place", function()
+  it("continues after failures by option, and returns them by place", function()
     local results, failures = map({ 1, 2, 3, 4 }, function(n)
       operations.sleep((4 - n) / 1000)
       if n == 2 then

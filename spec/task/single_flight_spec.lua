@@ -38,7 +38,7 @@ describe("a single flight", function()
     end))
   end)
 
-  it("goes on when those who wait are cancelled, also the one that began it", function()
+  it("continues when the waiters are cancelled, also the one that began it", function()
     local flight, calls = single_flight.new(), 0
     local function run()
       return flight:run(function()

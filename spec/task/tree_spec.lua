@@ -11,7 +11,7 @@ describe("the tree of tasks", function()
     return list[n], list
   end
 
-  it("knows who runs inside of whom", function()
+  it("knows which task runs inside which", function()
     local last, list = chain(5)
     local sibling, stranger = {}, {}
     task_tree.adopt(list[4], sibling)

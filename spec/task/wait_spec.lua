@@ -24,7 +24,7 @@ describe("who waits for the same thing", function()
     assert.same({ "first", "third" }, called)
   end)
 
-  it("leaves nothing behind when nobody is called", function()
+  it("leaves nothing behind when no waiter is called", function()
     local leave = add("long")
     for _ = 1, 100 do
       local a, b = add("short"), add("short")
@@ -80,7 +80,7 @@ describe("the deadlines of many waits", function()
     assert.same({ "longer" }, expired)
   end)
 
-  it("end nobody once they are stopped, until there is another", function()
+  it("end no wait once they are stopped, until there is another", function()
     watch("one", 2000)
     deadlines:stop()
     assert.equal(0, host.timers)

@@ -113,7 +113,7 @@ describe("a session of TLS", function()
     assert.equal("http", (select(3, assert(context()):session():receive("GET / HTTP/1.1\r\n\r\n"))))
   end)
 
-  it("sends nothing before the handshake has ended, and is of no use when it is closed", function()
+  it("sends nothing before the handshake has ended, and is unusable when it is closed", function()
     local session = assert(context()):session()
     assert.same({}, { session:send("a"), session:finish(), session:peer() })
     for _ = 1, 2 do
@@ -382,7 +382,7 @@ describe("a context of TLS", function()
     end
   end)
 
-  it("is of no use once it was collected", function()
+  it("is unusable once it was collected", function()
     local made = assert(context())
     local session = made:session()
     getmetatable(made).__gc(made)

@@ -46,7 +46,7 @@ describe("Anthropic's calls", function()
 end)
 
 describe("what Anthropic is told", function()
-  it("is the answer as it came, and a result for each call", function()
+  it("is the answer unchanged, and a result for each call", function()
     local response = json.decode('{"content":[{"type":"tool_use","id":"1"}]}')
     local messages = anthropic.messages(response, { result("1", "yes"), result("2", "no", { failed = true }),
       result("3", "see", { images = { { mimeType = "image/png", data = "QQ==" } } }) })

@@ -19,7 +19,7 @@ local function of_blocks(blocks, more)
   return content.of({ meta = { source = "mcp", content = blocks } }, nil, options(more))
 end
 
-describe("what a model is told of a result", function()
+describe("the content that a model gets for a result", function()
   it("is its JSON text with sorted keys, and the data", function()
     local told = of({ e = 5, d = 4, c = 3, b = 1, a = 2 })
     assert.same({ text = '{"a":2,"b":1,"c":3,"d":4,"e":5}', images = {}, failed = false,
@@ -135,7 +135,7 @@ describe("what a model is told of a result", function()
   end)
 end)
 
-describe("what a model is told of the content of an MCP server", function()
+describe("the content that a model gets for content of an MCP server", function()
   it("is the texts of its blocks, one per line", function()
     local told = of_blocks({ { type = "text", text = "a" }, { type = "text", text = "" }, { type = "text", text = 7 },
       { type = "text", text = "b" } })
@@ -184,7 +184,7 @@ describe("what a model is told of the content of an MCP server", function()
   end)
 end)
 
-describe("what a model is told of an error", function()
+describe("the content that a model gets for an error", function()
   local function of_error(code, details, message)
     return content.of_error(errors.new(code, message or "the message", details), options({ max_result = 10000 }))
   end

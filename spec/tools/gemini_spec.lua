@@ -64,7 +64,7 @@ describe("what Gemini is told", function()
       .. '"response":{"output":{"n":1}}}', response({ data = { n = 1 }, images = images }))
   end)
 
-  it("is the answer as it came, with its role, then the results", function()
+  it("is the answer unchanged, with its role, then the results", function()
     local content = { role = "model", parts = { { text = "x" } } }
     assert.equal(content, gemini.messages({ candidates = { { content = content } } }, {})[1])
     assert.same({ { role = "model", parts = { { text = "x" } } } }, gemini.messages({ parts = { { text = "x" } } }, {}))

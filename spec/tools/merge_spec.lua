@@ -89,7 +89,7 @@ describe("parts of a schema", function()
     assert.is_table(definition["$defs"])
   end)
 
-  it("are told from annotations", function()
+  it("are distinguished from annotations", function()
     for _, key in ipairs({ "title", "description", "default", "examples", "example", "deprecated", "readOnly",
       "writeOnly", "$comment", "$schema", "$id", "x-more" }) do
       assert.is_true(merge.is_annotation(key))

@@ -535,7 +535,7 @@ describe("tools", function()
     assert.equal("2", results[2].content.text)
   end)
 
-  it("have the names that specs ask for; collisions are told when they are made", function()
+  it("have the names that specs ask for; collisions are reported when they are made", function()
     local registry = registry_of({ { namespace = "a", name = "b", _meta = { tool = { name = "find" } },
       handler = function() end } })
     assert.same({ "find" }, names_in(to_tools(registry, "openai").definitions))

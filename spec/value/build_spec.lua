@@ -107,7 +107,7 @@ describe("texts that come one after the other", function()
 end)
 
 describe("strings that JSON texts repeat", function()
-  it("are told apart by every byte and by their length", function()
+  it("are distinguished by every byte and by their length", function()
     local strings = {}
     for len = 0, 45 do
       local text = ("abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHI"):sub(1, len)

@@ -93,7 +93,7 @@ describe("lines of JSON", function()
     end
   end)
 
-  it("that are too long are told by both ends and their size", function()
+  it("that are too long are reported by both ends and their size", function()
     for _, length in ipairs({ ENDS - 1, ENDS, ENDS + 1, 2 * ENDS - 1, 2 * ENDS, 2 * ENDS + 1, 5 * ENDS }) do
       local bytes = {}
       for i = 1, length do

@@ -178,7 +178,7 @@ describe("WebSocket framing", function()
     end
   end)
 
-  it("is of no use once it was collected", function()
+  it("is unusable once it was collected", function()
     local codec = websocket.codec(true, 10)
     getmetatable(codec).__gc(codec)
     getmetatable(codec).__gc(codec)

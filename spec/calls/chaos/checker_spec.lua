@@ -105,7 +105,7 @@ describe("the checker finds nothing wrong with", function()
       { outcome = "failed", code = "BUSY", mayHaveRun = false })))
   end)
 
-  it("what had no room, or nobody who does it", function()
+  it("a call refused for lack of room or of a worker", function()
     for _, code in ipairs({ "BUSY", "UNAVAILABLE" }) do
       assert.same({}, found(with(without(reliable(), 6, 5, 4, 3), 3,
         { outcome = "failed", code = code, mayHaveRun = false })))
@@ -189,7 +189,7 @@ describe("the checker finds", function()
     assert.same({ "missing" }, found(without(stream(), 6)))
   end)
 
-  it("an accepted job that nobody did while its caller was killed", function()
+  it("an accepted job that no process did while its caller was killed", function()
     local list = without(reliable(), 8, 7, 6, 5, 3)
     assert.same({ "lost" }, found(adding(list, 4, { "n", "killed", victim = "c" })))
   end)

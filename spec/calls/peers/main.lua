@@ -245,7 +245,7 @@ for role, connect in pairs(sides) do
         end)
       end)
 
-      it("ends what is under way by closing the connection", function()
+      it("ends pending calls by closing the connection", function()
         run(connect, subprotocol, function(peer, map, seen)
           local call = operations.spawn(function()
             return map:call("node.silent")

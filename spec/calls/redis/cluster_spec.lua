@@ -133,7 +133,7 @@ local function with_node(elsewhere, fn)
 end
 
 describe("over a Redis Cluster, reliable,", function()
-  it("calls wait while the keys are moved to another node, and go on there", function()
+  it("calls wait while the keys are moved to another node, and continue there", function()
     operations.run(function()
       local slot, owner, other = places("moved")
       local served, map = connect(owner, "reliable", "moved"), connect(owner, "reliable", "moved")

@@ -214,7 +214,7 @@ describe("a request over Redis that no process has begun", function()
     assert.same({ {}, {} }, { news(), failed })
   end)
 
-  it("is not sent on because of an error that is none of the protocol", function()
+  it("is not sent on because of an error from outside the protocol", function()
     announce("old", "a.b")
     request("1")
     news()

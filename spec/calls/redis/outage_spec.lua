@@ -95,7 +95,7 @@ describe("a Redis", function()
     end)
   end
 
-  it("that became a replica is named, to calls under way as well", function()
+  it("that became a replica is named, to pending calls as well", function()
     limits.redis_patience = 50
     run("reliable", function(map, port, _, handler)
       local call = operations.spawn(function()

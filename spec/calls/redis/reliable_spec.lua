@@ -132,7 +132,7 @@ describe("a call map over Redis, reliable", function()
     end
   end, { unknown = "UNAVAILABLE", queued = true })
 
-  it("says that nobody serves it, whatever is collected while it waits for somebody", function()
+  it("says that no process serves it, whatever is collected while it waits for one", function()
     operations.run(forward_clock.with, function(clock)
       local map, over = connect(), false
       operations.spawn(function()
@@ -204,7 +204,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("renews the lease of a call that takes longer: nobody else runs it", function()
+  it("renews the lease of a call that takes longer, so that no other process runs it", function()
     operations.run(forward_clock.with, function(clock)
       local one, other, map = connect({ lease = 30000 }), connect({ lease = 30000 }), connect()
       local attempts, finish = {}, nil
@@ -290,7 +290,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("goes on for a caller that was killed, and keeps the outcome for a second request", function()
+  it("continues for a caller that was killed, and keeps the outcome for a second request", function()
     operations.run(forward_clock.with, function(clock)
       local worker, map, file = start_worker(), connect(), new_file()
       local caller = command.start("-e", ([[
@@ -602,7 +602,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("does not start what waited past its deadline, whoever asked", function()
+  it("does not start calls that waited past their deadline, for any caller", function()
     operations.run(function()
       local served, map = connect(), connect()
       local started, over = 0, false
@@ -794,7 +794,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("goes on when a network that was silent lets through again", function()
+  it("continues when a silent network passes messages again", function()
     operations.run(forward_clock.with, function(clock)
       local between = proxy.start(server.port)
       local map, file = connect(nil, "redis://127.0.0.1:" .. between.port), new_file()

@@ -41,7 +41,7 @@ describe("an error of Redis", function()
     assert.equal(6379, address.port)
   end)
 
-  it("passes by itself, or lasts until somebody changes something", function()
+  it("passes by itself, or lasts until an operator changes something", function()
     for message, lasts in pairs({ NOAUTH = true, READONLY = true, ["ERR max number of clients reached"] = true,
       LOADING = false, MASTERDOWN = false, ["MOVED 3999 b.test:6381"] = false }) do
       assert.equal(lasts, redis_reply.lasts(redis_reply.error(message)), message)

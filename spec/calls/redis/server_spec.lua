@@ -93,7 +93,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
       end)
     end)
 
-    it("over which nobody sends or takes what is too long", function()
+    it("refuses messages that are too long when they are sent and when they are taken", function()
       with_server("", function(server)
         local registry = operations.registry({ log = quiet })
         registry:register({ namespace = "a", name = "double", handler = function(input)

@@ -91,7 +91,7 @@ describe("a signature", function()
     assert.is_true(#sealed - #TEXT < signatures.most)
   end)
 
-  it("is missing once somebody has signed, where there is no secret", function()
+  it("is missing once another process has signed, where there is no secret", function()
     local unsigned, missing = signatures.new(), {}
     for i, sig in ipairs({ false, "a", false }) do
       unsigned:is_new({ sig = sig or nil })
@@ -195,7 +195,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
       end)
     end)
 
-    it("do nothing twice that somebody recorded and sends again", function()
+    it("run a recorded request that is sent again only once", function()
       operations.run(function()
         local prefix, ran, served = serve(mode)
         local map = connect(prefix, mode, SECRET)
@@ -245,7 +245,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
 end
 
 describe("mode reliable with a secret", function()
-  it("takes no outcome that somebody wrote, and runs no request", function()
+  it("ignores a forged outcome, and runs no forged request", function()
     operations.run(function()
       local prefix, ran, served = serve("reliable")
       local keys = ("%s:{%s}:"):format(prefix, prefix)

@@ -18,7 +18,7 @@ local function with(fields, more)
 end
 
 describe("a handshake", function()
-  it("has a deadline of its own, or the earlier one of its task, which goes on afterwards", function()
+  it("has a deadline of its own, or the earlier one of its task, which continues afterwards", function()
     operations.run(function()
       local now = core.now()
       local function deadline()
@@ -166,7 +166,7 @@ describe("a request to a hub", function()
     assert.same({ 400, "Sec-WebSocket-Protocol: ops expected" }, flaw({ ["sec-websocket-protocol"] = "other" }))
   end)
 
-  it("is read once its head is whole, or refused where that is none", function()
+  it("is read once its head is whole, or refused where the head is invalid", function()
     local read, text = handshake.reader(), "GET /x?y HTTP/1.1\r\nHost: a\r\n\r\n"
     for i = 0, #text - 1 do
       assert.same({}, { read(text:sub(1, i)) })

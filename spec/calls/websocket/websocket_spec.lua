@@ -369,7 +369,7 @@ describe("a WebSocket hub", function()
     end
   end)
 
-  it("refuses events that are none, and goes on", function()
+  it("refuses invalid events, and continues", function()
     with_hub({}, function(hub)
       local text = '{"type":"call.requested","payload":{"requestId":"1","operationId":"a.who"}}'
       local got = talk(hub.port, opening .. "\r\n\129\130\0\0\0\0{}\129\131\0\0\0\0[1]\129\203\0\0\0\0" .. text,
@@ -554,7 +554,7 @@ describe("a WebSocket spoke", function()
     end)
   end)
 
-  it("connects once without `reconnect`, and its errors say that another try is of no use", function()
+  it("connects once without `reconnect`, and its errors say that another try is useless", function()
     operations.run(function()
       local hub = assert(operations.transports.websocket_hub({ registry = registry(), log = quiet }))
       local map = operations.call_map(assert(websocket("ws://127.0.0.1:" .. hub.port)), { log = quiet })

@@ -39,7 +39,7 @@ describe("the Neovim host", function()
     assert.equal("status 200", line)
   end)
 
-  it("shows by vim.notify what a task fails with that nobody waits for, soon, and once", function()
+  it("shows the failure of a task that is not awaited by vim.notify, soon, and once", function()
     local notify, told = vim.notify, {}
     vim.notify = function(message, level) -- luacheck: ignore 122
       told[#told + 1] = { message:match("^[^\n]*"), level, vim.in_fast_event() }
@@ -82,7 +82,7 @@ describe("the Neovim host", function()
     assert.matches("fast context", refused)
   end)
 
-  it("goes on with other tasks while one waits in the editor itself", function()
+  it("runs other tasks while one waits in the editor itself", function()
     local done
     task.run(function()
       local other = task.spawn(function()
@@ -115,7 +115,7 @@ describe("the Neovim host", function()
     assert.is_true(ticks >= 5, ticks .. " ticks")
   end)
 
-  it("starts anew after it was closed", function()
+  it("starts again after it was closed", function()
     hosts.current().close()
     assert.equal(200, http.request({ url = server.url .. "/echo" }).status)
   end)

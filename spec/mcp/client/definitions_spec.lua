@@ -56,7 +56,7 @@ describe("the definition of a tool", function()
     end
   end)
 
-  it("keeps what the server says, what nobody knows apart", function()
+  it("keeps the server's fields, unknown ones in a place of their own", function()
     local meta = one([[{"name":"a","title":"T","annotations":{"x":1},"icons":[1],"execution":{"y":2},"_meta":{"m":1},
       "inputSchema":{},"more":[2]}]])._meta
     assert.same({ source = "mcp", tool = "a", title = "T", annotations = { x = 1 }, icons = { 1 },
@@ -131,7 +131,7 @@ describe("a list of tools", function()
     return found
   end
 
-  it("goes on behind one that is none, or whose name is taken", function()
+  it("continues behind an invalid tool, or one whose name is taken", function()
     local list, plans, told = of_tools([=[[7, {}, {"name":7}, {"name":""}, {"name":"a b","inputSchema":{}},
       {"name":"a\tb","inputSchema":{}}, {"name":"c","inputSchema":{}}]]=])
     assert.same({ "a_b", "c" }, names(list))

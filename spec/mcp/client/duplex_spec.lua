@@ -58,7 +58,7 @@ describe("a connection on which messages go both ways", function()
     assert.same({ "an answer without a waiting request" }, said)
   end)
 
-  it("gives it anew with progress, up to the longest", function()
+  it("restarts the timeout with progress, up to the longest", function()
     assert.same({ "answer", 1600, 4 }, { ask(500, 9000, { 400, 400, 400, 400 }, true) })
     assert.same({ "TIMEOUT", 900, 1 }, { ask(500, 9000, { 400 }) })
     assert.same({ "TIMEOUT", 1000, 2 }, { ask(500, 1000, { 400, 400, 400, 400 }) })

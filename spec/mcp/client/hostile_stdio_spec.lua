@@ -62,7 +62,7 @@ describe("a hostile MCP server over stdio", function()
     assert.matches('{"level":30,"msg":"starting"}', all, 1, true)
   end)
 
-  it("may log to its stdout, also about the call under way", function()
+  it("may log to its stdout, also about the pending call", function()
     assert.equal("logged", text_of(client:call("logging")))
     local small = connect("none", { max_message = MIB })
     assert.equal("logged", text_of(small:call("logging")))
@@ -122,7 +122,7 @@ describe("a hostile MCP server over stdio", function()
     end)
   end
 
-  it("may ask under the id of our own request, and for what nobody knows", function()
+  it("may ask under the id of our own request, and by unknown methods", function()
     local answer = assert(client:call("colliding")).data
     assert.same({}, answer.result)
     answer = assert(client:call("asking")).data
@@ -130,7 +130,7 @@ describe("a hostile MCP server over stdio", function()
     assert.equal(-32601, answer.error.code)
   end)
 
-  it("may flood with progress that nobody waits for, and go on after its answer", function()
+  it("may flood with progress of an abandoned call, and continue after its answer", function()
     local told = 0
     assert.equal("over", text_of(client:call("flooding", {}, { on_progress = function()
       told = told + 1
@@ -139,7 +139,7 @@ describe("a hostile MCP server over stdio", function()
     assert.equal(0, told)
   end)
 
-  it("may answer a call that nobody waits for any more", function()
+  it("may answer a call whose caller has gone", function()
     local _, err = client:call("late", {}, { timeout = 50 })
     assert.equal("TIMEOUT", err.code)
   end)
@@ -208,7 +208,7 @@ describe("a hostile MCP server's list over stdio", function()
 end)
 
 describe("a hostile MCP server's handshake over stdio", function()
-  it("may begin with what else it has to say", function()
+  it("may begin with other messages", function()
     local logs = {}
     local client = connect("early", { on_log = function(entry)
       logs[#logs + 1] = entry.data
@@ -264,7 +264,7 @@ describe("the bad end of an MCP server over stdio", function()
   end)
 
   for tool, how in pairs({ half = "ended", wrapper = "ended" }) do
-    it("fails what is under way at once: " .. tool, function()
+    it("fails pending calls at once: " .. tool, function()
       local client = connect("none")
       local _, err = client:call(tool)
       assert.equal("closed", err.details.kind)
@@ -277,7 +277,7 @@ describe("the bad end of an MCP server over stdio", function()
     end)
   end
 
-  it("may be silence, which fails what is under way at once", function()
+  it("may be silence, which fails pending calls at once", function()
     local client = connect_through("exec 3>&1 4<&0 >/dev/null; %s <&4 3>&- 4<&- | sed -u 4q >&3 4<&- & exec 3>&-; wait")
     local _, err = client:call("mute")
     assert.equal("closed", err.details.kind)

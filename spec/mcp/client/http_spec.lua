@@ -152,7 +152,7 @@ describe("an MCP server over HTTP", function()
     assert.is_true(#hear("initialize") <= 3) -- for "gone", for the list that is read again, for what came after
   end)
 
-  it("that has forgotten the session is told once of what is followed, whoever calls", function()
+  it("that has forgotten the session is sent the subscriptions again once, for any number of callers", function()
     local client, hear = connect("session=yes&stream=no")
     assert(client:subscribe("memo://a", function() end))
     hear()
@@ -215,7 +215,7 @@ describe("an MCP server over HTTP", function()
     assert.equal("e-1", hear("GET")[1].headers["last-event-id"])
   end)
 
-  it("that loses an answer is told of at once; what is read-only is asked again", function()
+  it("that loses an answer fails the call at once; read-only calls are sent again", function()
     local client, hear = connect("", { stream = false })
     local _, err = client:call("drop")
     assert.equal("lost", err.details.kind)
@@ -249,7 +249,7 @@ describe("an MCP server over HTTP", function()
   end)
 
   for _, query in ipairs({ "era=modern", "era=legacy&session=yes" }) do
-    it("is connected to anew by restart: " .. query, function()
+    it("is connected to again by restart: " .. query, function()
       local client = connect(query)
       local registry, states = operations.registry(), {}
       assert(client:register(registry))
@@ -414,7 +414,7 @@ describe("an MCP server over HTTP", function()
     { path = "", query = "era=legacy&session=yes&held=yes" }, { path = "", query = "era=modern&held=yes" },
     { path = "sse/", query = "held=yes", verdict = "events", quiet = true },
   }) do
-    it("sees its stream end when a client that nobody closed is collected: " .. case.path .. case.query, function()
+    it("sees its stream end when a client that was never closed is collected: " .. case.path .. case.query, function()
       local told, hear = case.quiet, nil
       local function use()
         local client
@@ -443,7 +443,7 @@ describe("an MCP server over HTTP", function()
     end)
   end
 
-  it("listens to a client that somebody has, whatever is collected", function()
+  it("keeps listening to a client that is still referenced, whatever is collected", function()
     local told = 0
     local client = connect("era=legacy&stream=yes")
     client:on_change(function()
@@ -471,7 +471,7 @@ describe("an MCP server over HTTP", function()
     assert.equal("TIMEOUT", err.code)
   end)
 
-  it("that is none is the client's error", function()
+  it("that does not speak MCP is the client's error", function()
     local client, err = from_mcp.connect("spec", { url = server.url .. "/status/404" })
     assert.is_nil(client)
     assert.equal("HTTP_404", err.code)

@@ -346,7 +346,7 @@ describe("requests of a server that run at once", function()
     end)
   end)
 
-  it("are told from notifications, of which progress of a task is kept until it is read", function()
+  it("are distinguished from notifications; progress of a task is kept until it is read", function()
     received.reports.task = false
     for _, token in ipairs({ "known", "task", "other" }) do
       received:notification({ method = "notifications/progress", params = { progressToken = token } }, link)

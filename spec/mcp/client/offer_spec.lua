@@ -162,7 +162,7 @@ describe("the list of an MCP server", function()
     end)
   end)
 
-  it("is fetched again when the server says that it has changed, and changes are told", function()
+  it("is fetched again when the server says that it has changed, and changes are reported", function()
     local listed = tools("a", "b")
     with(function() return listed end, nil, function(client, link)
       local registry, changes = operations.registry(), {}
@@ -307,7 +307,7 @@ describe("the list of an MCP server", function()
     end)
   end)
 
-  it("is fetched anew by refresh, however fresh it is", function()
+  it("is fetched again by refresh, however recent it is", function()
     local listed = tools("a")
     listed.ttlMs = 60000
     with(function() return listed end, nil, function(client, _, server)

@@ -137,7 +137,7 @@ for _, era in ipairs({ "legacy", "modern" }) do
 end
 
 describe("behind a proxy, a server of the legacy era that two callers call", function()
-  it("asks none of them: nobody knows which one it means", function()
+  it("asks neither of them, as the server does not say which one it means", function()
     local proxy = pipe.run("proxy", "legacy")
     proxy:initialize()
     proxy:send({ id = "w", method = "tools/call", params = { name = "far_demo_wait", arguments = {},

@@ -46,7 +46,7 @@ describe("a reader of events", function()
     return stream
   end
 
-  it("stops where enough was read, and goes on there", function()
+  it("stops where enough was read, and continues there", function()
     local reader, seen, wanted = reply.reader(1024), {}, 1
     local function take(event, data)
       seen[#seen + 1] = event .. " " .. data
@@ -280,7 +280,7 @@ describe("the answer of an MCP server over HTTP", function()
     assert.same({ "debug s: an answer without a waiting request" }, { logged[#logged] })
   end)
 
-  it("has time anew with each report of progress, up to the longest", function()
+  it("has its timeout restarted by each report of progress, up to the longest", function()
     local seen = {}
     local function reports(count)
       return function(message)
@@ -413,7 +413,7 @@ describe("the answer of an MCP server over HTTP", function()
     assert.equal(1, #requests)
   end)
 
-  it("is called off in the legacy era where nobody waits any more", function()
+  it("is cancelled in the legacy era when its caller has gone", function()
     for era, count in pairs({ legacy = 2, modern = 1 }) do
       function script.x()
         return events(60000)

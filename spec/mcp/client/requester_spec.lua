@@ -114,7 +114,7 @@ describe("a request of the MCP client", function()
     assert.equal(9, #seen)
   end)
 
-  it("leaves other answers to whoever asked", function()
+  it("ignores the answers of other requests", function()
     for _, status in ipairs({ 304, 400, 404, 500 }) do
       answers = { { status = status } }
       assert.equal(status, (open()))

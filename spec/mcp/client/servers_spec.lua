@@ -400,7 +400,7 @@ describe("servers that are connected", function()
     end)
   end)
 
-  it("have listeners whose errors hurt nobody", function()
+  it("have listeners whose errors harm no other listener", function()
     local raised
     local before = operations.on_error(function(value)
       raised = tostring(value)

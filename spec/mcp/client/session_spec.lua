@@ -406,7 +406,7 @@ describe("a session with an MCP server", function()
     end)
   end)
 
-  it("goes on where the server does not accept the end of the handshake", function()
+  it("continues where the server does not accept the end of the handshake", function()
     local server = mcp_link.server("legacy")
     server.refusal = errors.new("HTTP_400", "what?")
     operations.run(function()

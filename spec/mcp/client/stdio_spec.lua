@@ -96,7 +96,7 @@ describe("an MCP server over stdio", function()
     assert.same({ "spec.unstructured" }, warned)
   end)
 
-  it("keeps blocks of kinds that nobody knows, as text too", function()
+  it("keeps blocks of unknown kinds, as text too", function()
     local blocks = assert(registry:execute("spec.blocks")).data
     assert.equal("text", blocks[2].type)
     assert.equal('{"depth":3,"type":"hologram"}', blocks[2].text)
@@ -115,7 +115,7 @@ describe("an MCP server over stdio", function()
     assert.equal("Hello Ada", prompt.messages[1].content.text)
   end)
 
-  it("answers calls that are under way at the same time, each its own", function()
+  it("answers concurrent calls, each with its own answer", function()
     local texts = assert(operations.map({ "a", "b", "c", "d", "e" }, function(text)
       return assert(registry:execute("spec.echo", { message = text })).data[1].text
     end))
@@ -213,7 +213,7 @@ describe("an MCP server over stdio that says what makes no sense", function()
 end)
 
 describe("the end of an MCP server over stdio", function()
-  it("fails what is under way at once, with its exit code and what it said last", function()
+  it("fails pending calls at once, with its exit code and its last words on stderr", function()
     local client = support.connect("legacy")
     local failed, under_way
     local waiting = operations.spawn(function()
@@ -265,7 +265,7 @@ describe("the end of an MCP server over stdio", function()
     os.remove(starts)
   end)
 
-  it("calls off what it asked: the next one may ask under the same id", function()
+  it("cancels the questions that it asked, so that the next process may ask under the same id", function()
     local asked = 0
     local client = support.connect("legacy", { restart = true, elicitation = function()
       asked = asked + 1

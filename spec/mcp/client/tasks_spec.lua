@@ -123,7 +123,7 @@ describe("a tool that an MCP server runs as a task", function()
     assert.same({ done = true }, (call()))
   end)
 
-  it("is waited for as long as any request, then called off where that can be done", function()
+  it("is waited for as long as any request, then cancelled where the server can do that", function()
     for _, case in ipairs({ { tasks, 1 }, { { requests = tasks.requests }, 0 },
       { { requests = tasks.requests, cancel = operations.null }, 0 } }) do
       states = { { status = "working", pollInterval = 1000 } }
@@ -135,7 +135,7 @@ describe("a tool that an MCP server runs as a task", function()
     end
   end)
 
-  it("is called off when its caller is cancelled", function()
+  it("is cancelled with its caller", function()
     states = { { status = "working", pollInterval = 1000 } }
     local server = mcp_link.server("legacy", { tools = operations.object(), tasks = tasks }, methods)
     operations.run(function()

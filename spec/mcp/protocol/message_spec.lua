@@ -61,7 +61,7 @@ describe("a message", function()
     assert.is_nil(message.id_of(1.5))
   end)
 
-  it("that is none is refused under the id that it came with", function()
+  it("that is invalid is refused under its own id", function()
     for _, id in ipairs({ "2", "a", "", 2, -1, 0 }) do
       assert.equal(id, message.id_in({ id = id }))
     end
@@ -70,7 +70,7 @@ describe("a message", function()
     end
   end)
 
-  it("that is invalid is refused where somebody waits for an answer", function()
+  it("that is invalid is refused where the sender waits for an answer", function()
     for text, id in pairs({
       ['{"id":1,"method":"x"}'] = 1, ['{"id":"a","method":7,"jsonrpc":"2.0"}'] = "a",
       ['{"id":1.5,"method":"x","jsonrpc":"2.0"}'] = 1.5,

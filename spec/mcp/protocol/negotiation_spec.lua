@@ -61,7 +61,7 @@ describe("negotiation", function()
   for name, reply in pairs({
     ["does not know the method"] = failed(-32601), ["has another error"] = failed(-32000), ["is silent"] = timeout,
   }) do
-    it("goes on with a handshake over stdio when the server " .. name, function()
+    it("continues with a handshake over stdio when the server " .. name, function()
       local state, asked = play({}, reply, initialized(LEGACY))
       assert.same({ "discover " .. MODERN, "initialize " .. LEGACY }, asked)
       assert.equal("ready", state.step)
@@ -76,13 +76,13 @@ describe("negotiation", function()
     assert.equal("failed", play({}, timeout, failed(-32601), timeout).step)
   end)
 
-  it("starts a server anew that ended over the question", function()
+  it("restarts a server that ended because of the question", function()
     local _, asked = play({}, closed, initialized(LEGACY))
     assert.equal("initialize " .. LEGACY .. " fresh", asked[2])
   end)
 
   for _, code in ipairs({ 400, 404, 405, 406, 415, 422 }) do
-    it("goes on with a handshake over HTTP at status " .. code, function()
+    it("continues with a handshake over HTTP at status " .. code, function()
       local state = play({ http = true }, status(code), initialized(LEGACY))
       assert.equal("ready", state.step)
     end)

@@ -119,12 +119,12 @@ describe("a text that is almost JSON", function()
     ['{"method":"x","params":{"id":3}'] = false, ["hello"] = false, ['{"jsonrpc":"2.0","a":{"id":5}}'] = false,
     ['{"id":7,"result":[['] = false,
   }) do
-    it("tells whom it answers: " .. text, function()
+    it("shows which request it answers: " .. text, function()
       assert.equal(id or nil, reader.id(text))
     end)
   end
 
-  it("is not searched all through for whom it answers", function()
+  it("is not searched to its end for the request that it answers", function()
     assert.is_nil(reader.id('"jsonrpc"' .. (',"id":1'):rep(100000)))
     for filler, id in pairs({ [487] = 78, [488] = false, [489] = false, [490] = false }) do -- of 512 bytes
       local text = '{"jsonrpc":"2.0",' .. (" "):rep(filler) .. '"id":78,"result":['

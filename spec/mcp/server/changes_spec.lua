@@ -41,7 +41,7 @@ describe("the changes of an MCP server", function()
     return result and json.encode(result) or failure.message, failure
   end
 
-  it("are told to each client once, however many come together", function()
+  it("are reported to each client once, however many happen together", function()
     operations.run(function()
       server.changes:changed("tools") -- nobody hears it
       assert.equal(0, host.timers)
@@ -64,7 +64,7 @@ describe("the changes of an MCP server", function()
     end)
   end)
 
-  it("of a resource are told to those that subscribed to it, in the legacy era", function()
+  it("of a resource are reported to its subscribers, in the legacy era", function()
     operations.run(function()
       local one, two = peer("one"), peer("two")
       for _, uri in ipairs({ "a", "a", "b" }) do
@@ -124,7 +124,7 @@ describe("the changes of an MCP server", function()
 
   local META = '"_meta":{"io.modelcontextprotocol/subscriptionId":%d}'
 
-  it("are told to those that listen for them, in the modern era", function()
+  it("are reported to the clients that listen for them, in the modern era", function()
     operations.run(function()
       local heard = listen(1, { toolsListChanged = true, promptsListChanged = false, other = true,
         resourceSubscriptions = operations.array({ "a", "b" }) })

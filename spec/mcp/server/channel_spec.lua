@@ -54,7 +54,7 @@ describe("an event stream of an MCP server", function()
     end)
   end
 
-  it("goes on for a reader that waits, and ends for it", function()
+  it("continues for a reader that waits, and ends for it", function()
     assert.equal("id: s_1\ndata: x\n\n", wait_while(function(stream)
       stream:put("x")
     end))

@@ -141,7 +141,7 @@ describe("who may read a resource", function()
     return server
   end
 
-  it("is told of it; others are told what they lack", function()
+  it("sees it in lists; a caller without a scope is shown what is missing", function()
     local server = guarded({})
     assert.same({}, ask(server, "resources/list").resources)
     local result, err, status = ask(server, "resources/read", { uri = "x:a" })
@@ -204,7 +204,7 @@ describe("a prompt", function()
     assert.same({ text('{"messages":7}') }, got({ messages = 7 }).messages)
   end)
 
-  it("is none where its function gives nothing, or nobody has it", function()
+  it("is missing where its function returns nothing, or the name is unknown", function()
     local result, err = got(nil)
     assert.is_nil(result)
     assert.same({ -32602, "unknown prompt: p" }, { err.code, err.message })

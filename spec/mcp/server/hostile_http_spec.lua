@@ -105,7 +105,7 @@ describe("a bad client of an MCP server over HTTP", function()
     end)
   end)
 
-  it("reads its event stream slowly: it is told of the latest, and costs no more than so much", function()
+  it("reads its event stream slowly: it gets the latest change, and the memory for it is bounded", function()
     start({})
     server:resource({ uri = "note://a", read = function() return "a" end })
     local session = initialize()

@@ -169,7 +169,7 @@ describe("an MCP server over HTTP", function()
     assert.truthy(answer.text:find("^id: 1_1\nretry: %d+\ndata: \n\n"))
   end)
 
-  it("tells its log of a message that is not JSON, and goes on", function()
+  it("logs a message that is not JSON, and continues", function()
     local logged = {}
     local other = operations.to_mcp(registry, { log = function(level, text)
       logged[#logged + 1] = level .. " " .. text
@@ -182,7 +182,7 @@ describe("an MCP server over HTTP", function()
     other:close()
   end)
 
-  it("goes on behind the last event that a client saw, of its own streams", function()
+  it("continues behind the last event that a client saw, of its own streams", function()
     local session = initialize()
     local headers = { ["mcp-session-id"] = session, accept = "text/event-stream" }
     post({ id = 2, method = "tools/call", params = { name = "demo_count", _meta = { progressToken = "" } } }, headers)
@@ -236,7 +236,7 @@ describe("an MCP server over HTTP", function()
     assert.is_nil(response.body())
   end)
 
-  it("goes on when a legacy client leaves, and stops when a modern one does", function()
+  it("continues when a legacy client leaves, and stops when a modern one does", function()
     local function leave(body, headers)
       local gone
       local given = { accept = BOTH, ["content-type"] = "application/json", host = "localhost" }

@@ -65,7 +65,7 @@ describe("the client of an MCP server", function()
     end)
   end)
 
-  it("is told when nobody waits for its answer any more", function()
+  it("is notified when its answer is no longer awaited", function()
     operations.run(function()
       local asking = ask()
       operations.sleep(0.001)

@@ -36,7 +36,7 @@ describe("prompts of an MCP server", function()
       { role = "user", content = { type = "text", text = "and so on" } } } }, get("talk").result)
   end)
 
-  it("refuse arguments that do not fit, names that nobody has and callers that may not", function()
+  it("refuse arguments that do not fit, unknown names and callers without access", function()
     local refused = get("greet", { tone = "hot" }).error
     assert.equal(-32602, refused.code)
     assert.equal(2, #refused.data)

@@ -79,7 +79,7 @@ describe("resources of an MCP server", function()
     end
   end)
 
-  it("that are not there are told as each era has it", function()
+  it("that are missing are refused with the error of each era", function()
     local legacy = read("note://none").error
     assert.same({ code = -32002, message = "Resource not found", data = { uri = "note://none" } }, legacy)
     assert.equal(-32002, read("note://by/nobody/x").error.code)
@@ -143,7 +143,7 @@ describe("resources of an MCP server", function()
     assert.is_true(many.hasMore)
   end)
 
-  it("are told of when they change, to those who subscribed", function()
+  it("are announced to their subscribers when they change", function()
     local count = 0
     local function update(uri)
       count = count + 1

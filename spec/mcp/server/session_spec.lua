@@ -123,7 +123,7 @@ describe("the sessions of an MCP server", function()
     end
   end)
 
-  it("that listen to no stream are told nothing", function()
+  it("that listen to no stream get no notifications", function()
     local one = sessions.none(server):open("a")
     one:tell({ jsonrpc = "2.0", method = "notifications/tools/list_changed" })
     assert.is_nil(one.general)

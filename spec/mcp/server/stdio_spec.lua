@@ -70,7 +70,7 @@ describe("an MCP server over stdio", function()
     assert.is_nil(server:receive())
   end)
 
-  it("tells its log of a message that is not JSON, and goes on", function()
+  it("logs a message that is not JSON, and continues", function()
     server:initialize()
     local answer = server:call("demo_count", { n = 1, odd = true }, { progressToken = 1 })
     assert.same({ n = 1 }, answer.result.structuredContent)

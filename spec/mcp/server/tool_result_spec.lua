@@ -88,7 +88,7 @@ describe("the result of a tool", function()
     assert.is_true(errors.is_error(err))
   end)
 
-  it("of another server goes on as it is", function()
+  it("of another server is passed on unchanged", function()
     local function of_mcp(meta, data)
       meta.source = "mcp"
       return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = false })),

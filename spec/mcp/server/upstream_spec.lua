@@ -58,7 +58,7 @@ describe("resources and prompts of a server behind an MCP server", function()
       names(request("prompts/list").result.prompts))
   end)
 
-  it("are read, those that nobody has are not there, failures are told as they were", function()
+  it("are read, unknown ones are missing, failures are passed on unchanged", function()
     local read = request("resources/read", { uri = "note://hello" }).result
     assert.same({ { uri = "note://hello", mimeType = "text/plain", text = "hello" } }, read.contents)
     assert.same({ "complete", 0, server.info },

@@ -75,7 +75,7 @@ return function(kit)
     assert.same({ "open", "half-open", "closed" }, one.states)
   end)
 
-  it("gives the place of a probe that is called off to the next call", function()
+  it("gives the place of a cancelled probe to the next call", function()
     local one = server({ failures = 1, of = 1, pause = 1000 })
     one.broken = true
     one.many(1)

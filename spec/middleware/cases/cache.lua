@@ -109,7 +109,7 @@ return function(kit)
     end
   end)
 
-  it("goes by ttlMs of the spec, and keeps nothing where nobody says", function()
+  it("uses ttlMs of the spec, and keeps nothing without it", function()
     local one = served({ ttl = 1000 }, nil, { _meta = { ttlMs = 5000 } })
     one.get()
     kit.clock.advance(4999)
@@ -147,7 +147,7 @@ return function(kit)
     assert.equal(1, calls)
   end)
 
-  it("asks again by ETag, and goes on with an answer that still holds", function()
+  it("asks again by ETag, and uses an answer that still holds", function()
     local one = served(nil, { etag = '"a"', ["cache-control"] = "max-age=10" })
     one.get()
     kit.clock.advance(10000)
@@ -207,7 +207,7 @@ return function(kit)
     assert.equal(2, one.calls)
   end)
 
-  it("hands out values that nobody else has changed", function()
+  it("returns values that no other caller can change", function()
     local one = served({ ttl = 1000 })
     local first = assert(one.registry:execute("spec.call")).data
     first.n = "changed"
@@ -262,7 +262,7 @@ return function(kit)
     assert.equal(2, one.get())
   end)
 
-  it("has another one ask when who asked is called off", function()
+  it("has another caller ask when the first is cancelled", function()
     local one = served({ ttl = 1000 })
     one.delay = 2
     local first

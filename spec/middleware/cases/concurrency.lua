@@ -39,7 +39,7 @@ return function(kit)
       { err.message, err.retryable, err.mayHaveRun, err.retryAfter, err.details })
   end)
 
-  it("has room again when calls have ended, failed or were called off", function()
+  it("has room again when calls have ended, failed or were cancelled", function()
     local one = work()
     local call = kit.operation({ concurrency({ limit = 1, queue = 0 }) }, function(input)
       if input.i == 0 then

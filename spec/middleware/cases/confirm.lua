@@ -83,7 +83,7 @@ return function(kit)
     assert.equal("ACCESS_DENIED", select(2, one.call()).code)
   end)
 
-  it("may wait, and ends when the call is called off", function()
+  it("may wait, and ends when the call is cancelled", function()
     local call = kit.operation({ confirm(function()
       operations.sleep(5)
       return true

@@ -46,7 +46,7 @@ return function(kit)
     assert.same({}, kit.log)
   end)
 
-  it("leaves the traceback of what nobody foresaw to the log", function()
+  it("keeps the traceback of an unexpected error for the log", function()
     local call = kit.operation(idle(), function()
       local nothing = nil
       return nothing.field

@@ -35,7 +35,7 @@ return function(kit)
     assert.not_equal(span, spans[2].spanId)
   end)
 
-  it("goes on with the trace of the caller", function()
+  it("continues the trace of the caller", function()
     local call, spans = traced(echo)
     local text = call({}, { traceparent = ("00-%s-%s-01"):format(TRACE, PARENT),
       metadata = { http = { tracestate = "a=1" } } })
@@ -69,7 +69,7 @@ return function(kit)
     assert.is_false(is_sampled(0, 0))
   end)
 
-  it("begins anew where the trace context is none (W3C Trace Context, 3.2)", function()
+  it("starts a new trace where the trace context is invalid (W3C Trace Context, 3.2)", function()
     local call, spans = traced(echo)
     for _, text in ipairs({ "", "x", "ff-" .. TRACE .. "-" .. PARENT .. "-01", "00-" .. TRACE .. "-" .. PARENT,
       "00-" .. TRACE:upper() .. "-" .. PARENT .. "-01", "00-" .. ("0"):rep(32) .. "-" .. PARENT .. "-01",

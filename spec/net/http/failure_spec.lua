@@ -86,7 +86,7 @@ describe("a failure of an HTTP request", function()
     assert.is_nil(failure.judge({}, 503, { ["retry-after"] = "soon" }).retryAfter)
   end)
 
-  it("has not run when nobody listens", function()
+  it("was not sent when the connection is refused", function()
     for _, method in ipairs({ "GET", "POST" }) do
       local _, err = http.request({ url = "http://127.0.0.1:1/", method = method })
       assert.equal("connect", err.details.kind)

@@ -78,7 +78,7 @@ describe("the head of an answer", function()
     end)
   end
 
-  it("has fields that go on in the next line, and blanks for what others take for line ends", function()
+  it("has fields that continue in the next line, and keeps blanks that other parsers take for line ends", function()
     local head = "HTTP/1.1 200 OK\r\nX-One: a\r\n b\r\n\t c \r\nX-Two:   d\re\r\nContent-Type: text/plain;\r\n" ..
       "  charset=utf-8\r\nX-three:\r\n f\r\nEmpty:\r\nContent-Length: 2\r\n\r\nhi"
     each_way(head, nil, function(answer)

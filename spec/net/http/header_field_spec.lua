@@ -82,7 +82,7 @@ describe("an HTTP date", function()
     assert.equal(4107542400000, header_field.date("Mon, 01 Mar 2100 00:00:00 GMT"))
   end)
 
-  it("is nil when it is none", function()
+  it("is nil when it is invalid", function()
     for _, text in ipairs({ "", "yesterday", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" }) do
       assert.is_nil(header_field.date(text))

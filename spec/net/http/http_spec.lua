@@ -329,7 +329,7 @@ describe("http", function()
       fails("timeout", "TIMEOUT", "/slow?body=5", { timeout = 30 })
     end)
 
-    it("tls for a certificate that nobody vouches for", function()
+    it("tls for an untrusted certificate", function()
       local _, err = http.request({ url = server.tls .. "/echo" })
       assert.equal("tls", err.details.kind)
       assert.equal(200, http.request({ url = server.tls .. "/echo", ca_file = server.ca_file }).status)
@@ -442,7 +442,7 @@ describe("http", function()
       assert.equal("size", err.details.kind)
     end)
 
-    it("holds the sender back while nobody reads", function()
+    it("holds the sender back while the body is not read", function()
       local stream = assert(http.open({ url = server.url .. "/bytes/endless?note=held", window = 65536 }))
       usage.collect()
       local before, sent = collectgarbage("count"), nil
@@ -524,7 +524,7 @@ describe("http", function()
       assert.equal("REPLACED", err.code)
     end)
 
-    it("is called off by cancel, and the server sees it", function()
+    it("is ended by cancel, and the server sees it", function()
       local err
       task.run(function()
         local child = task.spawn(function()

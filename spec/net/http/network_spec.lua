@@ -93,7 +93,7 @@ describe("in a network of its own", function()
     assert.is_true(os.time() - began < 25) -- it would answer after 30 seconds
   end)
 
-  it("a name that nobody resolves is given up in time", function()
+  it("a name whose server does not answer is given up in time", function()
     assert.equal("timeout\tconnect\n", prints([[
       local _, err = require("operations.net.http").request({ url = "http://slow.test/", connect_timeout = 100 })
       print(err.details.kind, err.details.phase)

@@ -104,7 +104,7 @@ describe("a retry", function()
     end)
   end)
 
-  it("is called off by cancel while it waits", function()
+  it("is ended by cancel while it waits", function()
     local err
     task.run(function()
       local child = task.spawn(function()
@@ -118,7 +118,7 @@ describe("a retry", function()
     assert.equal("ABORTED", err.code)
   end)
 
-  it("refuses a policy that is none", function()
+  it("refuses an invalid policy", function()
     for _, name in ipairs({ "request", "open" }) do
       local function with(policy)
         return function()

@@ -113,7 +113,7 @@ describe("a sender of requests", function()
     end
   end)
 
-  it("may be under way many times at once, each with its body", function()
+  it("may send many requests at once, each with its body", function()
     operations.run(function()
       local sender, bodies = new_sender("/echo"), {}
       for round = 1, 3 do

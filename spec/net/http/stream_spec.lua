@@ -143,7 +143,7 @@ describe("a subscription over HTTP", function()
     assert.is_true(count > 1)
   end)
 
-  it("goes on with the last event id after a connection was lost", function()
+  it("continues with the last event id after a connection was lost", function()
     local data = {}
     for envelope in subscribe("/resume?key=resume&upto=6", { reconnect = { delay = 1 } }) do
       data[#data + 1] = envelope.data.n
@@ -151,7 +151,7 @@ describe("a subscription over HTTP", function()
     assert.same({ 1, 2, 3, 4, 5, 6 }, data)
   end)
 
-  it("is an error with the body when it is none", function()
+  it("is an error with the body when the answer is of another type", function()
     local _, err = subscribe("/status/200"):next()
     assert.equal("EXECUTION_ERROR", err.code)
     assert.matches('"title":"as asked"', err.details.body, 1, true)
@@ -159,7 +159,7 @@ describe("a subscription over HTTP", function()
     assert.equal("HTTP_401", err.code)
   end)
 
-  it("is an error with as much of the body as comes, when it is none and does not end", function()
+  it("is an error with the received part of the body when the answer is of another type and does not end", function()
     local _, err = subscribe("/fault/stalled_error", { timeout = 700 }):next()
     assert.equal("HTTP_500", err.code)
     assert.equal("some", err.details.body)

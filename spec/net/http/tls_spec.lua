@@ -201,7 +201,7 @@ describe("over TLS", function()
     assert.equal(30000, #cjson.decode(response.body).body)
   end)
 
-  it("a body that nobody reads holds its sender back, and no other stream of the HTTP/2 connection", function()
+  it("a body that is not read holds its sender back, and no other stream of the HTTP/2 connection", function()
     local before = soak.measure().resident
     local stream = assert(http.open({ url = server.tls .. "/bytes/endless?note=h2", ca_file = server.ca_file }))
     local sent, last
@@ -536,7 +536,7 @@ describe("a proxy", function()
     assert.equal("connect", err.details.kind)
   end)
 
-  it("that lets nobody through is a failure to connect: nothing reached the server", function()
+  it("that refuses every client is a failure to connect: nothing reached the server", function()
     local _, err = http.request({ url = "https://nowhere.invalid/", method = "POST", proxy = server.url })
     assert.equal("connect", err.details.kind)
   end)

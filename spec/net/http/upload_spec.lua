@@ -244,7 +244,7 @@ describe("a request body that comes piece by piece", function()
     assert.equal("ab", cjson.decode(text).body)
   end)
 
-  it("is called off by cancel", function()
+  it("is ended by cancel", function()
     local err
     task.run(function()
       local child = task.spawn(function()

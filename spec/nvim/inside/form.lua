@@ -60,14 +60,14 @@ describe("questions", function()
     assert.matches("^size: .*5.*: $", asked[3])
   end)
 
-  it("that are called off make no call", function()
+  it("that are cancelled make no call", function()
     answers = { vim.NIL }
     vim.cmd("Operations call own.make")
     editor.wait(function() return #asked == 1 and vim.api.nvim_win_get_config(0).relative == "" end)
     assert.same({}, editor.notified)
   end)
 
-  it("of servers are answered, declined and called off", function()
+  it("of servers are answered, declined and cancelled", function()
     answers = { "answer", "Ada" }
     assert.same({ action = "accept", content = { name = "Ada" } }, ask(request)())
     assert.same({ "spec: Who?", "name: " }, asked)

@@ -161,7 +161,7 @@ describe("an editor that is an MCP server", function()
     end)
   end)
 
-  it("searches a large text while the editor goes on, also in a buffer that is wiped meanwhile", function()
+  it("searches a large text while the editor continues, also in a buffer that is wiped meanwhile", function()
     local nvim = editor.start(SERVE:format("") .. [[ local lines = {} for i = 1, 300000 do lines[i] = 'line ' .. i end
       vim.api.nvim_buf_set_lines(vim.api.nvim_create_buf(true, false), 0, -1, true, lines) ticks = 0
       vim.loop.new_timer():start(1, 1, vim.schedule_wrap(function() ticks = ticks + 1

@@ -55,7 +55,7 @@ describe("what an OpenAPI document says of credentials", function()
     assert.same({ { oauth = {} }, { bearer = {} } }, security(made)["tasks.write"])
   end)
 
-  it("names a token only where nobody knows who gives it", function()
+  it("names a token only where its issuer is unknown", function()
     local made = document()
     assert.same({ bearer = { type = "http", scheme = "bearer" } }, made.components.securitySchemes)
     assert.same({ { bearer = {} } }, security(made)["tasks.write"])

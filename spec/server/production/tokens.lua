@@ -83,7 +83,7 @@ describe("a live server, and tokens of jose", function()
     end
   end)
 
-  it("need the scopes of the operation, which the refusal names beside where tokens are to be had", function()
+  it("need the scopes of the operation, which the refusal names beside the place to get tokens", function()
     local answer = send(made({ alg = "ES256", claims = claims({ scope = "write" }) }).token)
     assert.equal(403, answer.status)
     assert.equal('Bearer error="insufficient_scope", scope="read", '
