@@ -214,7 +214,7 @@ for _, page in ipairs(pages) do
       end
     end)
 
-    it("links to what is there", function()
+    it("links to existing pages and sections", function()
       for link in read(page):gsub("```.-\n```", ""):gsub("`[^`\n]*`", ""):gmatch("%]%(([^)%s]+)%)") do
         if not link:find("^https?:") then
           check_link(page, link)

@@ -78,7 +78,7 @@ describe("what remote callers read of a failed exchange", function()
     assert.equal("EXECUTION_ERROR", (read("ACCESS_DENIED", "starting 'x' is not allowed", { kind = "command" })).code)
   end)
 
-  it("is read once more without a change", function()
+  it("is read again without a change", function()
     local seen = read("TIMEOUT", "m", { kind = "timeout", url = "u" })
     local again = disclosure.read(seen)
     assert.same({ seen.code, seen.message, seen.details }, { again.code, again.message, again.details })

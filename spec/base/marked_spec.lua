@@ -95,7 +95,7 @@ describe("an empty table", function()
     assert.equal(list, marked.value({ list = list }, schema, schema).list)
   end)
 
-  it("does not come to be where there is nothing to mark", function()
+  it("is not made where the schema asks for none", function()
     local schema, value = object_of({ type = "array" }), { a = "b" }
     assert.equal(value, marked.value(value, schema, schema))
     assert.equal("text", marked.value("text", schema, schema))

@@ -122,7 +122,7 @@ describe("a URL", function()
     assert.is_nil(url.ascii("http://\255.test/"))
   end)
 
-  it("decodes escapes, and leaves alone what is none", function()
+  it("decodes escapes, and leaves malformed ones unchanged", function()
     assert.equal("a /\195\169+%2%zz%", url.decode("a%20%2f%C3%a9+%2%zz%"))
   end)
 

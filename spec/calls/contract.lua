@@ -450,7 +450,7 @@ return function(it, connect, traits)
   end)
 
   if not traits.queued then
-    it("refuses what it has no room for, and says that it was not started", function()
+    it("refuses calls for which it has no room, and says that they were not started", function()
       with(function(map, seen)
         local busy = operations.spawn(function()
           return map:call("contract.sleep", { seconds = 30 })

@@ -71,7 +71,7 @@ describe("a call map", function()
     assert.is_true(send(1) < 0) -- from a peer without ttl
   end)
 
-  it("refuses events that are none, logs and counts them", function()
+  it("refuses invalid events, logs and counts them", function()
     local bad = {
       false, "text", {}, { type = "call.requested" }, { type = "call.requested", payload = {} },
       { type = "call.requested", payload = { requestId = "", operationId = "a.b" } },
@@ -114,7 +114,7 @@ describe("a call map", function()
     assert.equal(1, served:counted().refused)
   end)
 
-  it("answers who asks by the id of another's request, and lets them do nothing else to it", function()
+  it("answers a peer that asks by the id of another's request, and keeps it from changing that request", function()
     local request
     served:serve(function(one_request)
       request = one_request
@@ -259,7 +259,7 @@ describe("a call map", function()
     assert.equal(5, served:counted().refused)
   end)
 
-  it("waits for as long as it takes when that is what is said", function()
+  it("waits without a limit when the option says so", function()
     local registry = operations.registry({ log = quiet })
     registry:register({ namespace = "a", name = "deadline", handler = function(_, context)
       return { none = context.deadline == nil }

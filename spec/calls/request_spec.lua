@@ -62,7 +62,7 @@ describe("the payload of a request", function()
     assert.equal("r", of({ requestId = "r" }).requestId)
   end)
 
-  it("has what the options say besides", function()
+  it("has the other options of the call", function()
     local payload = of({ parentRequestId = "p", idleTimeout = 5, identity = { id = "i", scopes = {} },
       metadata = { m = 1 } })
     assert.same({ "p", 5, "i", { m = 1 } }, { payload.parentRequestId, payload.idleTimeout, payload.identity.id,
@@ -103,7 +103,7 @@ describe("the payload of a request", function()
     assert.same({ 1000, 0 }, { payload.deadline, payload.ttl })
   end)
 
-  it("has the deadline of what it is part of, where that is earlier", function()
+  it("has the deadline of the outer call, where that is earlier", function()
     operations.run(function()
       task.deadline(core.now() + 30000)
       assert.equal(30, left(nil, 60000))

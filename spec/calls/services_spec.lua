@@ -39,7 +39,7 @@ local function names(map, identity)
 end
 
 describe("what a peer tells that it offers", function()
-  it("is what the caller may call", function()
+  it("lists the operations that the caller may call", function()
     local map = over_a_wire(served())
     assert.same({ "open" }, names(map))
     assert.same({ "open" }, names(map, { id = "eve", scopes = {} }))

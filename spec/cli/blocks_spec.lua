@@ -26,7 +26,7 @@ describe("the content of a tool's answer", function()
     assert.is_nil(blocks.of(json.decode('[{"type":"text"},{"text":"a"}]')))
   end)
 
-  it("is JSON where a block is none that is known, or its data is broken", function()
+  it("is JSON where the kind of a block is unknown, or its data is broken", function()
     assert.is_nil(text('[{"type":"odd"}]'))
     assert.is_nil(text('[{"type":"image","data":"?"}]'))
     assert.is_nil(blocks.of(json.decode("[1]")))

@@ -657,7 +657,7 @@ describe("Ctrl-C", function()
     assert.equal(8, result.code)
   end)
 
-  it("is what the program has died of, as is TERM and HUP", function()
+  it("ends the program by its signal, as TERM and HUP do", function()
     for number, name in pairs({ "HUP", "INT", [15] = "TERM" }) do
       local child = command.start("lua/operations/cli/main.lua", "watch", "t.wait", "--lua", operations_file)
       assert.equal('"begun"', child:read_line())

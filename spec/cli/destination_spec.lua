@@ -31,7 +31,7 @@ describe("a file that an answer goes to", function()
     return count
   end
 
-  it("stays what it was until the answer is whole", function()
+  it("stays unchanged until the answer is whole", function()
     local place = assert(destination.file(path))
     place:write("af")
     assert.equal("before", read(path))
@@ -42,7 +42,7 @@ describe("a file that an answer goes to", function()
     assert.equal(0, drafts())
   end)
 
-  it("stays what it was when the program ends before", function()
+  it("stays unchanged when the program ends before", function()
     local place = assert(destination.file(path))
     place:write("after")
     assert.equal(1, drafts())
@@ -184,7 +184,7 @@ describe("a terminal that an answer goes to", function()
     end)
   end
 
-  it("adds a line's end where there is none, and nothing to nothing", function()
+  it("adds a missing end of line, and nothing to an empty answer", function()
     destination.stdout():finish()
     assert.same({}, written)
     local place = destination.stdout()

@@ -110,7 +110,7 @@ describe("the messages of an MCP server", function()
 end)
 
 describe("the size of an answer", function()
-  it("is what its head announces, unless it is encoded", function()
+  it("is the length that its head announces, unless it is encoded", function()
     local self = exchange.new({})
     assert.is_nil(self:total())
     self.head = { headers = { ["content-length"] = "12" } }

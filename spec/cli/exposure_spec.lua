@@ -85,7 +85,7 @@ describe("what a server of the command line tells", function()
       told(hidden("a.b"), '"a.*", "x.*"'))
   end)
 
-  it("is what callers cannot call, and what they lack", function()
+  it("names the operations that callers cannot call, and the reason", function()
     local three = table.concat({ needs("a", '{ requiredScopes = { "x", "y" } }'),
       needs("b", '{ requiredScopesAny = { "x", "z" } }'), needs("c", '{ requiredScopesAny = { "z" } }'),
       needs("d", '{ resourceType = "file", resourceAction = "read" }') }, ",")

@@ -3,7 +3,7 @@ local command = require("spec.support.command")
 local redis = require("spec.support.redis")
 
 describe("the identity of the command line", function()
-  it("is what --identity and --scopes say", function()
+  it("has the id of --identity and the scopes of --scopes", function()
     assert.is_nil(arguments.identity({}))
     assert.same({ id = "ada", scopes = { "a" } }, arguments.identity({ identity = '{"id":"ada","scopes":["a"]}' }))
     assert.same({ id = "command line", scopes = { "a", "b" } }, arguments.identity({ scopes = "a, b" }))

@@ -72,7 +72,7 @@ describe("what the server sent", function()
     fails("error -o x", 10, 'operations: HTTP_422: 422 Unprocessable Content: no\n  {"message":"no","secret":""}\n')
   end)
 
-  it("is kept by -o as it came where it cannot be read, which is no failure of the server", function()
+  it("is kept by -o unchanged where it cannot be read, which is no failure of the server", function()
     for _, options in ipairs({ "", "--select a" }) do
       local result = api:run("call broken -o x " .. options)
       assert.same({ 8, "x\n", "" }, { result.code, result.files, result.out })
@@ -108,7 +108,7 @@ describe("input", function()
     assert.same({ labels = { "a" }, title = "y" }, json.decode(mixed.body))
   end)
 
-  it("takes redirected standard input for the body when there is none", function()
+  it("takes redirected standard input for the body when no body is given", function()
     assert.equal('{"title":"x"}', seen("create owner=ada", '{"title": "x"}').body)
     assert.equal('{"title":"y"}', seen("create owner=ada title=y", "not read").body)
     assert.equal("one", seen("upload", "one").body)

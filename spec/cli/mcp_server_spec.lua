@@ -228,7 +228,7 @@ describe("operations mcp", function()
       server = pipe.operations("mcp", "--mcp-config", config, "--lua", path_of(definitions))
     end)
 
-    it("answers at once with what is there, and tells of what comes", function()
+    it("answers at once with the tools it has, and announces later ones", function()
       local capabilities = server:initialize().result.capabilities
       assert.same({ listChanged = true, subscribe = true }, capabilities.resources)
       assert.same({ listChanged = true }, capabilities.prompts)

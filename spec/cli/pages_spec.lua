@@ -85,7 +85,7 @@ describe("the pages of a call", function()
     outcome.failed = failed
   end)
 
-  it("fail as a call does where there is none", function()
+  it("fail as a call does where there are no pages", function()
     local call, failed = { registry = { pages = function() return nil, "refused" end }, answer = {} }, outcome.failed
     outcome.failed = function(asked, err)
       return { asked, err }

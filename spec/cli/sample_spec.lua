@@ -8,7 +8,7 @@ describe("a sample of a call", function()
     return table.concat(sample.words(schema), " ")
   end
 
-  it("has what is required, the fields of a body by their names", function()
+  it("has the required inputs, the fields of a body by their names", function()
     assert.equal("owner=OWNER title=TITLE", of({ type = "object", required = { "owner", "body" }, properties = {
       owner = { type = "string" }, optional = { type = "string" }, body = { type = "object", required = { "title" },
         properties = { title = { type = "string" }, text = { type = "string" } } } } }))
@@ -29,7 +29,7 @@ describe("a sample of a call", function()
     assert.equal("operations call 'a.b;c'", sample.command(spec))
   end)
 
-  it("has a placeholder of the right type for what is not known", function()
+  it("has a placeholder of the right type for unknown values", function()
     assert.equal("a=1 b=1 c=true d=D e:='{}' f:='{}' g=G", of(T.object({ a = T.integer(), b = T.number(),
       c = T.boolean(), d = { type = "null" }, e = { type = "object" }, f = { properties = {} }, g = {} })))
     assert.equal("a=0 b:='{\"x\":1,\"y\":2}' c=C", of(T.object({ a = { type = "integer", minimum = 0 },

@@ -52,7 +52,7 @@ describe("--select", function()
     assert.equal('--select: the answer has no "x"; it has ' .. table.concat(names, ", ", 1, 12), message)
   end)
 
-  it("says what is not there, and what is", function()
+  it("names the missing field, and the fields that exist", function()
     assert.equal('--select: the answer has no "totals" (did you mean total?); it has items, total', get("totals"))
     assert.equal("--select: total is an integer, which has no parts", get("total.x"))
     local _, message = selection.get(assert(selection.parse("a")), json.decode("{}"))

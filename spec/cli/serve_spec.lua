@@ -158,7 +158,7 @@ describe("operations serve", function()
     assert.equal(2, fails("--lua examples/definitions --token ''").code)
   end))
 
-  it("serves everybody with --no-auth, strangers only when that is said", within(function()
+  it("serves all local clients with --no-auth, others only by a further option", within(function()
     local served = local_definitions("--no-auth")
     assert.equal("none", json.decode(served:get("/t/echo?text=x").body).identity)
     assert.matches("need scopes that everybody lacks (--token gives some)", served:said("need"), 1, true)
@@ -213,7 +213,7 @@ describe("operations serve", function()
     assert.equal('"slept"', sleeping:wait())
   end))
 
-  it("serves clients with a certificate of --tls-client-ca, who need no token with --no-auth", within(function()
+  it("serves clients with a certificate of --tls-client-ca, which need no token with --no-auth", within(function()
     local path = certificates.path
     local words = { "--tls-cert", path("localhost.pem"), "--tls-key", path("localhost.key"), "--tls-client-ca",
       path("ca.pem") }

@@ -104,7 +104,7 @@ describe("operations worker", function()
     assert.same({ signal = 2 }, result.worker)
   end)
 
-  it("validates at the caller, and says what is not there", function()
+  it("validates at the caller, and names unknown operations", function()
     local result = with_worker([[
       operations call demo.greet name= --redis $url; echo "invalid $?"
       operations call demo.nothing --redis $url; echo "nothing $?"]])

@@ -58,7 +58,7 @@ describe("at the end of Neovim", function()
     assert.is_true(ms >= 190, ms)
   end)
 
-  it("one that ignores both is killed, with what it has started", function()
+  it("a process that ignores both is killed, with its children", function()
     local ms = run("trap '' TERM; sleep 60 & echo $! >saved; echo ready; while :; do sleep 1; done", quit)
     assert.is_true(ms >= 440, ms)
     assert.is_true(ms < 5000, ms) -- not as long as `close_grace` and `term_grace` take

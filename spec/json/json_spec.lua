@@ -736,7 +736,7 @@ describe("encoding JSON", function()
     assert.equal('{\n  "b": [\n    1,\n    {}\n  ]\n}', encodes({ b = { 1, {} } }, { indent = 2 }))
   end)
 
-  it("keeps a known order when asked, and sorts what has none", function()
+  it("keeps a known order when asked, and sorts objects without one", function()
     local text = '{"z":1,"a":{"y":2,"b":[{"q":1,"c":[]}]},"m":{}}'
     local value = assert(json.decode(text, { keep_order = true }))
     assert.equal(text, encodes(value, { keep_order = true }))
@@ -855,7 +855,7 @@ describe("encoding JSON", function()
     })
   end)
 
-  it("says of members what it says of the object", function()
+  it("names the member in the errors of members", function()
     local circle, deep = { x = { 1 } }, {}
     circle.x[2] = circle
     for _ = 1, 510 do

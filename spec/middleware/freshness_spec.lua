@@ -12,7 +12,7 @@ local function of(headers, more)
 end
 
 describe("the freshness of an answer", function()
-  it("is what its headers say, to the ms", function()
+  it("is as long as its headers say, to the ms", function()
     for control, ms in pairs({ ["max-age=0"] = 0, ["max-age=1"] = 1000, ["max-age=2147483648"] = 2 ^ 31 * 1000,
       ["max-age=99999999999"] = 2 ^ 31 * 1000, ["max-age=x"] = 0, ["max-age=-1"] = 0, ["max-age=1.5"] = 0,
       ["max-age"] = 0, ["no-cache"] = 0, ["no-cache, max-age=5"] = 0, ["private"] = 7,

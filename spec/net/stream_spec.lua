@@ -79,7 +79,7 @@ describe("a byte stream", function()
     end)
   end)
 
-  it("holds back who sends more than is read, and takes no more than its queue", function()
+  it("holds back a sender of more than is read, and takes no more than its queue", function()
     local go, got
     with(function(accepted)
       scheduler.await(function(wake)
@@ -109,7 +109,7 @@ describe("a byte stream", function()
     end)
   end)
 
-  it("knows what it has not sent, and waits until that is nothing", function()
+  it("reports unsent bytes, and waits until there are none", function()
     with(function(accepted)
       operations.sleep(0.02)
       assert.equal(20000000, #read_all(accepted))
@@ -173,7 +173,7 @@ describe("a byte stream", function()
     end)
   end)
 
-  it("keeps nothing of those who wanted to write and gave up", function()
+  it("keeps nothing of tasks that waited to write and gave up", function()
     local accepted
     with(function(of)
       accepted = of

@@ -85,7 +85,7 @@ describe("the layer of TLS", function()
     made.layer:cancel()
   end)
 
-  it("ends who asks on and on and reads no answers", function()
+  it("ends a client that keeps asking and reads no answers", function()
     local made = layer()
     made.bring("hello", "ask")
     assert.is_nil((made.layer:receive()))
@@ -96,7 +96,7 @@ describe("the layer of TLS", function()
     made.layer:cancel()
   end)
 
-  it("tells an end from a cut, also behind what was not taken", function()
+  it("distinguishes an end from a cut, also behind bytes that were not taken", function()
     local made = layer()
     made.bring("hello")
     made.came = { "<a>" }

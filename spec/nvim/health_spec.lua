@@ -63,7 +63,7 @@ describe(":checkhealth operations", function()
     has(text, "OK", plugin.directory .. ": for this user only")
   end)
 
-  it("says who may change or read a file of servers", function()
+  it("says which users may change or read a file of servers", function()
     local path = plugin.path .. "/modes.json"
     plugin:shell("printf '{ \"mcpServers\": { \"c\": { \"command\": \"$%s/x\" }, "
       .. "\"d\": { \"url\": \"http://a.test\" } } }' HOME > modes.json")
@@ -109,7 +109,7 @@ describe(":checkhealth operations", function()
     end
   end)
 
-  it("says what was not built, and what is older than its sources", function()
+  it("names missing modules, and those older than their sources", function()
     plugin:shell("touch -d 2038-01-01 src/core/open.c; rm lua/operations/redis.so lua/operations/transfer.so "
       .. "lua/operations/tls.so lua/operations/crypto.so")
     local text = health("")

@@ -218,7 +218,7 @@ describe("an authorizer", function()
       assert.equal(1, #server:requests("/token"))
     end)
 
-    it("passes on why there is none", function()
+    it("passes on the reason why the user gave no grant", function()
       setup_server()
       assert.equal("login_required", failure(with(function() end)).details.error)
     end)
@@ -445,7 +445,7 @@ describe("an authorizer", function()
       end))
     end)
 
-    it("names none where there is none to name", function()
+    it("names no scope where the server names none", function()
       assert.is_nil(scope_asked())
       assert.is_nil(scope_asked(function(resource, metadata)
         resource.scopes_supported = {}
@@ -471,7 +471,7 @@ describe("an authorizer", function()
       end))
     end)
 
-    it("asks for more when a request needs it, and keeps what it has", function()
+    it("asks for more when a request needs it, and keeps the scopes it has", function()
       setup_server(function(_, _, config)
         config.mcp.challenge = 'scope="read"'
       end)
@@ -688,7 +688,7 @@ describe("an authorizer", function()
     end)
 
     for _, method in ipairs({ "client_secret_basic", "client_secret_post", "none" }) do
-      it("proves who it is by " .. method .. " where the server takes that", function()
+      it("authenticates by " .. method .. " where the server takes that", function()
         setup_server(function(_, metadata)
           metadata.token_endpoint_auth_methods_supported = { "private_key_jwt", method }
         end)
@@ -779,7 +779,7 @@ describe("an authorizer", function()
       assert.equal("client-1", asked().client_id)
     end)
 
-    it("says what is wrong with the one that a function gave, and that there is none", function()
+    it("reports errors in the client that a function returned, and a missing one", function()
       setup_server()
       local err = failure(new({
         client = function()

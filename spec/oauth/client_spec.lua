@@ -53,7 +53,7 @@ describe("a client of an authorization server", function()
     return { fields, headers }
   end
 
-  it("proves who it is by its method, by default with its secret in a header", function()
+  it("authenticates by its method, by default with its secret in a header", function()
     assert.same({ {}, { Authorization = "Basic YSUyRmI6cyUzQXQ=" } },
       proof({ client_id = "a/b", client_secret = "s:t" }))
     assert.same({ { client_id = "a", client_secret = "s" }, {} },
@@ -88,7 +88,7 @@ describe("the client for an issuer", function()
     assert.equal("client_secret_post", method("s", nil, "client_secret_post"))
   end)
 
-  it("is what a function gives for it", function()
+  it("is the one that a function returns for it", function()
     local asked
     local options = options_with(nil, { client = function(issuer)
       asked = issuer
@@ -121,7 +121,7 @@ describe("the client for an issuer", function()
     assert.equal("made", client.of(options, server_with()).client_id)
   end)
 
-  it("is registered where there is none, once, and kept", function()
+  it("is registered where none is known, once, and kept", function()
     local options = options_with({ client_id = "made" })
     local made = client.of(options, server_with())
     assert.same({ client_id = "made", client_auth = "none", redirect_uri = "http://127.0.0.1:1/callback" }, made)

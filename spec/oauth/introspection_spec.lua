@@ -44,7 +44,7 @@ describe("tokens that the authorization server reads", function()
     end)
   end
 
-  it("are asked about once a minute, by a client that says who it is", function()
+  it("are asked about once a minute, by a client that authenticates", function()
     local authorize = server()
     for _ = 1, 3 do
       local identity = assert(judge(authorize))

@@ -92,7 +92,7 @@ describe("metadata that is fetched", function()
     end
   end)
 
-  it("of a server is the server's own origin where there is none", function()
+  it("of a server is the server's own origin where its metadata is missing", function()
     local to = transport({})
     assert.same({ resource = "https://api.example/mcp?x", issuers = { "https://api.example" } },
       metadata.resource(SERVER .. "?x#f", nil, to))
@@ -167,7 +167,7 @@ describe("metadata that is fetched", function()
     assert.equal("http://127.0.0.1/t", server(here).token_endpoint)
   end)
 
-  it("of an issuer is looked for at each place, which is told where there is none", function()
+  it("of an issuer is looked for at each place; the error names the places", function()
     assert.equal("no authorization server metadata: tried " .. AT .. " (answered 404), " .. ISSUER
       .. "/.well-known/openid-configuration (answered 404)", server(nil))
     assert.equal("no authorization server metadata: tried " .. AT .. " (no JSON object), " .. ISSUER

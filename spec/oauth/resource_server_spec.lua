@@ -351,7 +351,7 @@ describe("a server whose callers have tokens", function()
     end
   end)
 
-  it("tells to_http and to_mcp who gives tokens", function()
+  it("gives to_http and to_mcp the issuers of its tokens", function()
     local registry = operations.registry()
     assert(registry:register({ namespace = "tasks", name = "read", type = "query", inputSchema = { type = "object" },
       accessControl = { requiredScopes = { "tasks:read", "admin" } }, handler = function() return 1 end }))

@@ -27,7 +27,7 @@ describe("a store of tokens", function()
       end
     end,
   }) do
-    it("keeps what it is given, and forgets it: " .. name, function()
+    it("keeps and forgets tokens: " .. name, function()
       local get = open()
       assert.is_nil(get().load("server https://h/mcp"))
       get().save("server https://h/mcp", { token = { access_token = "a\n/" }, n = 1 })

@@ -60,7 +60,7 @@ describe("a source of tokens", function()
       assert.equal(1, #server:requests())
     end)
 
-    it("sends what RFC 6749 asks for, and what it was told to add", function()
+    it("sends the fields of RFC 6749, and those of the options", function()
       assert(source({
         scope = { "read", "write" }, resource = "https://api.test/a b", params = { audience = "tasks&more" },
       }):get())
@@ -95,7 +95,7 @@ describe("a source of tokens", function()
       assert.is_nil(last_request().fields.client_secret)
     end)
 
-    it("lets a function prove who asks", function()
+    it("lets a function authenticate the client", function()
       local one = source({
         client_secret = false, params = { audience = "api" },
         client_auth = function(fields, headers)

@@ -76,7 +76,7 @@ describe("the names of many", function()
     assert.same({ find_it = "a.b", a_c = "a.c" }, made.of_name)
   end)
 
-  it("are not shared: who asks for what another has gets the name of its id, in any order", function()
+  it("are not shared: an operation that asks for another's name gets the name of its id, in any order", function()
     local one, two, three = spec("a.b", "x"), spec("a.c", "x"), spec("a.d", "x")
     for _, list in ipairs({ { one, two, three }, { three, two, one }, { two, three, one } }) do
       local made, flaws = names.assign(list)

@@ -155,7 +155,7 @@ describe("a search for operations", function()
     assert.same({}, found(registry, "neither"))
   end)
 
-  it("finds only what the caller may call, what the filter lets through and what is accepted", function()
+  it("finds only operations that the caller may call and that filter and accept take", function()
     local registry = registry_of({ name = "open" },
       { name = "secret", accessControl = { requiredScopes = { "admin" } } },
       { name = "inner", _meta = { exposed = false } }, { name = "other", namespace = "shop" })
@@ -209,7 +209,7 @@ describe("a search for operations", function()
     assert.is_nil(registry:parameters("api.c"))
   end)
 
-  it("gives specs and scores, the same for everybody", function()
+  it("gives specs and scores, the same for every caller", function()
     local hits = search.new(registry_of({ name = "a", title = "Tickets" }, { name = "b" })):find("ticket")
     assert.equal(1, #hits)
     assert.equal("Tickets", hits[1].spec.title)

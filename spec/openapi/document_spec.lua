@@ -97,7 +97,7 @@ describe("a document in a file", function()
     end)
   end)
 
-  it("does not make anybody fetch URLs", function()
+  it("causes no fetch of URLs", function()
     local reference = { ["$ref"] = "http://127.0.0.1:9/x.json" }
     with_files({ ["api.json"] = document({ operationId = "op", parameters = { reference } }) }, function(directory)
       local _, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x", eager = true })
@@ -404,7 +404,7 @@ describe("a document from a URL", function()
     assert.is_nil(requests["https://other.test/more.yaml"].headers["X-Key"])
   end)
 
-  it("asks once for what is not there", function()
+  it("asks once for a missing document", function()
     local asked = 0
     local doc = document({ operationId = "op",
       parameters = { { ["$ref"] = "gone.json#/a" }, { ["$ref"] = "gone.json#/b" } } })
@@ -419,7 +419,7 @@ describe("a document from a URL", function()
     assert.equal(1, asked)
   end)
 
-  it("never makes anybody read files", function()
+  it("never causes files to be read", function()
     for _, ref in ipairs({ "file:///etc/hostname", "/etc/hostname" }) do
       local doc = document({ operationId = "op", parameters = { { ["$ref"] = ref } } })
       local list, _, requests = fetch(answer(doc), { eager = true, remote_refs = true })

@@ -37,7 +37,7 @@ describe("a body", function()
       encode("lines", 7))
   end)
 
-  it("names the place of what cannot be written", function()
+  it("names the place of a value that cannot be written", function()
     local bad = { n = { 1, 0 / 0 } }
     local message = encode("json", bad)[3]
     assert.same({ nil, nil, message, "/n/1" }, encode("json", bad))

@@ -77,7 +77,7 @@ describe("the schema of a body with files", function()
         required = { "a", "b" } })))
   end)
 
-  it("is read as usual where its properties or combinations are none", function()
+  it("is read as usual where its properties or combinations are invalid", function()
     local schema, report = form({ type = "object", properties = 7, allOf = 7 })
     assert.same({ type = "object" }, schema)
     assert.equal(2, #report)
@@ -168,7 +168,7 @@ describe("the content of a file", function()
     assert.is_false(file.is_file({ data = "", name = "n" }))
   end)
 
-  it("is what a path names, in pieces of 64 KiB", function()
+  it("is read from a path, in pieces of 64 KiB", function()
     for size, expected in pairs({ [0] = {}, [1] = { 1 }, [65535] = { 65535 }, [65536] = { 65536 },
       [65537] = { 65536, 1 }, [131072] = { 65536, 65536 } }) do
       write(("x"):rep(size))
@@ -217,7 +217,7 @@ describe("the content of a file", function()
     assert.same({ { 65536, 100000 }, { 100000, 100000 } }, told)
   end)
 
-  it("is what a reader gives, of any kind, once", function()
+  it("is read from a reader of any kind, once", function()
     local function reads()
       local done = false
       return function()

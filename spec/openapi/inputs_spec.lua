@@ -154,7 +154,7 @@ describe("the names of an operation's inputs", function()
     assert.same({}, names({}, {}))
   end)
 
-  it("are without parameters that are none", function()
+  it("leave out invalid parameters", function()
     assert.same({ "a" }, names({ parameters = 7 }, { parameters = { 7, {}, query(7), query("a"),
       { ["$ref"] = "#/components/parameters/none" } } }, {}))
   end)

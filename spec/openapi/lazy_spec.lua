@@ -18,7 +18,7 @@ describe("an imported operation", function()
     assert.equal(definition.inputSchema(), definition.inputSchema())
   end)
 
-  it("is called before anybody asked for its schemas", function()
+  it("is called before its schemas were read", function()
     local imported = api({ parameters = { { name = "q", ["in"] = "query", schema = { type = "integer" } } } })
     local registry = operations.registry()
     assert(registry:register_all(imported.definitions))

@@ -165,14 +165,14 @@ end)
 describe("an operation that is a reference", function()
   local list = { operationId = "list", parameters = { { name = "n", ["in"] = "query", required = true } } }
 
-  it("is what it refers to", function()
+  it("is the operation that it refers to", function()
     local api = support.api({ paths = { ["/a"] = { get = { ["$ref"] = "#/x-operations/list" } } },
       ["x-operations"] = { list = list } })
     assert.same({}, api.report)
     assert.same({ "n" }, api.by_name.list.inputSchema.required)
   end)
 
-  it("has what stands beside the reference", function()
+  it("has the fields beside the reference", function()
     local api = support.api({ paths = { ["/a"] = { get = { ["$ref"] = "#/x-operations/list", operationId = "mine" } } },
       ["x-operations"] = { list = list } })
     assert.same({ "n" }, api.by_name.mine.inputSchema.required)

@@ -616,13 +616,13 @@ describe("the media type of a body", function()
     end
   end)
 
-  it("is what the configuration prefers", function()
+  it("is the preferred one of the configuration", function()
     local request = call(several, { body = "a,b" }, { content_types = { "text/xml", "text/csv" } })
     assert.equal("text/csv", request.headers["Content-Type"])
     assert.equal("a,b", request.body)
   end)
 
-  it("is what the caller picks", function()
+  it("is the caller's choice", function()
     assert.equal("a=1", call(several, { body = { a = 1 }, contentType = "application/x-www-form-urlencoded" }).body)
     local request, err = call(several, { body = {}, contentType = "image/png" })
     assert.is_nil(request)

@@ -91,7 +91,7 @@ describe("the output of an operation of ours", function()
     return encoded(own_schemas.output(reader, read(node), read(x or '{"type":"query"}')))
   end
 
-  it("is the schema of its success, true where there is none", function()
+  it("is the schema of its success, true without one", function()
     assert.equal('{"type":"string"}',
       of('{"responses":{"201":{"content":{"text/plain":{"schema":{"type":"string"}}}}}}'))
     for _, node in ipairs({ "{}", '{"responses":{"200":7}}', '{"responses":{"404":{}}}', '{"responses":{"200":{}}}',
@@ -139,7 +139,7 @@ describe("the errors of an operation of ours", function()
     assert.equal('[{"code":"A","description":"","schema":true,"statusCode":404}]', of("{}", { ["404"] = { "A" } }))
   end)
 
-  it("are none where it says none", function()
+  it("are absent where it declares none", function()
     assert.is_nil(of("{}", nil))
     assert.is_nil(of("{}", {}))
     assert.is_nil(of("{}", { ["404"] = {} }))

@@ -249,12 +249,12 @@ describe("the pages of an answer", function()
       end
     end)
 
-    it("are none when they lead to another operation", function()
+    it("are absent when they lead to another operation", function()
       local registry = linked({ operationId = "other", parameters = { page = "$response.body#/next" } })
       assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
     end)
 
-    it("are none when a parameter is not there", function()
+    it("are absent when a parameter is missing", function()
       local registry = linked({ operationId = "op", parameters = { nowhere = "$response.body#/next" } })
       assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
     end)

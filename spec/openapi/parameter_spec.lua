@@ -49,7 +49,7 @@ describe("a parameter on the wire:", function()
     end)
   end
 
-  it("refuses numbers that are none", function()
+  it("refuses invalid numbers", function()
     for _, value in ipairs({ 0 / 0, math.huge, -math.huge }) do
       local found, err = call({ parameter = { name = "p", ["in"] = "query" }, value = value })
       assert.is_nil(found)

@@ -38,7 +38,7 @@ describe("an imported operation", function()
     assert.same({}, api.requests)
   end)
 
-  it("never sends the word undefined, or null, for what is not there", function()
+  it("never sends the word undefined, or null, for an absent value", function()
     local _, _, api = execute({ parameters = { { name = "q", ["in"] = "query" } } }, { q = operations.null })
     assert.equal("http://api.test/op", api.requests[1].url)
   end)

@@ -27,7 +27,7 @@ describe("a parameter of style deepObject", function()
     assert.equal("p%5Ba%5D=1&p%5Bb%5D=x", query({ a = 1, b = "x" }))
   end)
 
-  it("is its text where the value is none", function()
+  it("is its text where the value is not an object", function()
     assert.same({ "p=x", "p=7", "p=1.5", "p=true" }, { query("x"), query(7), query(1.5), query(true) })
   end)
 end)
@@ -242,7 +242,7 @@ describe("the request of an operation", function()
     end
   end)
 
-  it("names what has no place in a request that is not checked", function()
+  it("names inputs that have no place in a request that is not checked", function()
     local _, _, err = with_defaults({ colour = "red" }, { validate = "off" })
     assert.equal("VALIDATION_ERROR: /colour: is not a parameter of this operation", tostring(err))
   end)

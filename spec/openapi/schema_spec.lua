@@ -84,7 +84,7 @@ describe("the schema of an operation", function()
     assert.same({ type = "array" }, api.definitions[1].inputSchema.properties.q)
   end)
 
-  it("has what it refers to in $defs, and no more", function()
+  it("has the schemas that it refers to in $defs, and no more", function()
     local schemas = { A = { type = "object", properties = { b = ref("B") } }, B = { type = "integer" }, C = {} }
     local body, whole = input(schemas, { type = "array", items = ref("A") })
     assert.same({ type = "array", items = defs("A") }, body)

@@ -27,7 +27,7 @@ describe("the text of a value", function()
     assert.equal('{"a":1,"b":2}', style.value_text({ b = 2, a = 1 }))
   end)
 
-  it("is none of what cannot be sent", function()
+  it("is nil for values that cannot be sent", function()
     assert.same({ nil, "expected a finite number" }, { style.value_text(0 / 0) })
     assert.same({ nil, "expected a finite number" }, { style.value_text(math.huge) })
     assert.same({ nil, "expected a finite number" }, { style.value_text(-math.huge) })

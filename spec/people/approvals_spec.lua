@@ -148,7 +148,7 @@ describe("the memory of approvals", function()
     assert.is_true(memory:allows(call("a.4")))
   end)
 
-  it("says what it was misused with", function()
+  it("names the argument that it was misused with", function()
     raises({
       ["bad argument #2 to 'remember' (\"arguments\" or \"always\" expected, got once)"] = function()
         approvals.new():remember(call("a.b"), "once")

@@ -50,7 +50,7 @@ describe("the width of a character", function()
     assert.same({ 1, 1, 1, 1 }, widths(0x7FF, 0x800, 0x905, 0xE01))
   end)
 
-  it("is none in the blocks of combining marks and joiners", function()
+  it("is zero in the blocks of combining marks and joiners", function()
     for _, block in ipairs({ { 0x0300, 0x036F }, { 0x0483, 0x0489 }, { 0x0591, 0x05BD }, { 0x064B, 0x065F },
       { 0x1AB0, 0x1AFF }, { 0x1DC0, 0x1DFF }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } }) do
       assert.same({ 1, 0, 0, 1 }, widths(block[1] - 1, block[1], block[2], block[2] + 1))

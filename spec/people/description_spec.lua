@@ -2,7 +2,7 @@ local description = require("operations.people.description")
 local operations = require("operations")
 
 describe("the description of an operation", function()
-  it("says what it takes, gives and needs", function()
+  it("names its input, its result and its requirements", function()
     local registry = operations.registry()
     assert(registry:register({
       namespace = "notes", name = "add", description = "Adds a note.",

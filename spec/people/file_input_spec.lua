@@ -174,7 +174,7 @@ describe("standard input", function()
     end
   end)
 
-  it("is an empty text where a file is sent and there is none of it", function()
+  it("is an empty text where a file is sent from empty input", function()
     assert.equal("", with_stdin("", function()
       return file_input.value("-", { file_schema })
     end))

@@ -38,7 +38,7 @@ local function convert(...)
 end
 
 describe("input from the command line", function()
-  it("is an empty object when there is none", function()
+  it("is an empty object without arguments", function()
     assert.same({ {}, {} }, { parse({}) })
   end)
 
@@ -218,7 +218,7 @@ describe("a text of the command line", function()
     assert.same({ n = "4.5", flag = "1", none = "7" }, converted(schema, "n=4.5", "flag=1", "none=7"))
   end)
 
-  it("stays what it is where the schema wants a text", function()
+  it("stays unchanged where the schema wants a text", function()
     assert.same({ a = "12", b = "true" }, converted(T.object({ a = T.string({ maxLength = 1 }), b = T.string() }),
       "a=12", "b=true"))
   end)

@@ -158,7 +158,7 @@ describe("a forked copy of a program", function()
     ]])
   end)
 
-  it("has what it was forked with of a process's output, to the last byte", function()
+  it("has the output of a process until the fork, to the last byte", function()
     prints("one\ntwo\nnil\tover\n", [[
       local child = process("printf 'one\ntwo'; sleep 1000")
       local first

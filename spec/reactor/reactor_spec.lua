@@ -436,7 +436,7 @@ describe("a reactor", function()
       assert.equal("head", select(2, next_event()))
     end)
 
-    it("keeps what was not read for after the end", function()
+    it("keeps unread bytes until after the end", function()
       local handle = http("/sse?count=2", { stream = true })
       repeat
         local _, kind = next_event()
@@ -472,7 +472,7 @@ describe("a reactor", function()
       assert.is_nil(handle:read())
     end)
 
-    it("reads what was not lent", function()
+    it("reads bytes that were not lent", function()
       local handle = http("/bytes?size=1000", { stream = true })
       repeat
         local _, kind = next_event()

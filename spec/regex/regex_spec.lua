@@ -143,7 +143,7 @@ describe("a pattern", function()
     judge("^#x y$", { "#x y" }, {})
   end)
 
-  it("does not match what is not UTF-8", function()
+  it("does not match bytes other than UTF-8", function()
     judge("a", { "a" }, { "a\255" })
   end)
 end)
@@ -299,7 +299,7 @@ describe("a match that costs too much", function()
     stops("a{0,1000}" .. wide, text)
   end)
 
-  it("is none where a long subject is passed once", function() -- the first one needs PCRE2's JIT
+  it("does not arise where a long subject is passed once", function() -- the first one needs PCRE2's JIT
     local text = ("ab"):rep(500000)
     judge("^(a|b)*$", { text }, { text .. "c" })
     judge("^[^c]*$", { text }, { text .. "c" })

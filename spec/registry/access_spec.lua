@@ -19,12 +19,12 @@ local scoped = { requiredScopes = { "project:read", "user" } }
 local resource = { requiredScopes = {}, resourceType = "project", resourceAction = "read" }
 
 describe("access control", function()
-  it("lets everybody call what requires nothing", function()
+  it("lets every caller call an operation without requirements", function()
     assert.equal("secret", call({ requiredScopes = {} }, nil))
     assert.equal("secret", call(nil, nil))
   end)
 
-  it("denies who has no identity when anything is required", function()
+  it("denies a caller without identity when anything is required", function()
     assert.equal("ACCESS_DENIED", (call(scoped, nil)))
     assert.equal("ACCESS_DENIED", (call({ requiredScopesAny = { "a" } }, nil)))
     assert.equal("ACCESS_DENIED", (call(resource, nil)))

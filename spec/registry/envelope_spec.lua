@@ -100,7 +100,7 @@ describe("a response envelope", function()
     assert.equal("a", core.unwrap(envelope, "more"))
   end)
 
-  it("is asked for by what it is made of", function()
+  it("refuses invalid arguments", function()
     raises({
       ["bad argument #2 to 'http_envelope' (table expected, got no value)"] = function() core.http_envelope(1) end,
       ["bad argument #2 to 'mcp_envelope' (table expected, got string)"] = function() core.mcp_envelope(1, "x") end,

@@ -98,7 +98,7 @@ describe("a result", function()
     assert.equal(0, #one_operation.warnings)
   end)
 
-  it("marked as an object is an object, as an array is none", function()
+  it("marked as an object is an object, marked as an array is refused", function()
     local function check(value, count)
       local definition = { outputSchema = { type = "object" }, handler = function() return value end }
       assert.equal(value, answer(definition).data)
@@ -132,7 +132,7 @@ describe("a result", function()
     assert.equal(1, #one_operation.warnings)
   end)
 
-  it("of nothing is taken for what it is in an envelope of the handler's own", function()
+  it("without a value is kept in an envelope of the handler's own", function()
     local envelope = answer(returning(operations.http_envelope(nil, { statusCode = 204 })))
     assert.equal(204, envelope.meta.statusCode)
     assert.is_nil(envelope.data)

@@ -122,7 +122,7 @@ describe("admit", function()
     end
   end)
 
-  it("asks access control, and tells what is not there", function()
+  it("asks access control, and names a missing operation", function()
     local registry = registry_with({ handler = error, accessControl = { requiredScopes = { "w" } } })
     local ok, err = registry:admit("a.b", {}, { identity = { id = "ann", scopes = {} } })
     assert.same({ false, "ACCESS_DENIED" }, { ok, err.code })

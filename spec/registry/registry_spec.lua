@@ -53,7 +53,7 @@ describe("a registry", function()
     end
   end)
 
-  it("tells of an operation what it is", function()
+  it("describes an operation", function()
     local parts = core.registry()
     local function told(name, spec, ...)
       spec.namespace, spec.name = "a", name
@@ -432,7 +432,7 @@ describe("a registry", function()
     assert.equal("no.such", err.details.operationId)
   end)
 
-  it("asks the call map for what has no handler here", function()
+  it("asks the call map for operations without a handler here", function()
     local asked
     registry:route({
       call = function(_, id, input, options)

@@ -39,7 +39,7 @@ describe("registry:visible", function()
     assert.equal("denied", registry:visible("task.get", { id = "bob", scopes = {} }))
   end)
 
-  it("hides what is not exposed, what the filter leaves out and what is unknown", function()
+  it("hides operations that are not exposed, filtered out or unknown", function()
     local registry = registry_with({ name = "secret", _meta = { exposed = false } },
       { name = "open", tags = { "a", "b" }, type = "mutation", _meta = { exposed = true } })
     assert.equal("hidden", registry:visible("task.secret", ada))

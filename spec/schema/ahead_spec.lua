@@ -58,7 +58,7 @@ local function plain(i)
 end
 
 describe("a list that is cast ahead", function()
-  it("is what it would be at once", function()
+  it("is equal to one that is cast at once", function()
     local text = same(list, records(1000, plain))
     assert.is_nil(text:find("extra", 1, true))
     assert.truthy(text:find('"id":1000', 1, true))
@@ -250,7 +250,7 @@ describe("the items that were cast ahead", function()
     assert.equal(64, found:finish(envelope, ahead).data.a[64].id)
   end)
 
-  it("are cast once more where they had not conformed and have been mended", function()
+  it("are cast again where they had not conformed and have been mended", function()
     local items = records(100, function() return { id = "x" } end)
     local result = taken(lists, items, { items })
     assert.same({ -1, -1 }, { result[1].id, result[100].id })
@@ -262,7 +262,7 @@ describe("nothing is cast ahead", function()
     assert.is_nil((operation_of(output, mode, tells):ahead(envelope_of(data))))
   end
 
-  it("of short lists, and where there are none", function()
+  it("of short lists, and without any list", function()
     none(list, records(3, plain))
     none(list, "x")
     none({ type = "object", properties = { items = list } }, { items = { plain(1) } })

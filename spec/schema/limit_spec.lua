@@ -172,7 +172,7 @@ describe("a limit that was reached", function()
     end
   end)
 
-  it("is none for many values of which each is one of many consts", function()
+  it("does not arise for many values of which each is one of many consts", function()
     local consts, list = {}, operations.array({})
     for i = 1, 4000 do
       consts[i] = { const = "c" .. i }
@@ -194,7 +194,7 @@ describe("a limit that was reached", function()
     end
   end)
 
-  it("is none for large values", function()
+  it("does not arise for large values", function()
     local text = { type = "string", allOf = { { minLength = 1 }, { maxLength = 9 } } }
     local item = { anyOf = { text, { type = "null" } } }
     local compiled = assert(schema.compile({ items = item }))

@@ -264,7 +264,7 @@ describe("a request", function()
     end
   end)
 
-  it("does not learn of what is not exposed or filtered out", function()
+  it("finds no operation that is not exposed or filtered out", function()
     local server = serve({ { name = "in", type = "query", handler = silent },
       { name = "inner", type = "query", _meta = { exposed = false }, handler = silent },
       { name = "other", type = "query", tags = { "x" }, handler = silent } },

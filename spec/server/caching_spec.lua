@@ -45,7 +45,7 @@ describe("an operation with _meta.http.cache", function()
     assert.equal("max-age=60", send(cached({ maxAge = 60500 }), "GET", "/a/b").headers["cache-control"])
   end)
 
-  it("is kept by its caller only where callers say who they are", function()
+  it("is cached by its caller only where callers authenticate", function()
     local server = cached(true, { authorize = function(request) return { id = request.token, scopes = {} } end })
     local answer = send(server, "GET", "/a/b")
     assert.same({ "private, no-cache", "Authorization, Cookie" }, { answer.headers["cache-control"],
@@ -104,7 +104,7 @@ describe("an operation with _meta.http.cache", function()
     assert.equal(304, send(server, "GET", "/a/b", { ["if-none-match"] = '"v7"' }).status)
   end)
 
-  it("says what cannot be", function()
+  it("refuses contradictory options", function()
     for _, wrong in ipairs({ "yes", 7, { maxAge = -1 }, { maxAge = "1" }, { max_age = 1 },
       { maxAge = 1, more = 1 } }) do
       local server, err = serve({ { name = "b", _meta = { http = { cache = wrong } }, handler = function() end } })

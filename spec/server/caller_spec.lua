@@ -99,7 +99,7 @@ describe("a caller that may not call an operation", function()
       deny(nil, {}, nil, errors.new("ACCESS_DENIED", "not yours")))
   end)
 
-  it("is not challenged again by what has no scopes", function()
+  it("is not challenged again without missing scopes", function()
     local basic = { challenge = "Basic" }
     assert.same({ "credentials are required", 401, "Basic" }, deny(nil, nil, basic))
     assert.same({ "missing scopes: a", 403, "none", { requiredScopes = { "a" } } },

@@ -3,7 +3,7 @@ local usage = require("spec.support.usage")
 local collector = require("operations.http_server").collector
 
 describe("a collector of a body", function()
-  it("gives what it was given, in one piece, and begins again", function()
+  it("returns its bytes in one piece, and begins again", function()
     local body = collector(1000000)
     assert.equal("", body:take())
     for _ = 1, 2 do

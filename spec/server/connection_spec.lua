@@ -76,7 +76,7 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
-  it("gives the handler the request, and who sends it", function()
+  it("gives the handler the request and the address of its sender", function()
     local got
     with(function(request)
       got = request
@@ -230,7 +230,7 @@ describe("a connection of the HTTP server", function()
       end)
     end)
 
-    it("asks a sender who waits for it only when the handler asks for the body", function()
+    it("sends 100 Continue only when the handler asks for the body", function()
       with(function(request)
         return request.target == "/read" and echo(request) or { status = 403, body = "no" }
       end, {}, function(server)
@@ -468,7 +468,7 @@ describe("a connection of the HTTP server", function()
       end)
     end)
 
-    it("does not take one who still reads the answer for idle", function()
+    it("does not close a slow reader of the answer as idle", function()
       with(function()
         return text(("x"):rep(30000000))
       end, { keep_alive = 20, write_timeout = 5000 }, function(server)
@@ -506,7 +506,7 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
-  it("sends no body where there is none", function()
+  it("sends no body with answers that have none", function()
     with(function(request)
       return { status = tonumber(request.target:sub(2)), body = "hello" }
     end, {}, function(server)
@@ -603,7 +603,7 @@ describe("a connection of the HTTP server", function()
       end)
     end)
 
-    it("handles nothing more of one who has left", function()
+    it("handles nothing more of a client that has left", function()
       local handled = 0
       with(function(request)
         local left

@@ -20,7 +20,7 @@ describe("the guard of a server", function()
     assert.is_nil(check({ host = "anything" }, {}, { address = "unix:" }))
   end)
 
-  it("remembers what it has admitted over TCP, and nothing else", function()
+  it("remembers the hosts it has admitted over TCP, and nothing else", function()
     local options = {}
     local function refused()
       assert.matches("the option `hosts`", check({ host = "evil.example" }, options), 1, true)
@@ -71,7 +71,7 @@ describe("the guard of a server", function()
       { origins = { "https://app.example" } }))
   end)
 
-  it("lets links of other pages lead to what is for everybody, and only links", function()
+  it("lets links of other pages lead to public resources, and only links", function()
     local function follow(mode, method, public, more)
       local headers = { host = "localhost", ["sec-fetch-site"] = "cross-site", ["sec-fetch-mode"] = mode }
       for name, value in pairs(more or {}) do

@@ -135,7 +135,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(2, state.ran)
   end)
 
-  it("has another input where text is what was JSON", function()
+  it("has another input where a text replaces JSON", function()
     local server, state = serve(nil, { { namespace = "b", name = "any", inputSchema = true,
       handler = function(input) return { input } end } })
     local json = { ["content-type"] = "application/json" }

@@ -220,7 +220,7 @@ describe("operations.to_http", function()
     assert.equal(503, send(server, "GET", "/task/slow").status)
   end)
 
-  it("cancels what has not ended in time when it is drained", function()
+  it("cancels requests that have not ended in time when it is drained", function()
     local server, answer = assert(operations.to_http(registry_with({ name = "slow", handler = function()
       operations.sleep(60)
     end })), nil)

@@ -80,7 +80,7 @@ describe("the page of a server", function()
     end
   end)
 
-  it("is for everybody, the document is not", function()
+  it("is public, the document is not", function()
     local server = serve({ docs = true, authorize = function(request)
       return request.token == "t" and { id = "t", scopes = {} } or nil
     end })

@@ -47,7 +47,7 @@ describe("the status of an error", function()
     assert.equal("1", problem.response(errors.new("EXECUTION_ERROR", "m", { kind = "dns" }), {}).headers["retry-after"])
   end)
 
-  it("is what the operation declares, 422 where it declares none", function()
+  it("is the declared one of the operation, 422 without a declaration", function()
     local route = { spec = { errorSchemas = { { code = "GONE", statusCode = 410 }, { code = "FULL" },
       { code = "HTTP_404", statusCode = 418 }, { code = "TIMEOUT", statusCode = 408 } } } }
     assert.equal(410, status("GONE", route))

@@ -72,7 +72,7 @@ describe("a trusted proxy", function()
     assert.same({ "http", "c.example" }, of("192.0.2.7, 10.0.0.2, 10.0.0.3", "https, http", "evil.example, c.example"))
   end)
 
-  it("is refused when it says what cannot be", function()
+  it("is refused when its fields are impossible", function()
     for name, value in pairs({ ["x-forwarded-proto"] = "gopher", ["x-forwarded-host"] = "a/b",
       ["x-forwarded-prefix"] = "//evil.example" }) do
       local _, flaw = apply(inner, { ["x-forwarded-for"] = "192.0.2.7", [name] = value })

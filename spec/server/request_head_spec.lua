@@ -40,7 +40,7 @@ describe("a request's target", function()
     assert.same({ "ü" }, request_head.segments("/%C3%BC"))
   end)
 
-  it("refuses escapes that are malformed, and what is not UTF-8", function()
+  it("refuses malformed escapes and bytes other than UTF-8", function()
     for _, text in ipairs({ "%", "%4", "%zz", "%4g", "a%", "%C3", "%FF", "%ED%A0%80", "\255" }) do
       assert.is_nil(request_head.decode(text), text)
       assert.is_nil(request_head.segments("/" .. text), text)

@@ -32,7 +32,7 @@ describe("an MCP server that needs tokens", function()
           ["io.modelcontextprotocol/clientCapabilities"] = operations.object() } } }) })
   end
 
-  it("tells anybody who gives them", function()
+  it("names the issuers to every client", function()
     local server = server_with(oauth)
     for _, path in ipairs({ PATH, PATH .. "/mcp", PATH .. "/mcp?x=1" }) do
       local response = get(server, path)

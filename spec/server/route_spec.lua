@@ -172,7 +172,7 @@ describe("the paths of a server", function()
     assert.equal(404, status(server, "POST", "/docs/x"))
   end)
 
-  it("serve the first of those that come to one path later, and tell of the others", function()
+  it("serve the first operation of one path, and report the others", function()
     local told = {}
     local registry = registry_with({ name = "a", type = "query", _meta = { http = { path = "/x" } } })
     local server = serve(registry, { log = function(_, message)

@@ -128,7 +128,7 @@ describe("a body of bytes", function()
     assert.equal(0, server.running)
   end)
 
-  it("is not begun for a reader who has left already", function()
+  it("is not begun for a reader that has left already", function()
     local begun
     local server = serve(function(_, context)
       begun = true

@@ -92,7 +92,7 @@ end
 describe("a listener with TLS", function()
   teardown(certificates.remove)
 
-  it("serves curl and our own client, who check its certificate", function()
+  it("serves curl and our own client, which check its certificate", function()
     with({ tls = options("localhost") }, function(server, _, seen)
       assert.equal("hello", request(server, { method = "POST", body = "hello" }).body)
       assert.same({ "TLSv1.3", "localhost" }, { seen[1].protocol, seen[1].server_name })
@@ -232,7 +232,7 @@ describe("a listener with TLS", function()
     end)
   end)
 
-  it("answers who speaks HTTP without TLS, and says so once for debugging", function()
+  it("answers a client that speaks HTTP without TLS, and logs it once at level debug", function()
     with({ tls = options("localhost") }, function(server, log)
       local answer = raw(server):send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"):rest()
       assert.matches("^HTTP/1.1 400 Bad Request\r\n.*\r\nConnection: close\r\n.*use https", answer)
@@ -336,7 +336,7 @@ describe("a listener with TLS that asks for certificates", function()
     return { cert_file = path(name .. ".pem"), key_file = path(name .. ".key") }
   end
 
-  it("tells handlers who the client is", function()
+  it("gives handlers the identity of the client", function()
     with({ tls = options("localhost", { client_ca = path("ca.pem") }) }, function(server, _, seen)
       assert.equal(200, assert(request(server, as("ada"))).status)
       local fingerprint = command.run("openssl x509 -noout -fingerprint -sha256 -in " .. path("ada.pem")).out
@@ -417,7 +417,7 @@ describe("reload of a listener with TLS", function()
     end)
   end)
 
-  it("keeps what it has when a file is wrong, and names the file", function()
+  it("keeps its certificates when a file is wrong, and names the file", function()
     copy("localhost")
     with({ tls = options("own") }, function(server)
       command.run(("cp %s %s"):format(path("rsa.pem"), path("own.pem")))

@@ -111,7 +111,7 @@ describe("the operation that a word means", function()
     assert.same({ "pets.get", "shop.get" }, ids("get"))
   end)
 
-  it("is told where there is none, or more than one", function()
+  it("is an error that names the candidates where there is no operation, or more than one", function()
     assert.equal("'get' may be pets.get, shop.get: give the whole id",
       entry.problem("get", entry.find("get", list), list))
     local many = {}

@@ -17,7 +17,7 @@ describe("a secret of the command line", function()
     file:close()
   end
 
-  it("is what the word says: itself, or where it is", function()
+  it("is the word itself, or read from the place that it names", function()
     assert.equal("abc", secret.read("abc"))
     assert.equal("a:b", secret.read("a:b"))
     assert.equal(os.getenv("PATH"), secret.read("env:PATH"))

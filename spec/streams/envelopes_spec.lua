@@ -98,7 +98,7 @@ describe("a reader of envelopes", function()
       end
     end)
 
-    it("is over when the item comes that says so, which is none itself: " .. kind, function()
+    it("is over at the item that ends it, which is not delivered: " .. kind, function()
       local head = ({ events = "data: ", lines = "", sequence = "\30" })[kind]
       local foot = ({ events = "\n\n", lines = "\n", sequence = "" })[kind]
       local text = head .. "1" .. foot .. head .. "[DONE]" .. foot .. head .. "2" .. foot
@@ -123,7 +123,7 @@ describe("a reader of envelopes", function()
     end)
   end
 
-  it("keeps what was not taken, and begins again when all was", function()
+  it("keeps items that were not taken, and begins again when all were", function()
     local reader, take = open("lines")
     reader:feed("1\n2\n")
     reader:feed("3\n")

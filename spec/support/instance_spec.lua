@@ -66,7 +66,7 @@ describe("the instance made of a schema", function()
     assert.equal(7, instance.of({ type = "integer", default = 7 }))
   end)
 
-  it("has what nothing requires only when asked", function()
+  it("has optional members only when asked", function()
     local definition = { type = "object", properties = { a = { type = "integer" } } }
     assert.same({ a = 1 }, instance.of(definition))
     assert.same({}, instance.of(definition, { optional = false }))

@@ -2,7 +2,7 @@ local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 
 describe("a single flight", function()
-  it("does the work once for those who come meanwhile", function()
+  it("does the work once for all callers meanwhile", function()
     local flight, calls = single_flight.new(), 0
     local function run()
       local text, n = flight:run(function()

@@ -246,7 +246,7 @@ describe("task", function()
       assert.equal(7, seen)
     end)
 
-    it("starts what is not cancelled with its starter", function()
+    it("starts a task that is not cancelled with its starter", function()
       local detached
       task.spawn(function()
         detached = task.detach(function()

@@ -2,7 +2,7 @@ local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
 local task_wait = require("operations.task.wait")
 
-describe("who waits for the same thing", function()
+describe("the tasks that wait for the same thing", function()
   local list, called
 
   before_each(function()
@@ -15,7 +15,7 @@ describe("who waits for the same thing", function()
     end)
   end
 
-  it("is called in the order they came, without those who left", function()
+  it("are resumed in order of arrival, without those that left", function()
     add("first")
     local leave = add("second")
     add("third")
@@ -70,7 +70,7 @@ describe("the deadlines of many waits", function()
     assert.equal(0, host.timers)
   end)
 
-  it("leave alone who waits no more, and wait longer where that was put off", function()
+  it("leave alone tasks that wait no more, and wait longer where the deadline was moved", function()
     watch("gone", 2000)
     watch("longer", 2000).limit = 4000
     waiting.gone = nil

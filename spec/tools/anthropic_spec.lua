@@ -106,7 +106,7 @@ describe("a stream of Anthropic's", function()
     assert.same({ { n = 1 }, { n = 2 } }, message.content[1].citations)
   end)
 
-  it("fails with an error, and is none without its start and stop", function()
+  it("fails with an error, and is incomplete without its start and stop", function()
     assert.equal("full", streamed('{"type":"error","error":{"message":"full"}}'))
     assert.equal("an error without a message", streamed('{"type":"error"}'))
     assert.is_nil(streamed(start))

@@ -27,7 +27,7 @@ describe("the content that a model gets for a result", function()
     assert.same({ text = "false", images = {}, data = false, failed = false }, of(false))
   end)
 
-  it("says so where there is none", function()
+  it("says so where a result is empty", function()
     assert.same({ text = "(no result)", images = {}, failed = false }, of(nil))
     assert.same({ text = "(no result)", images = {}, data = "", failed = false },
       of("", { contentMediaType = "text/plain" }))

@@ -52,7 +52,7 @@ describe("what Gemini is told", function()
     return json.encode(messages[2].parts[1].functionResponse, sorted)
   end
 
-  it("is the data of a result, its text where there is none, images apart", function()
+  it("is the data of a result, its text without data, images apart", function()
     assert.equal('{"id":"1","name":"a","response":{"output":{"n":1}}}', response({ data = { n = 1 } }))
     assert.equal('{"id":"1","name":"a","response":{"output":false}}', response({ data = false }))
     assert.equal('{"id":"1","name":"a","response":{"output":"t"}}', response({}))
@@ -106,7 +106,7 @@ describe("a stream of Gemini's", function()
       answer.candidates[1].x })
   end)
 
-  it("fails with an error, and is none before it says why it ended", function()
+  it("fails with an error, and is incomplete before its finish reason", function()
     assert.truthy(streamed('{"candidates":[{"finishReason":"STOP"}]}', '{"candidates":[{"index":0}]}'))
     assert.equal("full", streamed('{"error":{"message":"full"}}'))
     assert.is_nil(streamed(chunk('[{"text":"a"}]')))

@@ -9,7 +9,7 @@ describe("allOf as one schema", function()
     assert.is_true(one.properties.b)
   end)
 
-  it("is none where parts contradict each other, or a reference leads elsewhere or to itself", function()
+  it("is refused where parts contradict each other, or a reference leads elsewhere or to itself", function()
     assert.is_nil(merge.one({ allOf = { { type = "string" }, { type = "number" } } }, {}))
     assert.is_nil(merge.one({ ["$ref"] = "other.json" }, {}))
     assert.is_nil(merge.one({ ["$ref"] = "#/$defs/a" }, { a = { ["$ref"] = "#/$defs/a" } }))
@@ -40,7 +40,7 @@ describe("parts of a schema", function()
     assert.same({ allOf = nil, type = "string" }, merge.one({ type = "string", allOf = 7 }, {}))
   end)
 
-  it("are no one schema where they differ, or one is false", function()
+  it("are not merged where they differ, or one is false", function()
     assert.is_nil(one({ { minLength = 1 }, { minLength = 2 } }))
     assert.is_nil(one({ false }))
     assert.is_nil(one({ 7 }))
@@ -48,7 +48,7 @@ describe("parts of a schema", function()
     assert.is_nil(one({ { ["$ref"] = "#/$defs/x" } }))
   end)
 
-  it("are no one schema where one is closed to the properties of another", function()
+  it("are not merged where one is closed to the properties of another", function()
     for _, closed in ipairs({ { additionalProperties = false }, { additionalProperties = { type = "string" } },
       { unevaluatedProperties = false }, { patternProperties = {} } }) do
       closed.properties = { a = true }

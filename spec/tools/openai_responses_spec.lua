@@ -55,7 +55,7 @@ describe("a stream of OpenAI's responses", function()
     assert.equal('{"output":[]}', json.encode(streamed('{"type":"response.completed","response":{}}')))
   end)
 
-  it("fails with an error, and is none before its end", function()
+  it("fails with an error, and is incomplete before its end", function()
     assert.equal("full", streamed('{"type":"error","message":"full"}'))
     assert.equal("inner", streamed('{"type":"error","error":{"message":"inner"}}'))
     assert.equal("why", streamed('{"type":"response.failed","response":{"error":{"message":"why"}}}'))

@@ -36,7 +36,7 @@ describe("OpenAI's calls", function()
 end)
 
 describe("what OpenAI is told", function()
-  it("is the answer without what is not taken, and a message for each result", function()
+  it("is the answer without unknown fields, and a message for each result", function()
     local messages = openai.messages(json.decode('{"message":{"content":"x","role":"other","annotations":[],'
       .. '"function_call":{},"parsed":1,"audio":{"id":"a","data":"d"},"more":1}}'),
       { { id = "1", content = { text = "yes" } }, { id = "2", content = { text = "no" } } })
@@ -81,7 +81,7 @@ describe("a stream of OpenAI's", function()
     assert.same({ "1", "2" }, { calls[1].id, calls[2].id })
   end)
 
-  it("fails with an error, and is none before it says why it ended", function()
+  it("fails with an error, and is incomplete before its finish reason", function()
     assert.equal("full", streamed('{"error":{"message":"full"}}'))
     assert.is_nil(streamed(chunk('{"content":"a"}'), "[DONE]"))
     assert.is_nil(streamed('{"choices":[7]}', '{"choices":7}', '{"error":"x"}'))

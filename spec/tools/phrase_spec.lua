@@ -41,7 +41,7 @@ describe("the words for a keyword", function()
     end)
   end
 
-  it("are left out where there are none, or too many", function()
+  it("are left out where there are no values, or too many", function()
     assert.is_nil(phrase.of({ uniqueItems = false }, {}))
     assert.equal("D", phrase.of({ description = "D", uniqueItems = false }, {}))
     assert.is_nil(phrase.of({ description = "" }, {}))

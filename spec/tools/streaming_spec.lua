@@ -76,7 +76,7 @@ describe("a streamed answer", function()
     assert.same({ "end" }, (assemble({ 7, true, "data: end\n\n" })))
   end)
 
-  it("is none where the source is none", function()
+  it("is nil where the source is nil", function()
     for _, source in ipairs({ 7, "data: end\n\n", true }) do
       local response, err = assemble(source)
       assert.is_nil(response)

@@ -230,7 +230,7 @@ describe("strict mode", function()
     assert.same({}, (parameters.input(made, { a = core.null, additional_properties = core.null })))
   end)
 
-  it("merges allOf, and gives up on what cannot be merged", function()
+  it("merges allOf, and gives up on parts that cannot be merged", function()
     local made = strict("openai", [[{"allOf": [{"$ref": "#/$defs/base"},
       {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}],
       "$defs": {"base": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}}]])

@@ -349,7 +349,7 @@ for _, format in ipairs(answers.formats) do
       assert.equal("EXECUTION_ERROR: boom", tostring(err))
     end)
 
-    it("make nothing of answers that are none", function()
+    it("ignore invalid answers", function()
       local tools = to_tools(sample(), format)
       for _, response in ipairs({ 1, "x", {}, { choices = 1 }, { choices = { 1 } }, { output = { 1, {} } },
         { content = "x" }, { content = { 1 } }, { candidates = { {} } }, { choices = { { message = {
@@ -427,7 +427,7 @@ for _, format in ipairs(answers.formats) do
       assert.same({ 5, 6 }, { #json.decode(results[1].content.text), #json.decode(results[2].content.text) })
     end)
 
-    it("answer what does not fit the three", function()
+    it("answer calls of other tools than the three with an error", function()
       for _, strict in ipairs({ false, true }) do
         local registry = registry_of({ { namespace = "a", name = "b", handler = function()
           error("not to be called")

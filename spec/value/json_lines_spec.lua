@@ -110,7 +110,7 @@ describe("lines of JSON", function()
     end
   end)
 
-  it("take no memory for what is left out of them", function()
+  it("take no memory for omitted bytes", function()
     local feed, following = core.json_lines(10)
     local piece, before = ("x"):rep(32768), usage.resident()
     for _ = 1, 1000 do

@@ -1,7 +1,7 @@
 local core = require("operations.core")
 
 describe("a Lua value read as JSON", function()
-  it("is what JSON would call it", function()
+  it("has the JSON type", function()
     assert.equal("null", core.kind(core.null))
     assert.equal("boolean", core.kind(false))
     assert.equal("integer", core.kind(1))

@@ -193,7 +193,7 @@ describe("the rules of WebSocket", function()
     end
   end)
 
-  it("a ping is answered with what it says, a pong is not, in order", function()
+  it("a ping is answered with its payload, a pong is not, in order", function()
     local bytes = ("\0\255\254x"):rep(31) .. "y" -- 125, any bytes
     accepts({ "ping", "", "pong", "unasked", "ping", bytes, "ping", "3" }, function(server)
       return frame(server, PING, "") .. frame(server, PONG, "unasked") .. frame(server, PING, bytes)

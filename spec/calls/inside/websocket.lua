@@ -38,7 +38,7 @@ local function seen(map)
 end
 
 describe("a registry served over WebSocket by another program", function()
-  it("is called: results, errors, and who it is", function()
+  it("is called: results, errors, and the caller's identity", function()
     with_map(function(map)
       assert.equal("ada", assert(map:call("calls.who")).data)
       assert.equal(5, assert(map:call("calls.add", { a = 2, b = 3 })).data)
@@ -52,7 +52,7 @@ describe("a registry served over WebSocket by another program", function()
     end)
   end)
 
-  it("refuses who has no token", function()
+  it("refuses a client without a token", function()
     operations.run(function()
       connect():close()
       local _, err = operations.transports.websocket(url, { token = "wrong", ca_file = os.getenv("SPEC_CALLS_CA") })

@@ -337,7 +337,7 @@ for _, example in ipairs(examples) do
       end)
     end)
 
-    it("serves who it connects to", function()
+    it("serves the hub that it connects to", function()
       with_hub(function(url, map)
         local process = start(program, file, url)
         check(eventually(map))
@@ -345,7 +345,7 @@ for _, example in ipairs(examples) do
       end)
     end)
 
-    it("serves who connects", function()
+    it("serves the spokes that connect", function()
       operations.run(function()
         local process, port = start(program, file, "listen")
         local map = operations.call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. port)),

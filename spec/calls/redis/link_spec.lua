@@ -304,7 +304,7 @@ describe("the address of a Redis server", function()
       of("redis://u:p@h", options))
   end)
 
-  it("is refused where the URL is none, without its password", function()
+  it("is refused where the URL is invalid, without its password", function()
     for url, message in pairs({
       ["http://u:p@h"] = "bad argument #1 to 'redis' (URL of redis or rediss expected, got http://h)",
       ["h"] = "bad argument #1 to 'redis' (URL of redis or rediss expected, got h)",

@@ -151,7 +151,7 @@ describe("what processes on Redis say of themselves", function()
     assert.same({}, news())
   end)
 
-  it("is asked for where it is not known, and told who asks", function()
+  it("is asked for where it is not known, with the id of the process that asks", function()
     news()
     presence:hear({ node = "x", version = 2 })
     assert.same({ { ask = true } }, news())
@@ -186,7 +186,7 @@ describe("what processes on Redis say of themselves", function()
     assert.same({ { version = 1 } }, news())
   end)
 
-  it("is what they leave: everything of it ends", function()
+  it("is withdrawn when they leave, with all its keys", function()
     presence:hear({ node = "x", version = 1, offers = { "x.x" } })
     local node = presence.nodes:pick("x.x")
     local mine = { requestId = "mine" }
@@ -261,7 +261,7 @@ describe("what processes on Redis say of themselves", function()
     assert.same({ nil, nil }, { presence:find("y.y", core.now() + limits.discovery + 1) })
   end)
 
-  it("is asked for once by all that seek it, who look again when it is new, or a moment later", function()
+  it("is asked for once by all that seek it, which look again when it is new, or a moment later", function()
     news()
     local looked = 0
     local function again()

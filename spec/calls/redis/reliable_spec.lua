@@ -672,7 +672,7 @@ describe("a call map over Redis, reliable", function()
       map:close()
     end,
   }) do
-    it("hands over what it was at when it leaves, " .. how, function()
+    it("hands over its running calls when it leaves, " .. how, function()
       operations.run(function()
         local leaving, map = connect({ lease = 60000 }), connect()
         local seen = {}
@@ -845,7 +845,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("takes over what was left while it was not connected", function()
+  it("takes over calls that others left while it was not connected", function()
     operations.run(function()
       local served = connect({ lease = 600000 })
       local ran

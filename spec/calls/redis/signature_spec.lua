@@ -222,7 +222,7 @@ for _, mode in ipairs({ "fast", "reliable" }) do
       end)
     end)
 
-    it("refuse who does not sign, and say so", function()
+    it("refuse processes that do not sign, and say so", function()
       operations.run(forward_clock.with, function(clock)
         local prefix, ran, served = serve(mode)
         local map, bare = connect(prefix, mode, SECRET), connect(prefix, mode)

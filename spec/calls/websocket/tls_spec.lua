@@ -4,7 +4,7 @@ local operations = require("operations")
 describe("a WebSocket hub with TLS", function()
   teardown(certificates.remove)
 
-  it("is reached by wss, by spokes whose certificates say who they are", function()
+  it("is reached by wss, by spokes that certificates authenticate", function()
     local path, registry, lines = certificates.path, operations.registry(), {}
     registry:register({ namespace = "a", name = "who", handler = function(_, context)
       return context.identity.id

@@ -426,7 +426,7 @@ describe("a WebSocket hub on an HTTP server", function()
     end)
   end)
 
-  it("leaves nothing behind of one who asks and is gone", function()
+  it("leaves nothing behind of a client that asks and leaves", function()
     operations.run(function()
       local hub = assert(operations.transports.websocket_hub({ registry = registry(), log = quiet,
         authorize = function()

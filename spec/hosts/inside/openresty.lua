@@ -43,7 +43,7 @@ describe("the OpenResty host", function()
     assert.matches("starting 'true' is not allowed: call process.allow", refused.message)
   end)
 
-  it("tells those who wait when the relay breaks, and starts another", function()
+  it("fails the tasks that wait when the relay breaks, and starts another", function()
     local sleeper = task.spawn(task.sleep, 60)
     task.sleep(0.01)
     break_relay()

@@ -65,7 +65,7 @@ describe("a client of an MCP server", function()
     assert.same({ action = "accept", content = {} }, answer())
   end)
 
-  it("refuses what it has no function for, and what its function raises", function()
+  it("refuses requests without a function for them, and reports what the function raises", function()
     client = support.connect("legacy", { sampling = function()
       error("no model here")
     end, elicitation = function()
@@ -187,7 +187,7 @@ describe("a client of an MCP server", function()
     assert.is_nil(support.heard(client, "tools/call")[2].params._meta)
   end)
 
-  it("says what it has to beside the _meta of a request's params", function()
+  it("adds its fields to the _meta of a request's params", function()
     for _, era in ipairs({ "modern", "legacy" }) do
       client = support.connect(era)
       local params = { name = "echo", arguments = { message = "x" }, _meta = { mine = 1, traceparent = "its own" } }

@@ -31,7 +31,7 @@ describe("the configuration of a connection", function()
     assert.equal(limits.mcp_probe_timeout, check({ connect_timeout = 7 }).probe_timeout)
   end)
 
-  it("has what it was given, in a copy", function()
+  it("has the given options, in a copy", function()
     local made = check({ namespace = "n", timeout = 1, max_timeout = 2, connect_timeout = 3, probe_timeout = 4,
       max_message = 5 }, "http://a.test/mcp")
     assert.same({ "n", 1, 2, 3, 4, 5 }, { made.namespace, made.timeout, made.max_timeout, made.connect_timeout,

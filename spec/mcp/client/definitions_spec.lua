@@ -114,7 +114,7 @@ describe("the plan of a tool", function()
     end
   end)
 
-  it("has what headers repeat, in the modern era over HTTP only", function()
+  it("lists the arguments that headers repeat, in the modern era over HTTP only", function()
     local tools = '[{"name":"a","inputSchema":{"properties":{"p":{"type":"string","x-mcp-header":"P"}}}}]'
     assert.is_not_nil(select(2, of_tools(tools, nil, true, "http://a.test/mcp")).a.options.mirrored)
     assert.is_nil(select(2, of_tools(tools, nil, false, "http://a.test/mcp")).a.options.mirrored)
@@ -189,7 +189,7 @@ describe("what a list has become", function()
     return found
   end
 
-  it("is what was added, removed and changed", function()
+  it("lists the tools that were added, removed and changed", function()
     local found = definitions.changes({ tool("a"), tool("b"), tool("c"), tool("e") },
       { tool("b"), tool("c", { description = "new" }), tool("d") })
     assert.same({ { "d" }, { "a", "e" }, { "c" } }, { names(found.added), names(found.removed), names(found.changed) })

@@ -86,7 +86,7 @@ describe("a list of MCP servers", function()
     assert.equal("/servers/1: an object with a name expected", problem)
   end)
 
-  it("tells names apart that come to the same", function()
+  it("makes names distinct that would become equal", function()
     local told = {}
     assert.same({ "a b /servers/a b a_b", "a_b /servers/a_b a_b_2" },
       names({ servers = { ["a b"] = {}, a_b = {} } }, function(entry, message)

@@ -111,7 +111,7 @@ describe("a hostile MCP server over HTTP", function()
     forgetful:close()
   end)
 
-  it("may be silent when the client is closed: who waits is told at once", function()
+  it("may be silent when the client is closed: waiting calls fail at once", function()
     local patient, noted = connect("", { timeout = 600000 })
     local told = {}
     for _, tool in ipairs({ "wordless", "stalling", "patient" }) do

@@ -11,7 +11,7 @@ for name, program in pairs({ Neovim = "nvim", nginx = "nginx" }) do
       return
     end
 
-    it("is what it is outside", function()
+    it("works as in plain Lua", function()
       local result = inside[program]("spec/support/run_busted.lua", ("BUSTED_ARGS='-o TAP %s'"):format(files))
       local tap = inside.tap(result.out)
       assert.equal("", tap.failures)

@@ -141,7 +141,7 @@ describe("an MCP server over HTTP", function()
     assert.equal("operations", meta["io.modelcontextprotocol/clientInfo"].name)
   end)
 
-  it("that has forgotten the session gets a new handshake, once for all who call", function()
+  it("that has forgotten the session gets one new handshake for all calls", function()
     local client, hear = connect("session=yes")
     hear()
     local _, err = client:call("gone")
@@ -275,7 +275,7 @@ describe("an MCP server over HTTP", function()
     assert.same({ false, false }, { err.retryable, err.mayHaveRun })
   end)
 
-  it("may send what is not ours, before and after the answer", function()
+  it("may send foreign messages before and after the answer", function()
     local client, progress = connect(""), nil
     assert.equal("mine", text_of(client:call("twice", {}, { on_progress = function(params)
       progress = params.progress

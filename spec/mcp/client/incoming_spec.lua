@@ -102,7 +102,7 @@ describe("what a program answers a server", function()
     end }, "roots/list"))
   end)
 
-  it("is what its function gives, if that is an object", function()
+  it("is the object that its function returns", function()
     local seen
     for expected, given in pairs({
       ['{"a":1}'] = { { a = 1 } },
@@ -192,7 +192,7 @@ describe("what a program answers a server", function()
     end }, "elicitation/create", params or {})
   end
 
-  it("is what the user chose", function()
+  it("is the user's choice", function()
     for _, action in ipairs({ "decline", "cancel" }) do
       assert.equal(('{"_meta":{"m":1},"action":"%s"}'):format(action),
         elicit({ action = action, content = { a = 1 }, _meta = { m = 1 } }))

@@ -98,7 +98,7 @@ describe("the life of an MCP client", function()
     assert.same({ "disconnected: closed", "connecting", "connected", "closed", "connecting", "connected" }, states)
   end)
 
-  it("is restarted once by those who ask for it at the same time", function()
+  it("is restarted once for all callers that ask at the same time", function()
     connect()
     assert(operations.map({ 1, 2, 3 }, function()
       return client:restart()

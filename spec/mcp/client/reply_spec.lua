@@ -20,7 +20,7 @@ local function reader_of(bytes)
 end
 
 describe("the time until an MCP server's stream is opened again", function()
-  it("is what the server asks for, and doubles while nothing comes", function()
+  it("is the server's, and doubles while nothing comes", function()
     local reader = reader_of("retry: 100\ndata: x\n\n")
     assert.same({ 100, 200, 400 }, { reader:delay(1), reader:delay(2), reader:delay(3) })
     assert.equal(1000, reader_of("data: x\n\n"):delay(1))
@@ -206,7 +206,7 @@ describe("the answer of an MCP server over HTTP", function()
     end
   end)
 
-  it("is none of the protocol otherwise", function()
+  it("is outside the protocol otherwise", function()
     for expected, answer in pairs({
       ["x: expected JSON or a stream of events, got content type text/plain: a b"] = { "a\n  b",
         headers = { ["content-type"] = "text/plain" } },
@@ -452,7 +452,7 @@ describe("the answer of an MCP server over HTTP", function()
     end)
   end)
 
-  it("cannot be asked for with what is not JSON", function()
+  it("cannot be asked for with a value that JSON cannot hold", function()
     with("legacy", nil, function(client)
       local value, err = client:request("x", { f = print })
       assert.is_nil(value)

@@ -234,7 +234,7 @@ describe("a tool that asks", function()
     assert.same({ ["1.a"] = form, ["1.b"] = { method = sample.method } }, seen)
   end)
 
-  it("is declined by a caller who does not answer, and fails where there is no answer to give", function()
+  it("is declined by a caller that does not answer, and fails where no answer is possible", function()
     local function none()
       return {}, {}
     end
@@ -248,7 +248,7 @@ describe("a tool that asks", function()
     assert.equal("tools/call: the server's sampling/createMessage: not now", err.message)
   end)
 
-  it("is answered by the program where that has a function, and not by a caller who is not to be asked", function()
+  it("is answered by the program where that has a function, and not by a caller that must not be asked", function()
     local function never()
       error("not to be asked")
     end

@@ -347,7 +347,7 @@ describe("servers that are connected", function()
     end)
   end)
 
-  it("are enabled again after they have failed, once for all who ask", function()
+  it("are enabled again after they have failed, once for all callers", function()
     failing.down = true
     operations.run(function()
       local all = assert(load({ mcpServers = { a = { command = "down" } } }))

@@ -33,7 +33,7 @@ describe("a session with an MCP server", function()
     end)
   end
 
-  it("logs a hundred messages that are none, then each time their number has doubled", function()
+  it("logs a hundred invalid messages, then each time their number has doubled", function()
     with("legacy", nil, nil, function(client, link)
       for i = 1, 450 do
         link:take(i % 2 == 0 and { b = 1, e = 2, d = 3, f = 4, c = 5, a = i } or ("x"):rep(300))
@@ -255,7 +255,7 @@ describe("a session with an MCP server", function()
     end)
   end)
 
-  it("is connected once for all who call", function()
+  it("is connected once for all callers", function()
     with("legacy", { x = function() return { n = 1 } end, ["logging/setLevel"] = operations.object },
       { restart = true, log_level = "info" }, function(client, link, server)
       link:lost(errors.new("EXECUTION_ERROR", "it ended", { kind = "closed" }))

@@ -29,7 +29,7 @@ describe("an MCP server over stdio", function()
     assert.equal("tools/list", heard[4].method)
   end)
 
-  it("says who it is and what it speaks", function()
+  it("gives its name and its protocol version", function()
     assert.equal("spec-server", client.server.name)
     assert.equal("Be kind", client.instructions)
     assert.equal("2025-11-25", client.version)

@@ -46,7 +46,7 @@ describe("the time of an MCP request", function()
     end)
   end)
 
-  it("stands still with those around it", function()
+  it("stands still together with the times of outer requests", function()
     waits.at_most(50000, function()
       local outer = deadline()
       waits.at_most(60000, function()

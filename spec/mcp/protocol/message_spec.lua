@@ -26,7 +26,7 @@ describe("a message", function()
     ['{"jsonrpc":"2.0","id":1,"method":5}'] = "method is not a string",
     ['{"jsonrpc":"2.0","method":"x","params":[1]}'] = "params are not an object",
   }) do
-    it("is none when it reads " .. text, function()
+    it("is invalid when it reads " .. text, function()
       local kind, why = message.kind((json.decode(text)))
       assert.is_nil(kind)
       assert.matches(problem, why)

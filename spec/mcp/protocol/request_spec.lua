@@ -21,7 +21,7 @@ describe("what a request says of itself", function()
     assert.equal(params, request.params(legacy, params, { meta = {} }))
   end)
 
-  it("is who asks and what they can in the modern era, beside the _meta that is there", function()
+  it("names the client and its capabilities in the modern era, beside the given _meta", function()
     local given = { _meta = { own = 1 } }
     assert.same({ _meta = {
       own = 1, progressToken = "p",

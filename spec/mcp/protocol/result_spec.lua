@@ -11,7 +11,7 @@ local function of_tool(text, plan, options, modern)
 end
 
 describe("the result of a method", function()
-  it("has what is needed of it, and nothing else is asked for", function()
+  it("must have its required fields, and may have others", function()
     for method, good in pairs({
       ["initialize"] = { '{"protocolVersion":"x","capabilities":{}}', '{"protocolVersion":"x","capabilities":{},'
         .. '"serverInfo":null}' },
@@ -132,7 +132,7 @@ describe("the blocks of a result", function()
     end
   end)
 
-  it("have no null for what is left out", function()
+  it("have no null for absent fields", function()
     assert.equal('{"data":"x","type":"image"}', json.encode(block('{"data":"x","mimeType":null,"type":"image"}'),
       { sort_keys = true }))
     assert.equal('{"type":"resource_link","uri":"u"}',

@@ -129,7 +129,7 @@ describe("a resource", function()
   end)
 end)
 
-describe("who may read a resource", function()
+describe("the callers that may read a resource", function()
   local function guarded(options)
     options.authorize = function(request)
       return { id = "a", scopes = request.headers.authorization and { "s" } or {} }
@@ -290,7 +290,7 @@ describe("a completion", function()
     assert.same({}, (complete("unknown", "a")))
   end)
 
-  it("is what a function gives, which knows the other arguments", function()
+  it("is the result of a function, which gets the other arguments", function()
     assert.same({ "a!", "none" }, (complete("fn", "a")))
     assert.same({ "a!", "b" }, (complete("fn", "a", { arguments = { list = "b" } })))
     assert.same({ "a!", "none" }, (complete("fn", "a", { arguments = 7 })))
@@ -376,7 +376,7 @@ describe("queries as resources", function()
       { namespace = "b", name = "other", type = "query", handler = handler } }))
   end)
 
-  it("are those that the option lets through", function()
+  it("are the queries that the option selects", function()
     local function uris(resources)
       local found = {}
       local server = server_of({ registry = registry, resources = resources })
@@ -410,7 +410,7 @@ describe("queries as resources", function()
     end
   end)
 
-  it("are refused to those who may not call them", function()
+  it("are refused to callers without access", function()
     local server = server_of({ registry = registry, resources = true, authorize = function()
       return { id = "a", scopes = {} }
     end })

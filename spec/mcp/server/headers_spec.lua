@@ -82,7 +82,7 @@ describe("the headers that repeat arguments", function()
       headers.params_flaw({ ["mcp-param-alpha"] = "x" }, schema, nil).message)
   end)
 
-  it("are none where the schema has no such properties", function()
+  it("are absent where the schema has no such properties", function()
     for _, other in ipairs({ true, {}, { properties = true }, { properties = {} } }) do
       assert.is_nil(headers.params_flaw({ ["mcp-param-alpha"] = "x" }, other, {}))
     end

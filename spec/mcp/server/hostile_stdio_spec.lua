@@ -90,7 +90,7 @@ describe("a bad client of an MCP server over stdio", function()
     assert.same({}, server:receive().result)
   end)
 
-  it("cancels what is over, unknown or nothing at all", function()
+  it("cancels requests that are over, unknown or without an id", function()
     start()
     for _, params in ipairs({ { requestId = 1 }, { requestId = "x" }, {}, { requestId = { 1 } } }) do
       server:send({ method = "notifications/cancelled", params = params })

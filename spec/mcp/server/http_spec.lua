@@ -454,7 +454,7 @@ describe("an MCP server over HTTP", function()
     assert.equal(503, select(2, initialize(nil, nil, api)).status) -- with what is mounted
   end)
 
-  it("is below the prefix of an HTTP API, which tells who gives tokens for it", function()
+  it("is below the prefix of an HTTP API, whose metadata names the issuer of its tokens", function()
     local ours = operations.to_mcp(registry, { oauth = { resource = "https://x.example/api/mcp",
       authorization_servers = { "https://as.example" } } })
     local api = assert(operations.to_http(registry, { prefix = "/api", mcp = ours }))

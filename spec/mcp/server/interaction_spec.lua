@@ -36,7 +36,7 @@ describe("the context of a call of an MCP server", function()
     return found
   end
 
-  it("says who calls, for how long, and in which trace", function()
+  it("has the caller, the deadline and the trace", function()
     call.identity, call.meta, call.client = { id = "ann" }, { traceparent = "00-a", x = 1 }, { name = "c" }
     local given = context()
     assert.same({ { id = "ann" }, 9, "00-a" }, { given.identity, given.timeout, given.traceparent })
@@ -185,7 +185,7 @@ describe("the context of a call of an MCP server", function()
       select(2, round({ state = expired.requestState })))
   end)
 
-  it("has a state that belongs to the caller, the method and what it was asked with", function()
+  it("has a state that belongs to the caller, the method and the arguments", function()
     local places = {}
     function call.server.sign(text)
       places[#places + 1] = text:sub(1, 32)

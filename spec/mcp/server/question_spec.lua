@@ -162,7 +162,7 @@ end)
 describe("an answer to a question of a handler", function()
   local question = require("operations.mcp.server.question")
 
-  it("is accepted where it has what the method gives", function()
+  it("is accepted where it has the fields of the method", function()
     local form = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } }
     for _, case in ipairs({
       { "elicitation/create", form, { action = "accept", content = { n = 1 } }, true },

@@ -29,7 +29,7 @@ describe("resources of an MCP server", function()
     server.child:abort()
   end)
 
-  it("are listed for those who may read them", function()
+  it("are listed for callers that may read them", function()
     local list = server:request("resources/list").result.resources
     assert.same({ "note://hello", "note://bytes", "note://list", "note://broken", "operation:data.all" },
       names(list, "uri"))

@@ -53,7 +53,7 @@ describe("the sessions of an MCP server", function()
     assert.same({ nil, 2 }, { all:find(second.id, "a"), all.count })
   end)
 
-  it("of one who opens too many end his own oldest, never another's", function()
+  it("of a caller that opens too many end its own oldest, never another's", function()
     server.options.max_sessions, server.options.max_identity_sessions = 6, 3
     local all = sessions.none(server)
     local ada = { all:open("a"), all:open("a") }

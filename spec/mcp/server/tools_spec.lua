@@ -57,7 +57,7 @@ describe("the definition of a tool", function()
     assert.is_nil(of({ _meta = { _meta = { m = 1 }, unknown = { u = 1 } } }).u)
   end)
 
-  it("of another server has what that says of it, and no more", function()
+  it("of another server has the fields of that server, and no others", function()
     local made = of({ type = "query", title = "T", _meta = { source = "mcp", tool = "t", _meta = { m = 1 },
       unknown = { u = 1, name = "no" } } })
     assert.same({ "t", { m = 1 }, 1 }, { made.name, made._meta, made.u })

@@ -171,7 +171,7 @@ describe("resources and prompts of a server behind an MCP server", function()
     assert.same({ "+note://hello", "-note://hello" }, told)
   end)
 
-  it("are none where the client is not connected", function()
+  it("are absent while the client is not connected", function()
     client:close()
     assert.same({ "near" }, names(request("prompts/list").result.prompts))
     assert.same({ "near://one" }, names(request("resources/list").result.resources))

@@ -53,7 +53,7 @@ return function(kit)
     assert.equal("4:spec", one.key)
   end)
 
-  it("tells who is refused when to come again", function()
+  it("names to a refused caller the time of its next try", function()
     local one = server({ failures = 1, of = 1, pause = 5000 })
     one.broken = true
     one.many(1)

@@ -241,7 +241,7 @@ return function(kit)
       one.get({ a = 1 }, { metadata = { language = "de" } }) })
   end)
 
-  it("asks once for those who want the same meanwhile", function()
+  it("asks once for all callers of the same call meanwhile", function()
     local one = served({ ttl = 1000 })
     one.delay = 1
     local results = kit.side_by_side(5, function(i) return one.get({ a = i == 5 and 2 or 1 }) end)
@@ -252,7 +252,7 @@ return function(kit)
     assert.same({ 1, 1, 1, 1, 2 }, got)
   end)
 
-  it("shares failures with those who wait, and keeps none", function()
+  it("shares failures with the callers that wait, and keeps none", function()
     local one = served({ ttl = 1000 })
     one.delay, one.failure = 1, failure("HTTP_500", nil, true)
     local results = kit.side_by_side(3, function() return one.get() end)

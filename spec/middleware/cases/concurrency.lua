@@ -56,7 +56,7 @@ return function(kit)
     assert.equal(1, (call({ i = 3 })))
   end)
 
-  it("forgets who leaves the queue: cancelled, at the deadline, or out of patience", function()
+  it("forgets calls that leave the queue: cancelled, at the deadline, or after the longest wait", function()
     local one = work()
     local call = kit.operation({ concurrency({ limit = 1, queue = 3, patience = 600 }) }, one.handler)
     local cancelled
@@ -77,7 +77,7 @@ return function(kit)
     assert.same({ false, false }, { results[2].err.mayHaveRun, results[4].err.mayHaveRun })
   end)
 
-  it("counts those who wait now, however others left the queue", function()
+  it("counts the calls that wait now, however others left the queue", function()
     local start = kit.clock.now
     local call = kit.operation({ concurrency({ limit = 1, queue = 1, patience = 3000 }) }, function(input)
       operations.sleep(input.s)

@@ -93,7 +93,7 @@ return function(kit)
     assert.same({ "TIMEOUT", false }, { err.code, err.mayHaveRun })
   end)
 
-  it("refuses what cannot ask or remember", function()
+  it("refuses invalid arguments", function()
     assert.has_error(function() confirm() end, "bad argument #1 to 'confirm' (function expected, got nil)")
     assert.has_error(function() confirm(print, { memory = {} }) end,
       "bad argument #2 to 'confirm' (memory of approvals expected, got table)")

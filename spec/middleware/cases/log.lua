@@ -31,7 +31,7 @@ return function(kit)
       { entry.code, entry.message, entry.retryable, entry.mayHaveRun })
   end)
 
-  it("writes nothing that steers who reads it", function()
+  it("escapes characters that control a terminal or the direction of text", function()
     local call, lines = logged(function() error("\226\128\174\226\128\168\127", 0) end)
     call({}, {})
     assert.is_nil(lines[1]:find("[\127-\255]"))

@@ -46,7 +46,7 @@ return function(kit)
     assert.equal(7 + 69, passed) -- at 9,999 ms, 69 have come back
   end)
 
-  it("tells who is refused when to come again", function()
+  it("names to a refused caller the time of its next try", function()
     local calls, call = limited({ rate = 2, per = 3000, name = "basic" })
     calls(2)
     kit.clock.advance(500)

@@ -106,7 +106,7 @@ describe("a body in a coding", function()
     end)
   end)
 
-  it("that nobody knows stays as it is: names of charsets, of signatures, in lists, and beside known ones", function()
+  it("that is unknown stays unchanged: names of charsets, of signatures, in lists, and beside known ones", function()
     with_server(function(get)
       for _, name in ipairs({ "UTF-8", "iso-8859-1", "aws-chunked", "rot13", "aws-chunked, UTF-8", "gzip,rot13" }) do
         for _, framing in ipairs(framings) do

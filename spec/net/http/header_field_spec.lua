@@ -76,7 +76,7 @@ describe("an HTTP date", function()
     end
   end)
 
-  it("knows leap years, and the centuries that are none", function()
+  it("knows leap years, and the centuries without a leap day", function()
     assert.equal(0, header_field.date("Thu, 01 Jan 1970 00:00:00 GMT"))
     assert.equal(951782400000, header_field.date("Tue, 29 Feb 2000 00:00:00 GMT"))
     assert.equal(4107542400000, header_field.date("Mon, 01 Mar 2100 00:00:00 GMT"))

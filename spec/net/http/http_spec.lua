@@ -121,7 +121,7 @@ describe("http", function()
       end
     end)
 
-    it("says who it is, and no more than it was asked to", function()
+    it("sends its User-Agent, and no field that was not asked for", function()
       local seen = echo({ method = "POST", body = "x" })
       assert.equal("operations/" .. require("operations.base.version"), seen.headers["user-agent"])
       assert.is_nil(seen.headers["content-type"])
@@ -161,7 +161,7 @@ describe("http", function()
       end
     end)
 
-    it("reads no body where there is none", function()
+    it("reads no body where an answer has none", function()
       assert.equal("", get("/status/204").body)
       assert.equal("", get("/status/304").body)
       local response = get("/bytes?size=100", { method = "HEAD" })
@@ -226,7 +226,7 @@ describe("http", function()
       assert.equal("tab\tis fine", echo({ headers = { ["X-A"] = "tab\tis fine" } }).headers["x-a"])
     end)
 
-    it("numbers that are none", function()
+    it("invalid numbers", function()
       for _, value in ipairs({ 1 / 0, -1 / 0, 0 / 0 }) do
         assert.matches("'X%-A' is not a finite number", refused({ headers = { ["X-A"] = value } }))
       end

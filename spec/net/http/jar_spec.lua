@@ -85,7 +85,7 @@ describe("a cookie jar", function()
     assert.equal("__Secure-a=1; __Host-c=1", jar:header("https://a.test/x/"))
   end)
 
-  it("drops what is over", function()
+  it("drops expired cookies", function()
     stores("http://a.test/", "a=1", "b=1; Max-Age=100", "c=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT")
     assert.equal("a=1; b=1", jar:header("http://a.test/"))
     stores("http://a.test/", "a=; Max-Age=0", "b=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=100")

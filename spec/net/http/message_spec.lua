@@ -154,7 +154,7 @@ describe("what the reactor takes", function()
     assert.is_true(prepared({ method = "PUT", body = print }).once)
   end)
 
-  it("has a body as bytes, or what it is read from", function()
+  it("has a body as bytes, or a function that reads it", function()
     assert.equal("x", prepared({ body = "x" }).body)
     local request = prepared({ method = "PUT", body = print, body_size = 7 })
     assert.same({ print, true, 7 }, { request.source, request.upload, request.upload_size })
@@ -216,7 +216,7 @@ describe("a request as another one", function()
     return (message.prepare(options))
   end
 
-  it("has what is given of its own, and the rest of the other one", function()
+  it("has its own given fields, and the rest of the other one", function()
     local first = base({ method = "POST", timeout = 5 })
     local request, problem = message.vary(first, { url = "http://b/", body = "x" })
     assert.is_nil(problem)

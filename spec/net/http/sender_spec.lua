@@ -53,7 +53,7 @@ describe("a sender of requests", function()
     assert.same({ "GET", "" }, { seen(get).method, seen(get).body })
   end)
 
-  it("is what the options were when it was made", function()
+  it("keeps the options with which it was made", function()
     local sender, options = new_sender("/echo", { headers = { ["X-Kind"] = "one" } })
     options.url, options.method, options.headers["X-Kind"] = server.url .. "/status?code=500", "PUT", "two"
     local found = seen(sender, "x")
@@ -182,7 +182,7 @@ describe("a sender of requests", function()
     assert.equal("1", http.request({ url = server.url .. "/note/" .. key }).body)
   end)
 
-  it("goes out once more when the connection that was kept turns out to be closed, if that does no harm", function()
+  it("sends again when a kept connection turns out to be closed, if that does no harm", function()
     local get = senders.new({ url = server.other .. "/kept/taken", method = "GET" }, true)
     for _ = 1, 3 do -- each takes the next request, and closes
       assert.equal("ok", read(assert(get:send({}))))

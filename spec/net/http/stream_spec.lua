@@ -130,7 +130,7 @@ describe("a subscription over HTTP", function()
     assert.equal("idle", err.details.phase)
   end)
 
-  it("is no failure when it is us who take long", function()
+  it("does not fail when its reader takes long", function()
     local subscription = subscribe("/bytes/lines?size=2000000", { idle_timeout = 1000, max_event = 100000 },
       "application/x-ndjson")
     local count = 0

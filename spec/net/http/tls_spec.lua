@@ -392,7 +392,7 @@ describe("a TLS server", function()
     end)
   end)
 
-  describe("that asks who we are", function()
+  describe("that asks for a client certificate", function()
     local client
 
     setup(function()
@@ -438,7 +438,7 @@ describe("a TLS server", function()
       assert.matches("/nowhere.pem", err.message)
     end)
 
-    it("is not told who we are where a redirect from elsewhere leads", function()
+    it("does not get the certificate where a redirect from elsewhere leads", function()
       local elsewhere = test_server.start({ tls = true })
       command.run(("cat %s %s >%s"):format(server.ca_file, elsewhere.ca_file, client))
       local response = assert(http.request({

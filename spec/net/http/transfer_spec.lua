@@ -216,7 +216,7 @@ describe("a transfer", function()
     end
   end)
 
-  it("sends a body as it comes, asking for more when there is none, and ends it", function()
+  it("sends a body as it is produced, asking for more when none is left, and ends it", function()
     listen("127.0.0.1")
     for _, case in ipairs({ { 5, "Content%-Length: 5\r\n", "abcde" },
       { nil, "Transfer%-Encoding: chunked\r\n", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n" } }) do

@@ -28,7 +28,7 @@ describe("a request body that comes piece by piece", function()
     return http.request({ url = server.url .. "/note/" .. key }).body
   end
 
-  it("is what a function returns until nil, in chunks", function()
+  it("is the chunks that a function returns until nil", function()
     local seen = cjson.decode(assert(send(pieces("one ", "two ", "three"))).body)
     assert.equal("one two three", seen.body)
     assert.equal("POST", seen.method)
@@ -95,7 +95,7 @@ describe("a request body that comes piece by piece", function()
     assert.is_true(calls < 1000) -- 64 MB were not read into memory
   end)
 
-  it("takes its own time, which is none of the server's", function()
+  it("takes its own time, which does not count as the server's", function()
     local turn = 0
     local response = assert(send(function()
       turn = turn + 1
@@ -142,7 +142,7 @@ describe("a request body that comes piece by piece", function()
     assert.matches("127.0.0.1:99999", err.message, 1, true)
   end)
 
-  it("was sent in vain when the answer breaks off: the request fails", function()
+  it("was sent for nothing when the answer breaks off: the request fails", function()
     local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
       stream:offer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
       stream:finish()

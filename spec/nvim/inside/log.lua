@@ -42,7 +42,7 @@ describe("the log", function()
     editor.notice("^operations: in a callback$")
   end)
 
-  it("tells who follows it, until they stop", function()
+  it("calls its followers until they stop", function()
     local count = 0
     local stop = log.follow(function() count = count + 1 end)
     log.write("info", "a")

@@ -34,7 +34,7 @@ describe("operations.nvim.to_vim", function()
     assert.same({ "9007199254740993", "-9007199254740993", "18446744073709551615", 7 }, value)
   end)
 
-  it("changes nothing of what it is given, and refuses a table that contains itself", function()
+  it("leaves its argument unchanged, and refuses a table that contains itself", function()
     local value = decode(text)
     nvim.to_vim(value)
     assert.equal(operations.null, value.a)

@@ -50,7 +50,7 @@ describe("an editor that is an MCP server", function()
 
   after_each(editor.stop_all)
 
-  it("offers what it has open to be read, and nothing that changes it", function()
+  it("offers its buffers for reading, and nothing that changes them", function()
     local nvim = editor.start(SERVE:format("") .. [[ vim.api.nvim_buf_set_lines(0, 0, -1, true, {'one', 'two', 'drei'})
       vim.api.nvim_buf_set_name(0, '/tmp/some file.txt') vim.fn.setqflist({{filename='a.c', lnum=3, text='no'}})
       vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{lnum=1, col=0, message='odd', severity=2}}) ]])
