@@ -1,5 +1,5 @@
 local operations = require("operations")
-local sample = require("operations.cli.sample")
+local sample = require("operations.cli.describe")
 
 local T = operations.type
 

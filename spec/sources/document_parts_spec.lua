@@ -1,4 +1,4 @@
-local document_parts = require("operations.sources.document_parts")
+local documents = require("operations.sources.documents")
 local json = require("operations.base.json")
 
 describe("the parts of a document", function()
@@ -11,8 +11,8 @@ describe("the parts of a document", function()
       "schemas": { "a b": {}, "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
 
   local function cut(path)
-    local found = document_parts.find(text)
-    local made = document_parts.cut(function(from, to)
+    local found = documents.parts(text)
+    local made = documents.cut(function(from, to)
       return text:sub(from, to)
     end, found, path)
     return made and json.decode(made)
@@ -48,23 +48,23 @@ describe("the parts of a document", function()
 
   it("are not looked for where references lead elsewhere", function()
     for _, member in ipairs({ '"$ref": "other.json#/a"', '"$id": "x"', '"$anchor": "x"' }) do
-      assert.is_nil(document_parts.find('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
+      assert.is_nil(documents.parts('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
     end
   end)
 
   it("of Swagger 2.0 are its definitions, parameters and responses as well", function()
     local swagger = '{"swagger":"2.0","definitions":{"D":{},"Unused":{}},"parameters":{"P":{},"Unused":{}},'
       .. '"responses":{"R":{},"Unused":{}},"paths":{"/a":{"x":["#/definitions/D","#/parameters/P","#/responses/R"]}}}'
-    local root = json.decode(document_parts.cut(function(from, to)
+    local root = json.decode(documents.cut(function(from, to)
       return swagger:sub(from, to)
-    end, document_parts.find(swagger), "/a"))
+    end, documents.parts(swagger), "/a"))
     assert.same({ swagger = "2.0", definitions = { D = {} }, parameters = { P = {} }, responses = { R = {} },
       paths = { ["/a"] = { x = { "#/definitions/D", "#/parameters/P", "#/responses/R" } } } }, root)
   end)
 
   it("keep the order of properties", function()
     local value = json.decode('{"properties":{"z":1,"a":[],"m":{}}}', { property_order = true })
-    assert.equal('{"properties":{"z":1,"a":[],"m":{}}}', document_parts.encode(value))
-    assert.equal('[1,{},"x"]', document_parts.encode({ 1, {}, "x" }))
+    assert.equal('{"properties":{"z":1,"a":[],"m":{}}}', documents.encode(value))
+    assert.equal('[1,{},"x"]', documents.encode({ 1, {}, "x" }))
   end)
 end)

@@ -81,10 +81,7 @@ function secret.text(word)
     return word
   end
   local value, message = readers[kind](rest)
-  if not value then
-    return nil, message
-  end
-  return value
+  return value, not value and message or nil
 end
 
 --- Reads the token that a word refers to.
