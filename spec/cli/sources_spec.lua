@@ -80,6 +80,24 @@ describe("remembered sources", function()
     assert.matches("bad.lua: expected a definition, got number", result.err, 1, true)
   end)
 
+  it("keep the order of a YAML document's properties in the cache", function()
+    write("pets.yaml", [[
+openapi: 3.1.0
+info: { title: a, version: "1" }
+servers: [{ url: "http://127.0.0.1:9" }]
+paths:
+  /pets:
+    post:
+      operationId: create
+      requestBody: { content: { application/json: { schema: { type: object, properties: {
+        zebra: { type: string }, ant: { type: array, items: {} }, mouse: {} } } } } }
+      responses: { "201": { description: "" } }
+]])
+    local result = run([[operations add pets $HOME/pets.yaml
+      operations describe pets.create | grep -oE '^ +(zebra|ant|mouse)' | tr -d ' \n']])
+    assert.equal("zebraantmouse", result.out)
+  end)
+
   it("answer to ids, operationIds and endpoints", function()
     run("operations add petstore $HOME/pets.json")
     for _, word in ipairs({ "petstore.pets_list", "petstore.pets.list", "pets/list", "pets_list", "'GET /pets'" }) do

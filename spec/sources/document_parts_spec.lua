@@ -61,10 +61,4 @@ describe("the parts of a document", function()
     assert.same({ swagger = "2.0", definitions = { D = {} }, parameters = { P = {} }, responses = { R = {} },
       paths = { ["/a"] = { x = { "#/definitions/D", "#/parameters/P", "#/responses/R" } } } }, root)
   end)
-
-  it("keep the order of properties", function()
-    local value = json.decode('{"properties":{"z":1,"a":[],"m":{}}}', { property_order = true })
-    assert.equal('{"properties":{"z":1,"a":[],"m":{}}}', documents.encode(value))
-    assert.equal('[1,{},"x"]', documents.encode({ 1, {}, "x" }))
-  end)
 end)

@@ -11,7 +11,6 @@ local json_patch = require("operations.base.json_patch")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
-local property_order = require("operations.base.property_order")
 local registries = require("operations.registry")
 local source_options = require("operations.sources.options")
 local system = require("operations.system")
@@ -201,26 +200,6 @@ function documents.cut(read, found, path)
   return compose(read, found, texts)
 end
 
---- Encodes a value as JSON, keeping the order of `properties`.
----@param value any
----@return string
-function documents.encode(value)
-  if type(value) ~= "table" then
-    return (assert(json.encode(value)))
-  elseif core.kind(value) == "array" then
-    local items = {}
-    for i, item in ipairs(value) do
-      items[i] = documents.encode(item)
-    end
-    return "[" .. table.concat(items, ",") .. "]"
-  end
-  local texts = {}
-  for i, name in ipairs(property_order.names(value)) do
-    texts[i] = json.encode(name) .. ":" .. documents.encode(value[name])
-  end
-  return object(texts)
-end
-
 -- Loading.
 
 local function is_url(place)
@@ -309,7 +288,7 @@ local function take(source, text, meta)
   if not root then
     return nil, err
   elseif not is_json or source.config.patch then
-    text = documents.encode(root)
+    text = assert(json.encode(root, { keep_order = true }))
   end
   local found = documents.parts(text)
   local config = config_of_cached(source, meta.location)
