@@ -1,4 +1,4 @@
--- Comments, errors, pages and the names of specs are plain English: phrases that make a reader guess what is meant are
+-- Comments, errors, pages and the titles of specs are plain English: phrases that make a reader guess what is meant are
 -- refused. Each has a plainer form: the noun of the thing ("the caller", "invalid JSON", "the rest of the body").
 local sources = require("spec.support.sources")
 
@@ -45,6 +45,23 @@ for _, form in ipairs({ "look after", "looks after", "looked after" }) do
   comment_phrases[#comment_phrases + 1] = { form, "\"manages\", \"checks\"" }
 end
 
+-- The same, in titles of specs: their reader has no code beside them.
+local title_phrases = {
+  { "who", "name the person or part: \"the caller\", \"a client that\"" },
+  { "everybody", "\"every caller\", \"all clients\"" },
+  { "anybody", "\"any caller\"" },
+  { "is none", "say what it is not: \"is invalid\", \"is absent\", \"is nil\"" },
+  { "are none", "\"are invalid\", \"are absent\"" },
+  { "is what", "name the thing: \"is the caller's choice\"" },
+  { "has what", "name the things: \"has the required fields\"" },
+  { "what it has", "name the things: \"its certificates\"" },
+  { "what it was", "\"unchanged\", or name the things" },
+  { "what it is", "\"unchanged\", or name the things" },
+  { "what is not", "name the things: \"values other than strings\"" },
+  { "what is there", "name the things: \"existing tools\"" },
+  { "what was there", "name the things: \"the former operations\"" },
+}
+
 -- What to write instead of the first of the phrases that a text has. Plain searches: they are many, over every line.
 local function phrase_in(text, list)
   text = text:lower()
@@ -90,11 +107,18 @@ local function is_vague_head(line)
     or line:find("^%*%* [%w_]+%.[ch] %- wh[oa]t? ") or line:find("^%*%* [%w_]+%.[ch] %- where ")
 end
 
+-- The title of a spec that begins on a line, but for parts that the spec adds.
+local function title_of(line)
+  return line:match("%f[%w_]it%(\"(.-)\"") or line:match("%f[%w_]describe%(\"(.-)\"")
+end
+
 local function wrong_in(line, number, path, is_sample)
+  local title = path:find("^spec/") and title_of(line)
   local is_prose = path:find("%.md$") and not is_sample
   local comment = is_prose and line:gsub("`[^`]*`", "") or is_read(path) and comment_of(line)
   local said = comment or is_read(path) and texts_of(line, path)
   local why = phrase_in(line, phrases) or said and phrase_in(said, comment_phrases)
+    or title and (phrase_in(title, comment_phrases) or phrase_in(title, title_phrases))
   if why then
     return why
   end
@@ -126,6 +150,10 @@ describe("the wording", function()
       assert.is_string(wrong_in(line, 9, "lua/x.lua"), line)
     end
     assert.is_string(wrong_in("Nobody reads it.", 9, "doc/x.md"))
+    for _, title in ipairs({ "is kept for nobody", "goes on", "refuses numbers that are none", "is what it takes" }) do
+      assert.is_string(wrong_in(("  it(\"%s\", function()"):format(title), 9, "spec/x_spec.lua"), title)
+      assert.is_nil(wrong_in(("  local text = \"%s\""):format(title), 9, "spec/x_spec.lua"), title)
+    end
     assert.is_nil(wrong_in("It prints `nobody`.", 9, "doc/x.md"))
     assert.is_string(wrong_in("--- What the parser reads.", 1, "lua/x.lua"))
     for _, line in ipairs({ "-- Who is there?", "-- Refuses values other than numbers.", "--- The caller.",

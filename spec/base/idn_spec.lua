@@ -26,7 +26,7 @@ describe("an international host name", function()
     end
   end)
 
-  it("is none when it is not UTF-8, or too long for DNS", function()
+  it("is nil for a name that is not UTF-8, or too long for DNS", function()
     for _, host in ipairs({ "\255.test", "\195", "\237\160\128", "\192\128", ("ä"):rep(70), ("ä"):rep(1000) }) do
       assert.is_nil(idn.ascii(host))
     end

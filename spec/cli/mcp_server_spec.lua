@@ -89,7 +89,7 @@ describe("operations mcp", function()
       .. "value\n", result.err)
   end)
 
-  it("passes on why an API refuses the input, unless --upstream-errors is none", function()
+  it("passes on why an API refuses the input, but with --upstream-errors none", function()
     local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
       local body = '{"error":{"field":"name","reason":"too_short"}}'
       stream:offer("HTTP/1.1 422 Unprocessable Content\r\nContent-Type: application/json\r\nContent-Length: " .. #body
@@ -112,7 +112,7 @@ describe("operations mcp", function()
     end
   end)
 
-  it("passes on the errors of an MCP server as they are, unless --upstream-errors is none", function()
+  it("passes on the errors of an MCP server unchanged, but with --upstream-errors none", function()
     local path = path_of(json.encode({ mcpServers = { far = { command = command.interpreter(),
       args = { "spec/support/mcp/server.lua", "dual" }, env = command.environment() } } }))
     local function refused(rule)

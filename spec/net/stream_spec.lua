@@ -109,7 +109,7 @@ describe("a byte stream", function()
     end)
   end)
 
-  it("reports unsent bytes, and waits until there are none", function()
+  it("reports unsent bytes, and waits until all were sent", function()
     with(function(accepted)
       operations.sleep(0.02)
       assert.equal(20000000, #read_all(accepted))

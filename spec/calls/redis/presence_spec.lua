@@ -32,7 +32,7 @@ describe("the presence of a process on Redis", function()
     hosts.use("plain")
   end)
 
-  it("ends with what it says", function()
+  it("ends when its messages stop", function()
     for _ = 1, 20 do
       host.advance(limits.presence)
       presence:hear({ node = "other", version = 1 })

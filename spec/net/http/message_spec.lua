@@ -15,7 +15,7 @@ describe("the URL of a request", function()
     end)
   end
 
-  it("has its host as DNS has it, and what is not ASCII percent-encoded", function()
+  it("has its host in the form of DNS, and other bytes than ASCII percent-encoded", function()
     assert.equal("https://A9/%C3%A4?%FF", prepare("https://A9/\195\164?\255"))
     assert.equal("http://xn--bcher-kva.a:1/", prepare("http://bücher.a:1/"))
     assert.equal("http://a/%C3%A9", prepare("http://a/é#é"))

@@ -53,7 +53,7 @@ describe("a schema of 3.1 in a document of 3.0", function()
     ['{"not":{"type":["integer","null"]},"items":{"allOf":[{"const":"a"}]}}'] =
       '{"items":{"allOf":[{"enum":["a"]}]},"not":{"nullable":true,"type":"integer"}}',
   }) do
-    it("is what it says, or in members that begin with x-: " .. from, function()
+    it("has the form of 3.0, or members that begin with x-: " .. from, function()
       assert.equal(to, converted(from))
     end)
   end
