@@ -105,4 +105,26 @@ describe("doc/development.md", function()
     end
     assert.same({}, wrong)
   end)
+
+  -- A file that the search finds and the section does not name is a place that a newcomer would miss.
+  it("says of every place of a part that is to be copied what it does", function()
+    local count, missing = 0, {}
+    for section in page:gmatch("### ([^#]+)") do
+      for command in section:gmatch("`(grep %-rl [^`]+)`") do
+        count = count + 1
+        local pipe = assert(io.popen(command))
+        local found = 0
+        for path in pipe:lines() do
+          found = found + 1
+          if path ~= "spec/development_spec.lua" and not section:find("`" .. path .. "`", 1, true) then
+            missing[#missing + 1] = ("%s: %s"):format(section:match("^[^\n]+"), path)
+          end
+        end
+        pipe:close()
+        assert.is_true(found > 1, command)
+      end
+    end
+    assert.equal(7, count)
+    assert.same({}, missing)
+  end)
 end)
