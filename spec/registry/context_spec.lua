@@ -17,6 +17,35 @@ local function inside(given, body)
   return result[1], result[2], result[3]
 end
 
+describe("calls within calls", function()
+  it("that are nested too deeply fail in words", function()
+    local logged = {}
+    local registry = operations.registry({ log = function(_, text) logged[#logged + 1] = text end })
+    assert(registry:register({ namespace = "a", name = "b", handler = function(input, context)
+      if input.left == 0 then
+        return "done"
+      end
+      return context.env.a.b({ left = input.left - 1 })
+    end }))
+    assert.equal("done", assert(registry:execute("a.b", { left = 40 })).data)
+    local value, err = registry:execute("a.b", { left = 100000 })
+    assert.is_nil(value)
+    assert.equal("EXECUTION_ERROR: calls within calls, or functions, are nested too deeply (stack overflow)",
+      tostring(err))
+    assert.equal(1, #logged)
+    assert.equal("done", assert(registry:execute("a.b", { left = 40 })).data)
+  end)
+
+  it("of a handler that calls itself without an end fail in words, too", function()
+    local registry = operations.registry({ log = function() end })
+    local function again(n)
+      return 1 + again(n)
+    end
+    assert(registry:register({ namespace = "a", name = "b", handler = again }))
+    assert.matches("nested too deeply", tostring(select(2, registry:execute("a.b"))))
+  end)
+end)
+
 describe("the context of a call", function()
   it("holds what the caller gave", function()
     local identity, metadata = { id = "u", scopes = {} }, { a = 1 }

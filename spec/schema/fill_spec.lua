@@ -1,4 +1,5 @@
 local json = require("operations.base.json")
+local operations = require("operations")
 local schema = require("operations.schema")
 
 local function fill(definition, value)
@@ -33,6 +34,47 @@ describe("defaults deep inside", function()
       assert.same(case[3], (compiled:cast(case[2])))
     end)
   end
+end)
+
+describe("defaults in branches", function()
+  local has = { type = "object", properties = { a = { default = 1 } } }
+  local tagged = { oneOf = {
+    { properties = { k = { const = "x" }, n = { default = 1 } }, required = { "k" } },
+    { properties = { k = { const = "y" }, m = { default = 2 } }, required = { "k" } } } }
+  local chosen = { ["if"] = { properties = { k = { const = "x" } }, required = { "k" } },
+    ["then"] = { properties = { n = { default = 1 } } }, ["else"] = { properties = { m = { default = 2 } } } }
+  local fitting = { { properties = { n = { default = 1 } }, required = { "x" } },
+    { properties = { m = { default = 2 } }, required = { "y" } } }
+  for name, case in pairs({
+    ["the only one for objects"] = { { anyOf = { has, { type = "null" } } }, {}, { a = 1 } },
+    ["the one of a tag"] = { tagged, { k = "y" }, { k = "y", m = 2 } },
+    ["the one of a tag, by $ref"] = { { ["$ref"] = "#/$defs/t", ["$defs"] = { t = tagged } }, { k = "x" },
+      { k = "x", n = 1 } },
+    ["the only one that fits, of oneOf"] = { { oneOf = fitting }, { y = 1 }, { y = 1, m = 2 } },
+    ["the only one that fits, of anyOf"] = { { anyOf = fitting }, { x = 1 }, { x = 1, n = 1 } },
+    ["unions in unions"] = { { anyOf = { { oneOf = fitting }, { type = "string" } } }, { y = 1 }, { y = 1, m = 2 } },
+    ["then"] = { chosen, { k = "x" }, { k = "x", n = 1 } }, ["else"] = { chosen, { k = "z" }, { k = "z", m = 2 } },
+    ["allOf and then"] = { { allOf = { chosen } }, { k = "x" }, { k = "x", n = 1 } },
+    ["items"] = { { items = tagged }, { { k = "x" }, { k = "y" } }, { { k = "x", n = 1 }, { k = "y", m = 2 } } },
+    ["none of several that fit"] = { { anyOf = { { properties = { n = { default = 1 } } },
+      { properties = { m = { default = 2 } } } } }, { k = "b" }, { k = "b" } },
+    ["none where none fits"] = { { oneOf = fitting }, {}, {} },
+    ["none where the defaults would choose another one"] = { { oneOf = { { properties = { n = { default = 1 } } },
+      { required = { "n" } } } }, {}, {} },
+    ["none where the defaults would change the condition"] = { { ["if"] = { required = { "n" } }, ["else"] = {
+      properties = { n = { default = 1 } } } }, {}, {} },
+  }) do
+    it("are filled in where it is decided: " .. name, function()
+      assert.same(case[3], fill(case[1], case[2]))
+    end)
+  end
+
+  it("reach the handlers of a registry", function()
+    local registry = operations.registry()
+    local id = assert(registry:register({ namespace = "a", name = "b", type = "query", inputSchema = tagged,
+      description = "gives its input", outputSchema = true, handler = function(input) return input end }))
+    assert.same({ k = "x", n = 1 }, assert(registry:execute(id, { k = "x" })).data)
+  end)
 end)
 
 describe("filling in defaults", function()

@@ -163,7 +163,10 @@ end
 local function receiver_of(map)
   return {
     announced = true,
-    event = function(event, peer)
+    event = function(event, peer, problem)
+      if problem then
+        return refuse(map, problem)
+      end
       local name, payload = call_event.check(event)
       if not name then
         local id = call_event.id_of_request(event)

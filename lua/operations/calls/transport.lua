@@ -31,7 +31,8 @@ local transports = {}
 
 ---@class operations.Receiver
 ---@field announced? boolean  its sender in this program supports more than the five events
----@field event fun(event: any, peer: operations.Peer): boolean?  from another process, unchecked; false: refused
+---@field event fun(event: any, peer: operations.Peer, problem?: operations.Error): boolean?  from another process,
+---  unchecked; `problem` is why it is refused without a check; false: refused
 ---@field deliver fun(name: string, payload: table, peer: operations.Peer)  from a call map of this program
 ---@field offers? fun(): string[]  set by the serving side: the ids of its operations
 ---@field executor? operations.Executor  set by the serving side

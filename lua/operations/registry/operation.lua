@@ -85,6 +85,9 @@ function operation.failure(found, options, failure, traceback)
   local id, declarations = found:id(), found:field("errorSchemas")
   local err, expected = errors.from(failure, declarations)
   local log = errors.take_traceback(err) or not expected and (traceback or errors.text(failure))
+  if not expected and (err.message:find("stack overflow", 1, true) or err.message:find("error handling", 1, true)) then
+    err.message = "calls within calls, or functions, are nested too deeply (stack overflow)"
+  end
   if log then
     options.log("error", id .. ": " .. log)
   end

@@ -12,7 +12,8 @@ local signatures = require("operations.calls.redis.signature")
 local LOST = { "WORKER_LOST", true, false }
 
 describe("a request over Redis that no process has begun", function()
-  local now, host, presence, fast, said, sent, sizes, failed, refused = core.now, nil, nil, nil, nil, nil, nil, nil, nil
+  local now, host, presence, fast, said, sent, sizes, failed, refused, problem =
+    core.now, nil, nil, nil, nil, nil, nil, nil, nil, nil
 
   before_each(function()
     host, said, sent, sizes, failed, refused = fake_host.new(), 0, {}, {}, {}, 0
@@ -37,8 +38,9 @@ describe("a request over Redis that no process has begun", function()
         assert.equal("call.error", name)
         failed[payload.requestId] = { payload.code, payload.retryable, payload.mayHaveRun }
       end,
-      event = function(event)
+      event = function(event, _, why)
         refused = refused + (event and 0 or 1)
+        problem = tostring(why)
       end,
     }
     fast = fasts.new({ presence = presence, link = link, signature = signature, receiver = receiver,
@@ -251,6 +253,7 @@ describe("a request over Redis that no process has begun", function()
     announce("new", "a.b")
     fast:take({ type = "call.responded", from = "old", payload = answer }, answer)
     assert.equal(2, refused)
+    assert.equal("VALIDATION_ERROR: a late call.responded: request 1 has ended, or another process has it", problem)
     assert.equal("new", presence.nodes:of("1").id)
   end)
 end)

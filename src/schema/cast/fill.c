@@ -305,11 +305,78 @@ static void fill_items(Filler *f, const schema_Op *op, int v, bool *owned) {
   }
 }
 
+/* The only branch that the value fits; -1 when there are none or several. */
+static int32_t matching(Filler *f, const schema_Union *u, int v) {
+  const int32_t *branch = program_link(f->m.s, u->first);
+  int32_t i, found = -1;
+  for (i = 0; i < u->count; i++) {
+    if (!check_node(&f->m, branch[i], v, LUA_TTABLE)) continue;
+    if (found >= 0) return -1;
+    found = branch[i];
+  }
+  return f->m.too_deep ? -1 : found;
+}
+
+/* The branch that the tag names, or the only one for tables; or -1. */
+static int32_t named(Filler *f, const schema_Union *u, int v) {
+  const schema_Node *single = u->picks[PICK_TABLE];
+  int32_t branch = -1;
+  if (u->key != 0) branch = check_tagged_branch(&f->m, u, v);
+  if (branch < 0 && u->hint_key != 0) branch = check_hinted_branch(&f->m, u, v);
+  if (branch >= 0) return *program_link(f->m.s, u->first + branch);
+  return single == NULL ? -1 : (int32_t)(single - program_node(f->m.s, 0));
+}
+
+/* Gives slot `v` the value on top of the stack back: with its defaults it would
+** have another branch. */
+static bool undo(Filler *f, int v) {
+  lua_replace(f->m.L, v);
+  return false;
+}
+
+static bool fill_union(Filler *f, const schema_Union *u, int v) {
+  int32_t branch, i;
+  bool copied;
+  for (i = 0; i < u->count; i++) {
+    if (program_node(f->m.s, *program_link(f->m.s, u->first + i))->fills) break;
+  }
+  if (i == u->count || u->member != 0) return false;
+  branch = named(f, u, v);
+  if (branch >= 0) return fill(f, branch, v);
+  branch = matching(f, u, v);
+  if (branch < 0) return false;
+  lua_pushvalue(f->m.L, v);
+  copied = fill(f, branch, v);
+  if (copied && matching(f, u, v) != branch) return undo(f, v);
+  lua_pop(f->m.L, 1);
+  return copied;
+}
+
+static bool fill_if(Filler *f, const schema_Op *op, int v) {
+  bool fits, copied;
+  int32_t node;
+  if ((op->b < 0 || !program_node(f->m.s, op->b)->fills) &&
+      (op->c < 0 || !program_node(f->m.s, op->c)->fills))
+    return false;
+  fits = check_node(&f->m, op->a, v, LUA_TTABLE);
+  node = fits ? op->b : op->c;
+  if (f->m.too_deep || node < 0) return false;
+  lua_pushvalue(f->m.L, v);
+  copied = fill(f, node, v);
+  if (copied && check_node(&f->m, op->a, v, LUA_TTABLE) != fits)
+    return undo(f, v);
+  lua_pop(f->m.L, 1);
+  return copied;
+}
+
 static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
   bool owned = false;
   switch ((schema_Code)op->code) {
   case CODE_CALL: return fill(f, op->a, v);
   case CODE_DYNAMIC: return fill(f, check_dynamic(&f->m, op), v);
+  case CODE_ANY_OF:
+  case CODE_ONE_OF: return fill_union(f, program_union(f->m.s, op->a), v);
+  case CODE_IF: return fill_if(f, op, v);
   case CODE_ITEMS:
     if (type == TYPE_ARRAY) fill_items(f, op, v, &owned);
     return owned;

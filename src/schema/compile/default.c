@@ -60,6 +60,13 @@ static void add_object_below(const schema_Schema *s, Above *above, int32_t node,
   add_below(above, node, object->additional);
 }
 
+static void add_union_below(const schema_Schema *s, Above *above, int32_t node,
+                            const schema_Union *u) {
+  int32_t i;
+  for (i = 0; i < u->count; i++)
+    add_below(above, node, *program_link(s, u->first + i));
+}
+
 static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
   const schema_Node *n = program_node(s, node);
   int32_t i, j;
@@ -68,6 +75,14 @@ static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
     switch ((schema_Code)op->code) {
     case CODE_CALL:
     case CODE_DYNAMIC: add_below(above, node, op->a); break;
+    case CODE_ANY_OF:
+    case CODE_ONE_OF:
+      add_union_below(s, above, node, program_union(s, op->a));
+      break;
+    case CODE_IF:
+      add_below(above, node, op->b);
+      add_below(above, node, op->c);
+      break;
     case CODE_MEMBERS:
       add_object_below(s, above, node, program_object(s, op->a));
       break;

@@ -201,6 +201,12 @@ local function take_request(self, event, node, id)
   end
 end
 
+-- Why an answer is dropped: its peer did not get the call, or the call has ended.
+local function late(name, id)
+  return errors.new("VALIDATION_ERROR", ("a late %s: request %s has ended, or another process has it"):format(
+    tostring(name), id))
+end
+
 --- Takes an event that arrived.
 ---@param event table
 ---@param payload table
@@ -213,7 +219,7 @@ function Fast:take(event, payload)
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._shared.receiver.event(false, {}) -- an answer from a peer that did not get the call
+      return self._shared.receiver.event(false, {}, late(event.type, id))
     elseif is_refused(event, payload) then
       avoid(node)
       return self:send_on(nodes:release(id), payload)
