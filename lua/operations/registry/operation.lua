@@ -127,6 +127,7 @@ function operation.late(found, deadline, ran)
   return err
 end
 
+-- The last value: does the deadline hold to the end? The sink of a body removes it with the first piece.
 local function with_deadline(handler, input, context, deadline)
   local strand = scheduler.here()
   local outer = strand.deadline
@@ -134,8 +135,9 @@ local function with_deadline(handler, input, context, deadline)
     strand.deadline = deadline -- never later than the deadline of the surrounding call
   end
   local ok, value, failure = xpcall(handler, on_raise, input, context)
+  local holds = strand.deadline ~= nil
   strand.deadline = outer
-  return ok, value, failure
+  return ok, value, failure, holds
 end
 
 --- Runs the handler of a prepared call and finishes its result.
@@ -149,12 +151,12 @@ end
 ---@return operations.Envelope?
 ---@return operations.Error?
 function operation.run(found, options, handler, input, context, deadline, now)
-  local ok, value, failure
+  local ok, value, failure, holds
   if deadline and (now or scheduler.host().now()) >= deadline then
     return nil, operation.late(found, deadline, false)
   elseif deadline then
-    ok, value, failure = with_deadline(handler, input, context, deadline)
-    if ok and failure == nil and scheduler.host().now() >= deadline then -- what was waited for may be cut off
+    ok, value, failure, holds = with_deadline(handler, input, context, deadline)
+    if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
       ok, value, failure = true, nil, operation.late(found, deadline, true)
     end
   else
