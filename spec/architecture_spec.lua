@@ -25,6 +25,7 @@ local lazy = {
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/sources/loader.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it",
+  ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/sources/project.lua"] = "readers of documents and servers are loaded for a project that names some",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
   ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent",

@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local source_options = require("operations.sources.options")
 
 -- The sources of options, { name, value } each.
@@ -177,5 +178,17 @@ describe("the option --patch", function()
     end
     os.remove(path)
     assert.matches("No such file", select(2, plan({ "openapi", "a.json" }, { "patch", path })), 1, true)
+  end)
+end)
+
+describe("the options of sources", function()
+  it("load no reader of documents, tools or servers: every command starts with them", function()
+    local result = command.run([[lua -e 'require("operations.sources.options") require("operations.sources.remembered")
+      for name in pairs(package.loaded) do
+        if name:find("^operations%.openapi") or name:find("^operations%.mcp") or name:find("^operations%.net") then
+          print(name)
+        end
+      end']])
+    assert.same({ "", "", 0 }, { result.out, result.err, result.code })
   end)
 end)

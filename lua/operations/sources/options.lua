@@ -1,7 +1,6 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
 local core = require("operations.core")
-local document = require("operations.openapi.document")
 local members = require("operations.base.members")
 local secret = require("operations.sources.secret")
 local system = require("operations.system")
@@ -114,7 +113,7 @@ local function read_patch(path)
   if not text then
     return nil, message or path .. ": cannot be read"
   end
-  local patch, err = document.parse(text, path)
+  local patch, err = require("operations.openapi.document").parse(text, path) -- late: few sources have a patch
   if core.kind(patch) ~= "array" then
     return nil, err and err.message or path .. ": expected a list of operations (RFC 6902)"
   end
