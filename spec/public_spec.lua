@@ -100,8 +100,8 @@ local described = {
 
 -- Options that no program gives: of one file for another.
 local internal = {
-  "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions",
-  "RouteOptions", "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
+  "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RouteOptions",
+  "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
   "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions",
 }
 

@@ -269,6 +269,31 @@ io.stderr:write(tostring(output.fail(raised)), "\n")
     assert.same({ out = "", err = full .. "operations: " .. full .. "1\n", code = 0 }, result_of(program, ">/dev/full"))
   end)
 
+  it("asks the person at the terminal for a choice, by its first letters, and for a text", function()
+    local program = [[
+local function shown(value)
+  io.stdout:write(tostring(value), "\n")
+end
+local function label(item) return item.label end
+local items = { { label = "answer" }, { label = "decline" } }
+for _ = 1, 3 do
+  local item = output.person.select(items, "s: Who?", label)
+  shown(item and item.label)
+end
+shown(output.person.input("name: "))
+shown(output.person.input("size: ", "7"))
+shown(output.person.input("end: "))
+]]
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write("D\n\nans\nAda\n\n")
+    file:close()
+    local result = result_of(program, "<" .. path)
+    os.remove(path)
+    assert.equal("decline\nnil\nanswer\nAda\n7\nnil\n", result.out)
+    assert.equal("operations: s: Who? [answer/decline] ", result.err:match("^operations: [^%]]*%] "))
+  end)
+
   it("fails as JSON where it is not JSON", function()
     assert.error_matches(function()
       output.encode({ print })

@@ -81,4 +81,37 @@ describe("the servers of a file", function()
       assert.is_nil((registry:execute("s.echo", { message = "a" })))
     end)
   end)
+
+  it("ask the person, where there is one", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ mcpServers = { s = { command = command.interpreter(),
+      args = { "spec/support/mcp/server.lua", "legacy" }, env = command.environment() } } }))
+    file:close()
+    finally(function()
+      os.remove(path)
+    end)
+    local asked_for, answers = {}, { "answer", "Ada" }
+    local function next_answer(prompt)
+      asked_for[#asked_for + 1] = prompt
+      return table.remove(answers, 1)
+    end
+    local person = { select = function(_, prompt) return next_answer(prompt) end, input = next_answer }
+    local function action(face)
+      return operations.run(function()
+        local definitions = assert(mcp_servers.file({ place = path }, print, { person = face,
+          face = { at_end = output.at_end, complain = print, progress = print, login = function() return {} end } }))
+        local registry = operations.registry()
+        assert(registry:register_all(definitions))
+        local result = assert(registry:execute("s.ask_user", { params = { mode = "form",
+          message = "Who?", requestedSchema = { type = "object", required = { "name" },
+            properties = { name = { type = "string" } } } } })).meta.structuredContent
+        output.close()
+        return result.result or result.error.message
+      end)
+    end
+    assert.same({ action = "accept", content = { name = "Ada" } }, action(person))
+    assert.same({ "s: Who?", "name: " }, asked_for)
+    assert.is_string(action(nil)) -- an error: it is not offered
+  end)
 end)

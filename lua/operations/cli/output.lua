@@ -180,15 +180,40 @@ function output.can_ask()
   return system.is_terminal(STDIN) and system.is_terminal(STDERR)
 end
 
+local function line_after(prompt)
+  output.settle()
+  io.stderr:write("operations: ", printable.message(prompt))
+  return io.stdin:read("*l")
+end
+
 --- Asks a question that is answered by yes or no.
 ---@param question string
 ---@return boolean  false: no, or no answer
 function output.asks(question)
-  output.settle()
-  io.stderr:write("operations: ", printable.message(question .. " [y/N] "))
-  local answer = (io.stdin:read("*l") or ""):lower()
+  local answer = (line_after(question .. " [y/N] ") or ""):lower()
   return answer == "y" or answer == "yes"
 end
+
+--- The person at the terminal. A choice is made by its first letters.
+---@type operations.people.Face
+output.person = {
+  select = function(items, prompt, label)
+    local labels = {}
+    for i, item in ipairs(items) do
+      labels[i] = label(item)
+    end
+    local given = (line_after(("%s [%s] "):format(prompt, table.concat(labels, "/"))) or ""):lower()
+    for i, text in ipairs(labels) do
+      if given ~= "" and text:lower():sub(1, #given) == given then
+        return items[i]
+      end
+    end
+  end,
+  input = function(prompt, default)
+    local given = line_after(default and ("%s[%s] "):format(prompt, default) or prompt)
+    return given == "" and default or given
+  end,
+}
 
 ---@param format string
 function output.complain(format, ...)

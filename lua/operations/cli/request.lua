@@ -198,6 +198,7 @@ local function load(asked, parsed)
     http = asked.exchange.client, kinds = kinds, references = asked.references,
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
+    person = not asked.reads_stdin and output.can_ask() and output.person or nil,
   })
   if deadline then
     task.deadline(nil)

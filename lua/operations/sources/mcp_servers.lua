@@ -1,4 +1,5 @@
 --- The MCP servers of `--mcp` and `--mcp-config`; they run while the command runs.
+local asking = require("operations.people.asking")
 local base64 = require("operations.base.base64")
 local from_mcp = require("operations.mcp.client")
 local http = require("operations.net.http")
@@ -109,9 +110,20 @@ local function authorization(auth)
   end
 end
 
+-- Asks the person at the terminal what a server wants to know.
+local function elicitation(person)
+  local function server_of(context)
+    return context.client and context.client.name or "a server"
+  end
+  return { form = function(params, context)
+    return asking.elicit(person, server_of(context), params)
+  end }
+end
+
 -- The part of the configuration that all servers share.
 local function common(log, options)
   return {
+    elicitation = options.person and elicitation(options.person),
     log = log, stop = STOP, on_message = options.on_message,
     on_stderr = options.verbose and function(line)
       options.face.complain("%s", line)
