@@ -1,5 +1,5 @@
-local command = require("spec.support.command")
 local source_options = require("operations.sources.options")
+local shell = require("spec.support.command")
 
 -- The sources of options, { name, value } each.
 local function plan(...)
@@ -183,7 +183,7 @@ end)
 
 describe("the options of sources", function()
   it("load no reader of documents, tools or servers: every command starts with them", function()
-    local result = command.run([[lua -e 'require("operations.sources.options") require("operations.sources.remembered")
+    local result = shell.run([[lua -e 'require("operations.sources.options") require("operations.sources.remembered")
       for name in pairs(package.loaded) do
         if name:find("^operations%.openapi") or name:find("^operations%.mcp") or name:find("^operations%.net") then
           print(name)
