@@ -385,10 +385,7 @@ static bool fill_op(Filler *f, const schema_Op *op, int v, uint16_t type) {
     fill_properties(f, program_object(f->m.s, op->a), v, &owned);
     fill_others(f, program_object(f->m.s, op->a), v, &owned);
     return owned;
-  case CODE_ANY_OF: /* as compile/default.c */
-  case CODE_ONE_OF:
-  case CODE_NOT:
-  case CODE_IF:
+  case CODE_NOT: /* as compile/default.c */
   case CODE_DEPENDENT_SCHEMA:
   case CODE_CONTAINS:
   case CODE_PROPERTY_NAMES:

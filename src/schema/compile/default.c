@@ -91,10 +91,7 @@ static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
         add_below(above, node, *program_link(s, op->a + j));
       add_below(above, node, op->c);
       break;
-    case CODE_ANY_OF: /* only one branch applies, which depends on the value */
-    case CODE_ONE_OF:
     case CODE_NOT:
-    case CODE_IF:
     case CODE_DEPENDENT_SCHEMA:
     case CODE_CONTAINS:
     case CODE_PROPERTY_NAMES:
