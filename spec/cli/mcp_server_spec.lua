@@ -225,10 +225,14 @@ describe("operations mcp", function()
         odd = { command = command.interpreter(), args = { "spec/support/mcp_server/odd.lua" }, env = env },
         mute = { command = "sleep", args = { "30" } },
         broken = { command = "/nonexistent/program" } } }))
-      server = pipe.operations("mcp", "--mcp-config", config, "--lua", path_of(definitions))
     end)
 
-    it("answers at once with the tools it has, and announces later ones", function()
+    local function start(...)
+      server = pipe.operations("mcp", "--mcp-config", config, "--lua", path_of(definitions), ...)
+    end
+
+    it("answers at once with the tools it has where it does not wait, and announces later ones", function()
+      start("--wait", "0")
       local capabilities = server:initialize().result.capabilities
       assert.same({ listChanged = true, subscribe = true }, capabilities.resources)
       assert.same({ listChanged = true }, capabilities.prompts)
@@ -237,7 +241,101 @@ describe("operations mcp", function()
       assert.same({ "sums_add", "sums_none", "odd_odd" }, tool_names(server))
     end)
 
+    -- A server that is there after its file.
+    local function late_server()
+      local flag = os.tmpname()
+      os.remove(flag)
+      paths[#paths + 1] = flag
+      local script = ("while [ ! -e %s ]; do sleep 0.05; done; exec %s spec/support/mcp_server/odd.lua"):format(flag,
+        command.interpreter())
+      config = path_of(json.encode({ mcpServers = { odd = { command = "sh", args = { "-c", script },
+        env = command.environment() } } }))
+      return function()
+        assert(io.open(flag, "w")):close()
+      end
+    end
+
+    it("waits with the first list for servers that are connecting", function()
+      local arrive = late_server()
+      start()
+      server:initialize()
+      server:send({ id = "l", method = "tools/list" })
+      arrive()
+      local answer = server:receive()
+      while answer.id ~= "l" do
+        answer = server:receive()
+      end
+      assert.equal("odd_odd", answer.result.tools[3].name)
+    end)
+
+    it("waits with a call of a tool that is not there yet", function()
+      local arrive = late_server()
+      start()
+      server:initialize()
+      server:send({ id = "c", method = "tools/call", params = { name = "odd_odd", arguments = { kind = "plain" } } })
+      arrive()
+      local answer = server:receive()
+      while answer.id ~= "c" do
+        answer = server:receive()
+      end
+      assert.equal("plain", answer.result.content[1].text)
+      assert.equal(-32602, server:request("tools/call", { name = "none" }).error.code)
+    end)
+
+    it("offers a remembered server's tools from the cache at once, which serving does not overwrite", function()
+      local home = os.tmpname()
+      os.remove(home)
+      local words, env = { "env" }, command.environment()
+      env.XDG_CONFIG_HOME, env.XDG_CACHE_HOME = home .. "/config", home .. "/cache"
+      for name, value in pairs(env) do
+        words[#words + 1] = ('%s="%s"'):format(name, value)
+      end
+      local prefix, flag = table.concat(words, " "), home .. ".flag"
+      assert(io.open(flag, "w")):close()
+      local script = home .. ".sh" -- a server that is there while the flag is
+      local file = assert(io.open(script, "w"))
+      file:write(("while [ ! -e %s ]; do sleep 0.05; done; exec %s %s spec/support/mcp_server/odd.lua\n"):format(flag,
+        prefix, command.interpreter()))
+      file:close()
+      local operations = prefix .. " " .. command.interpreter() .. " lua/operations/cli/main.lua "
+      assert.equal(0, command.run(operations .. ("add odd --mcp 'sh %s'"):format(script)).code)
+      assert.matches("odd.odd", command.run(operations .. "list odd").out, 1, true)
+      os.remove(flag)
+      server = pipe.spawn("sh", "-c", operations .. "mcp odd --wait 0 --include 'odd.none*'")
+      server:initialize()
+      assert.same({}, tool_names(server))
+      server.child:abort()
+      server = pipe.spawn("sh", "-c", operations .. "mcp odd")
+      server:initialize()
+      server:send({ id = "l", method = "tools/list" })
+      assert.equal("odd_odd", server:receive().result.tools[1].name)
+      server:send({ id = "c", method = "tools/call", params = { name = "odd_odd", arguments = { kind = "plain" } } })
+      assert(io.open(flag, "w")):close()
+      local answer = server:receive()
+      while answer.id ~= "c" do
+        answer = server:receive()
+      end
+      assert.equal("plain", answer.result.content[1].text)
+      server.child:abort()
+      assert.matches("odd.odd", command.run(operations .. "list odd").out, 1, true)
+      os.execute(("rm -rf %s %s %s"):format(home, flag, script))
+    end)
+
+    it("writes what happens to each server into a file", function()
+      local path = os.tmpname()
+      paths[#paths + 1] = path
+      start("--wait", "0", "--log", path)
+      server:initialize()
+      wait_for(server, "notifications/resources/list_changed")
+      local file = assert(io.open(path))
+      local text = file:read("*a")
+      file:close()
+      assert.matches("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ broken: lost: .*No such file", text)
+      assert.matches("Z odd: connected\n", text)
+    end)
+
     it("passes tools, results, progress, resources and prompts on as they are", function()
+      start("--wait", "0")
       server:initialize()
       wait_for(server, "notifications/resources/list_changed")
       local tool = server:request("tools/list").result.tools[3]

@@ -160,7 +160,7 @@ describe("--mcp-config", function()
     os.remove(path)
     assert.equal(12, result.code)
     assert.matches("operations: a: no-such-program: cannot start (command): No such file", result.err, 1, true)
-    assert.matches("operations: b: config: either command or url expected\n", result.err, 1, true)
+    assert.matches("operations: b: mcpServers.b: either command or url expected\n", result.err, 1, true)
   end)
 end)
 

@@ -132,7 +132,10 @@ end
 function disclosure.read(err, rule, spec)
   local details, failure, kind = details_of(err), disclosure.failure(err)
   local status = tonumber(err.code:match("^HTTP_(%d%d%d)$"))
-  if failure then
+  if failure and details.state then
+    return changed(err, ("a server behind this one is not connected (%s)"):format(tostring(details.state)),
+      { kind = kind, state = details.state }), true, true
+  elseif failure then
     return changed(err, texts[failure], { kind = kind, phase = details.phase, statusCode = details.statusCode }), true,
       true
   elseif status then

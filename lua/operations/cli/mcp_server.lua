@@ -1,6 +1,7 @@
 --- `operations mcp`: serves operations as tools of an MCP server on stdin and stdout, for assistants that start it.
 local arguments = require("operations.cli.arguments")
 local bridge = require("operations.cli.bridge")
+local event_log = require("operations.cli.event_log")
 local exposures = require("operations.cli.exposure")
 local mcp_servers = require("operations.sources.mcp_servers")
 local operations = require("operations")
@@ -28,6 +29,8 @@ mcp_server.mcp = {
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },
     { name = "--name", value = "NAME", help = "name of the server (operations)" },
+    { name = "--wait", value = "SECONDS", help = "how long the first list waits for MCP servers (10)" },
+    { name = "--log", value = "FILE", help = "append what happens to each MCP server" },
     arguments.identity_options[1], arguments.identity_options[2], exposures.upstream_errors,
   },
 }
@@ -95,25 +98,32 @@ function mcp_server.mcp.run(parsed)
   elseif search == nil then
     return output.usage("mcp: --search: expected auto, always or never, got %q", given.search)
   end
-  local log, server, early, is_proxy, problems = sources.logger(given.verbose), nil, {}, false, {}
+  local wait = given.wait and tonumber(given.wait)
+  if given.wait and not (wait and wait >= 0 and wait < math.huge) then
+    return output.usage("mcp: --wait: seconds expected, got %q", given.wait)
+  end
+  local log, clients, problems = sources.logger(given.verbose), {}, {}
+  local events
+  if given.log then
+    events, message = event_log.open(given.log)
+    if not events then
+      return output.usage("mcp: --log: %s", message)
+    end
+  end
   local include = filter_of(given.include)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, problems = problems, behind = function(source, registry)
-      is_proxy = true
       return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
-        include = include, on_client = function(client)
-          if server then
-            server:offer(client)
-          else
-            early[#early + 1] = client
-          end
+        include = include, on_event = events and events.state, on_source = function(client)
+          clients[#clients + 1] = client
         end })
     end })
   if not registry then
     return code
   end
-  server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
-    resources = given.resources, upstream_errors = given["upstream-errors"], clients = is_proxy and early or nil })
+  local server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
+    resources = given.resources, upstream_errors = given["upstream-errors"], clients = clients[1] and clients or nil,
+    wait = wait and wait * 1000 })
   if system.is_terminal(STDIN) then
     output.complain("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
   end

@@ -151,9 +151,10 @@ local function warn(warning)
 end
 
 -- Caches the operations of sources other than documents.
-local function remember(registry, list)
+local function remember(registry, list, given)
   local source = list[1]
-  if #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
+  local is_whole = not given.behind and not given.include -- what is served may be a part, or come later
+  if is_whole and #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
     cache.write_specs(source, (registry:specs()), {})
   end
 end
@@ -270,7 +271,7 @@ function sources.of(list, given)
     failed = failed or code
   end
   if not failed then
-    remember(registry, list)
+    remember(registry, list, given)
   end
   output.settle()
   return registry, failed

@@ -175,13 +175,42 @@ function cache.write(source, list, meta, segments)
     members.joined(segments_of(list), segments or {}))
 end
 
+-- The tools of MCP servers as these listed them, by the name of the server; nil: there are none.
+local function tools_of(specs)
+  local found = {}
+  for _, spec in ipairs(specs) do
+    local meta = spec._meta
+    if type(meta) == "table" and meta.source == "mcp" and meta.tool and meta.server then
+      found[meta.server] = found[meta.server] or marked.array()
+      table.insert(found[meta.server], { name = meta.tool, title = meta.title, description = spec.description,
+        inputSchema = spec.inputSchema, outputSchema = spec.outputSchema, annotations = meta.annotations,
+        icons = meta.icons, execution = meta.execution, _meta = meta._meta })
+    end
+  end
+  return next(found) and { name = "tools", bytes = assert(json.encode(found, { keep_order = true })) } or nil
+end
+
 --- Stores the operations of a source, given their specs.
 ---@param source operations.sources.Source
 ---@param specs operations.Spec[]
 ---@param meta? table
 ---@param segments? { name: string, bytes: string }[]
 function cache.write_specs(source, specs, meta, segments)
-  cache.write(source, entry.list(specs, source.name), meta, segments)
+  cache.write(source, entry.list(specs, source.name), meta, members.joined(segments or {}, { tools_of(specs) }))
+end
+
+--- The cached tools of MCP servers, by the name of the server, or those of one.
+---@param source operations.sources.Source
+---@param server? string
+---@return table?
+function cache.tools(source, server)
+  local held = source.name and cache.open(cache.key(source))
+  local bytes = held and held:read("tools")
+  local found = bytes and json.decode(bytes) or {}
+  if server then
+    return found[server]
+  end
+  return next(found) and found or nil
 end
 
 --- The cached entries of a source.

@@ -1,12 +1,12 @@
 --- The MCP servers of `--mcp` and `--mcp-config`; they run while the command runs.
 local asking = require("operations.people.asking")
 local base64 = require("operations.base.base64")
+local cache = require("operations.sources.cache")
 local from_mcp = require("operations.mcp.client")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local source_options = require("operations.sources.options")
-local task = require("operations.task")
 local url = require("operations.base.url")
 
 local mcp_servers = {}
@@ -198,41 +198,64 @@ end
 ---@field log fun(level: string, message: string)
 ---@field verbose boolean
 ---@field include? fun(definition: table): boolean  selects tools
----@field on_client fun(client: operations.mcp.Client)  called with each connected server
+---@field on_source fun(source: operations.mcp.Client|operations.mcp.Servers)  called with what connects
+---@field on_event? fun(name: string, state: string, reason: operations.Error?)  called with each change of a state
 
-local function connect_behind(source, registry, options)
+-- Keeps the cache of a remembered source in step with its servers; a filtered or empty list is not cache.
+local function keep_cache(source, options, definitions_of)
+  return function()
+    local list = definitions_of()
+    if source.name and not options.include and list[1] then
+      cache.write_specs(source, list, {})
+    end
+  end
+end
+
+-- Reports a change of a server's state.
+local function report(options, name, state, reason)
+  if options.on_event then
+    options.on_event(name, state, reason)
+  end
+  if reason and (state == "lost" or state == "retrying") then
+    options.face.complain("%s is %s: %s", name, state, tostring(reason))
+  end
+end
+
+local function one_behind(source, registry, options)
   local config, name = config_of(source, options.log, options)
   if not config then
-    return options.face.complain("%s", name)
+    options.face.complain("%s", name)
+    return false
   end
-  config.namespace = name
+  config.namespace, config.wait, config.tools = name, false, cache.tools(source, name)
   local ok, client, err = pcall(from_mcp.connect, name, offered(config, options.include))
   if not ok or not client then
     options.face.complain("cannot load %s", source.shown)
-    return options.face.failure(ok and err or client)
+    options.face.failure(ok and err or client)
+    return false
   end
   options.face.at_end(client)
-  local ids
-  ids, err = client:register(registry)
-  if not ids then
-    return options.face.failure(err)
-  end
-  options.on_client(client)
+  client:on_state(function(state, reason)
+    report(options, name, state, reason)
+  end)
+  client:on_change(keep_cache(source, options, function() return client.operations end))
+  client:register(registry)
+  options.on_source(client)
+  return true
 end
 
 --- Connects to one server, or to those in a file, in the background: their tools are registered once they are known,
---- and follow the servers' lists. Reports failures.
+--- those of a remembered source from its cache at once, and follow the servers' lists. Reports failures.
 ---@param source { kind: string, place: string, shown: string, config: table }
 ---@param registry operations.Registry
 ---@param options operations.sources.ProxyOptions
----@return boolean ok  false: the file cannot be read, which was reported
+---@return boolean ok  false: the source cannot be used, which was reported
 function mcp_servers.behind(source, registry, options)
   if source.kind == "mcp" then
-    task.detach(connect_behind, source, registry, options)
-    return true
+    return one_behind(source, registry, options)
   end
   local config = offered(common(options.log, options), options.include)
-  config.auth, config.wait = options.face.login(), false
+  config.auth, config.wait, config.tools = options.face.login(), false, cache.tools(source)
   local servers, err = from_mcp.load(source.place, config)
   if not servers then
     options.face.complain("cannot load %s", source.place)
@@ -240,17 +263,15 @@ function mcp_servers.behind(source, registry, options)
     return false
   end
   options.face.at_end(servers)
-  local known = {}
+  local keep = keep_cache(source, options, function() return servers.operations end)
   servers:on_state(function(name, state, reason)
-    local client = servers.clients[name]
-    if client and not known[client] and state == "connected" then
-      known[client] = true
-      options.on_client(client)
-    elseif state == "closed" and reason then
-      options.face.complain("%s: %s", name, tostring(reason))
+    report(options, name, state, reason)
+    if state == "connected" then
+      keep()
     end
   end)
   servers:register(registry)
+  options.on_source(servers)
   return true
 end
 
@@ -272,14 +293,17 @@ function mcp_servers.file(source, log, options)
     return nil, err
   end
   options.face.at_end(servers)
-  local has_failed = false
+  local has_failed, is_any = false, false
   for _, problem in ipairs(servers.problems) do
     if not source.wanted or problem.namespace == source.wanted then
       options.face.complain("%s: %s", problem.name, problem.message)
     end
     has_failed = has_failed or problem.err ~= nil
   end
-  if has_failed and next(servers.clients) == nil then
+  for _, client in pairs(servers.clients) do
+    is_any = is_any or client.state == "connected"
+  end
+  if has_failed and not is_any then
     return nil
   end
   return servers.operations

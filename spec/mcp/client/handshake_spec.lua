@@ -18,7 +18,8 @@ describe("the handshake with an MCP server", function()
     local asked = {}
     local link = { pending = { next_id = function() return 1 end }, speak = function() end, started = function() end,
       deliver = function() return true end }
-    assert(handshake.run({ _config = config, _link = link, _self = {}, _ask = function(_, _, method)
+    assert(handshake.run({ _config = config, _link = link, _self = {}, supervisor = { failures = 0 },
+      _ask = function(_, _, method)
       asked[#asked + 1] = method
       if method == "server/discover" then
         return { error = { code = -32601, message = "no" } }

@@ -243,7 +243,7 @@ end)
 describe("the bad end of an MCP server over stdio", function()
   -- A server whose stdin and stdout a shell handles; %s stands for it.
   local function connect_through(script, on_stderr)
-    local through = config("none", { stop = { close = 20, term = 2000 }, on_stderr = on_stderr })
+    local through = config("none", { restart = false, stop = { close = 20, term = 2000 }, on_stderr = on_stderr })
     through.args = { "-c", (script:format(through.command .. " " .. through.args[1])) }
     through.command = "sh"
     return assert(operations.from_mcp.connect("hostile", through))
@@ -265,7 +265,7 @@ describe("the bad end of an MCP server over stdio", function()
 
   for tool, how in pairs({ half = "ended", wrapper = "ended" }) do
     it("fails pending calls at once: " .. tool, function()
-      local client = connect("none")
+      local client = connect("none", { restart = false })
       local _, err = client:call(tool)
       assert.equal("closed", err.details.kind)
       assert.matches(how, err.message, 1, true)

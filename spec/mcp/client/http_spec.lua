@@ -262,7 +262,7 @@ describe("an MCP server over HTTP", function()
       assert.equal("ABORTED", select(2, client:call("echo", { message = "x" })).code)
       assert(client:restart())
       assert.equal("more", text_of(client:call("echo", { message = "more" })))
-      assert.same({ "connecting", "connected", "closed", "connecting", "connected" }, states)
+      assert.same({ "connecting", "connected", "stopped", "connecting", "connected" }, states)
     end)
   end
 

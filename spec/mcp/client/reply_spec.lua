@@ -380,6 +380,75 @@ describe("the answer of an MCP server over HTTP", function()
     return json_answer(result(message))
   end
 
+  -- The forms in which servers answer 400 to the id of a session that they have forgotten.
+  for name, body in pairs({
+    ["an error without an id"] = '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID"}}',
+    ["an error of another id"] = '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session?"}}',
+    ["a text"] = "Invalid or missing session ID",
+  }) do
+    it("ends the session with status 400 and " .. name .. ", and the next request begins another one", function()
+      script.session = "s1"
+      function script.x(message, request)
+        if request.headers["Mcp-Session-Id"] == "s1" then
+          script.session = "s2"
+          return json_answer(body, { status = 400 })
+        end
+        return json_answer(result(message))
+      end
+      local states = {}
+      with("legacy", nil, function(client)
+        client:on_state(function(state)
+          states[#states + 1] = state
+        end)
+        assert.same({ n = 1 }, client:request("x"))
+        assert.same({ "lost", "connecting", "connected" }, states)
+      end)
+      assert.equal("s2", requests[#requests].headers["Mcp-Session-Id"])
+    end)
+  end
+
+  it("is a refusal with status 400 where another session is refused, too", function()
+    script.session = "s1"
+    local count = 0
+    function script.x()
+      count = count + 1
+      return json_answer("we do not like this", { status = 400 })
+    end
+    with("legacy", nil, function(client)
+      local _, err = client:request("x")
+      assert.same({ "HTTP_400", 2 }, { err.code, count })
+      assert.matches("we do not like this", err.message)
+      function script.x(message)
+        count = count + 1
+        return json_answer(('{"jsonrpc":"2.0","id":%d,"error":{"code":-32602,"message":"n?"}}'):format(message.id),
+          { status = 400 })
+      end
+      assert.equal("MCP_-32602", select(2, client:request("x")).code)
+      assert.equal(3, count)
+    end)
+  end)
+
+  it("is asked for in another session when the server's stream is refused with the old one", function()
+    script.session = "s1"
+    local initialized = 0
+    function script.GET(_, request)
+      if request.headers["Mcp-Session-Id"] == "s1" and script.session == "s1" then
+        script.session = "s2" -- it was started again
+        return events(20, event({ jsonrpc = "2.0", method = "notifications/x" }))
+      end
+      return request.headers["Mcp-Session-Id"] == "s1" and { status = 400 } or { status = 405 }
+    end
+    with("legacy", { stream = true }, function(client)
+      operations.sleep(30)
+      assert.equal("connected", client.state)
+    end)
+    for _, request in ipairs(requests) do
+      initialized = initialized + (request.message and request.message.method == "initialize" and 1 or 0)
+    end
+    assert.equal(2, initialized)
+    assert.equal("s2", requests[#requests].headers["Mcp-Session-Id"])
+  end)
+
   it("ends the session with status 404, and the next request begins another one", function()
     local initialized = 0
     script.session = "s1"

@@ -214,7 +214,7 @@ end)
 
 describe("the end of an MCP server over stdio", function()
   it("fails pending calls at once, with its exit code and its last words on stderr", function()
-    local client = support.connect("legacy")
+    local client = support.connect("legacy", { restart = false })
     local failed, under_way
     local waiting = operations.spawn(function()
       failed = select(2, client:call("never", {}, { on_progress = function() under_way = true end }))
@@ -235,8 +235,8 @@ describe("the end of an MCP server over stdio", function()
     client:close()
   end)
 
-  it("is undone by the next call, when that was asked for", function()
-    local client = support.connect("legacy", { restart = true })
+  it("is undone by the next call", function()
+    local client = support.connect("legacy")
     local _, err = client:call("exit")
     assert.same({ true, true }, { err.retryable, err.mayHaveRun })
     assert.equal("back", assert(client:call("echo", { message = "back" })).data[1].text)
@@ -244,28 +244,6 @@ describe("the end of an MCP server over stdio", function()
   end)
 
   it("comes once for each call to one that ends over what each connection begins with", function()
-    local starts = os.tmpname()
-    local config = support.config("legacy", { restart = true, log_level = "info" })
-    local server = ("%s %s"):format(config.command, table.concat(config.args, " "))
-    local script = ("echo >>%s; [ $(wc -l <%s) = 1 ] && exec %s; exec %s exit=resources/subscribe"):format(starts,
-      starts, server, server)
-    config.command, config.args = "sh", { "-c", script }
-    local client = assert(operations.from_mcp.connect("spec", config))
-    for _, uri in ipairs({ "memo://a", "memo://b", "memo://c" }) do
-      assert(client:subscribe(uri, function() end))
-    end
-    client:call("exit")
-    for count = 2, 3 do
-      assert.equal("closed", select(2, client:call("echo", { message = "x" })).details.kind)
-      local file = assert(io.open(starts))
-      assert.equal(count, #file:read("*a"))
-      file:close()
-    end
-    client:close()
-    os.remove(starts)
-  end)
-
-  it("cancels the questions that it asked, so that the next process may ask under the same id", function()
     local asked = 0
     local client = support.connect("legacy", { restart = true, elicitation = function()
       asked = asked + 1

@@ -21,6 +21,8 @@ local client = {}
 ---@field operations operations.Definition[]  its tools, and operations for its resources and prompts
 ---@field problems { name: string, message: string }[]  tools that could not be imported
 ---@field state operations.mcp.State
+---@field refused? operations.Error  why a registry has not taken an operation
+---@field reason? operations.Error  for the states "lost" and "retrying"
 ---@field server? table  the server's description of itself
 ---@field instructions? string
 ---@field version string  of the protocol
@@ -72,20 +74,34 @@ local function now()
   return scheduler.host().now()
 end
 
---- Connects to a server and lists its tools.
+--- A client that is not connected yet: see `_begin` and `_start`.
 ---@param name string
 ---@param config operations.mcp.Config  checked
 ---@param open function  of the transport
 ---@param renew? fun(): operations.mcp.Config  the parts of the configuration that are made again for a restart
----@return operations.mcp.Client?
----@return operations.Error? err
-function client.connect(name, config, open, renew)
+---@return operations.mcp.Client
+function client.new(name, config, open, renew)
   local self = setmetatable({
-    name = name, operations = {}, problems = {}, state = "closed", _config = config, _open = open, _renew = renew,
+    name = name, operations = {}, problems = {}, state = "connecting", _config = config, _open = open, _renew = renew,
     _plans = {}, _listed = {}, _listeners = {}, _watched = {}, _followers = {}, _observers = {}, _registries = {},
-    _askers = {}, _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now),
+    _askers = {}, _waiting = {}, _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now),
     _restarting = single_flight.new(),
   }, Client)
+  self:_prepare()
+  if config.tools then
+    self:_take(config.tools)
+  end
+  return self
+end
+
+--- Connects to a server and lists its tools.
+---@param name string
+---@param config operations.mcp.Config  checked
+---@param open function  of the transport
+---@return operations.mcp.Client?
+---@return operations.Error? err
+function client.connect(name, config, open)
+  local self = client.new(name, config, open)
   local returned, ok, err = pcall(self._begin, self)
   if not (returned and ok) then
     self:close()

@@ -1,11 +1,14 @@
 --- The configuration of a connection, checked before anything is started.
 local argument = require("operations.base.argument")
+local core = require("operations.core")
+local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local number_text = require("operations.base.number_text")
 local printable = require("operations.base.printable")
+local process = require("operations.net.process")
 local task = require("operations.task")
 local url = require("operations.base.url")
 
@@ -15,11 +18,14 @@ local config = {}
 ---@field command? string  stdio: the program; searched in its PATH
 ---@field args? string[]
 ---@field env? table<string, string|number>  added to the inherited variables
----@field env_allow? string[]  inherited variables, default `operations.process.inherited`
+---@field env_allow? string[]  inherited variables; default: `operations.process.inherited`,
+---  proxies, certificates and SSH_AUTH_SOCK
 ---@field cwd? string
 ---@field on_stderr? fun(line: string)
 ---@field stop? { close?: number, term?: number }  ms until TERM, and KILL
----@field restart? boolean  the next call restarts a server that has ended; default false
+---@field restart? boolean  connects again when the server has ended or was lost; default true
+---@field wait? boolean  false: `connect` and `load` return before there is a connection
+---@field tools? table[]  the tools as an earlier list had them, offered until the server has listed its own
 ---@field url? string  Streamable HTTP, or HTTP+SSE (2024-11-05); without user and password: use `headers` or `auth`
 ---@field headers? table<string, string>  HTTP: sent with every request
 ---@field auth? operations.oauth.AuthorizerOptions|operations.oauth.Authorizer  HTTP: how a user logs in when the server
@@ -66,7 +72,8 @@ local config = {}
 
 local kinds = {
   command = "string", args = "table", env = "table", env_allow = "table", cwd = "string", on_stderr = "function",
-  stop = "table", restart = "boolean", url = "string", headers = "table", auth = "table", ca_file = "string",
+  stop = "table", restart = "boolean", tools = "table", url = "string",
+  headers = "table", auth = "table", ca_file = "string",
   proxy = "string or false", stream = "boolean", era = "string", version = "string", verdict = "string",
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
   max_message = "number", client = "table", capabilities = "table",
@@ -87,6 +94,11 @@ local choices = {
   questions = { caller = true },
 }
 
+-- Variables that servers inherit: those of all programs, and what they need for connections of their own.
+local inherited = members.joined(process.inherited, { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+  "http_proxy", "https_proxy", "all_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
+  "SSH_AUTH_SOCK" })
+
 -- Raises at the caller of `from_mcp.connect`.
 local function wrong(text, ...)
   error(("from_mcp: " .. text):format(...), 5)
@@ -100,8 +112,33 @@ local function check_value(key, value)
   end
 end
 
+local function kind_of(value)
+  return value == json.null and "null" or core.kind(value) or type(value)
+end
+
+-- Lists and maps of texts.
+local of_texts = { args = true, env = true, headers = true, env_allow = true, disabled_tools = true }
+
+-- Values of other kinds would fail where they are used, far from their place.
+local function check_texts(key, list)
+  for name, value in pairs(of_texts[key] and list or {}) do
+    if (key == "env" or key == "headers") and type(name) ~= "string" then
+      wrong("config.%s: names and values expected, got a list", key)
+    end
+    local is_text = type(value) == "string" or type(value) == "number" and key ~= "env_allow"
+    if not is_text or type(value) == "string" and value:find("%z") then
+      wrong("config.%s%s: expected a string, got %s", key,
+        type(name) == "number" and ("[%d]"):format(name - 1) or "." .. tostring(name),
+        is_text and "one with a NUL byte" or kind_of(value))
+    end
+  end
+end
+
 local function check_place(given)
-  if (given.command == nil) == (given.url == nil) then
+  if given.command == "" or (given.command or ""):find("%z") then
+    wrong("config.command: the name of a program expected, got %s", given.command == "" and "an empty text"
+      or "one with a NUL byte")
+  elseif (given.command == nil) == (given.url == nil) then
     wrong("config: either command or url expected")
   elseif given.url and not given.url:find("^https?://[^/]") then
     wrong("config.url: an http or https URL expected, got %q", url.redact_any(given.url))
@@ -143,6 +180,7 @@ function config.check(name, given)
   argument.options(given, kinds, "from_mcp", 4)
   for key, value in pairs(given) do
     check_value(key, value)
+    check_texts(key, value)
   end
   check_place(given)
   local copy = members.merged(given)
@@ -153,6 +191,7 @@ function config.check(name, given)
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
   copy.auth = auth_of(given)
+  copy.env_allow = given.env_allow or inherited
   copy.log = guarded(given.log or log.write)
   return copy
 end

@@ -1,6 +1,6 @@
 --- A connection on which messages go both ways in any order: requests wait for the answer with their id. The carrier of
 --- the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may not; it
---- calls `take` and `lost`.
+--- calls `take` and `lost`. What `_write` returns is "unread" when the peer cannot have read the text.
 local errors = require("operations.base.error")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
@@ -21,6 +21,7 @@ local duplex = {}
 ---@field mended fun(warning: string)  a received text was repaired
 ---@field refused fun(answer: operations.mcp.Message)  the answer to an invalid request
 ---@field closed fun(err: operations.Error)
+---@field expired? fun(err: operations.Error)  the server has ended the session
 
 ---@class operations.mcp.Duplex
 ---@field pending operations.mcp.Pending
@@ -170,7 +171,11 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   if sent then
     err = follow(entry, options.on_progress)
   end
-  return self.pending:close(entry, err)
+  local answer, failure = self.pending:close(entry, err)
+  if sent == "unread" and failure == self.closed then
+    return nil, mcp_failure.unsent(failure)
+  end
+  return answer, failure
 end
 
 --- Passes progress to its request; unread reports are replaced by the latest.

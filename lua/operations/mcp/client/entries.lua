@@ -1,5 +1,7 @@
 --- Entries of `mcp.json` files: JSON with comments and trailing commas, as editors write it, with an entry for each
 --- server. Reads the forms of VS Code, Claude, Cursor, Gemini, Windsurf, Zed and others.
+local compat = require("operations.base.compat")
+local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
@@ -76,12 +78,13 @@ end
 
 ---@class operations.mcp.Entry
 ---@field name string  of the server
----@field path string  JSON Pointer, for messages
+---@field path string  JSON Pointer
+---@field place string  the same with dots, for messages
 ---@field namespace string  of its operations
 ---@field value any  as written
 
 -- Members that contain the servers.
-local places = { { "mcpServers" }, { "servers" }, { "context_servers" }, { "mcp", "servers" } }
+local places = { { "mcpServers" }, { "servers" }, { "context_servers" }, { "mcp", "servers" }, { "mcp" } }
 
 local function find(source)
   for _, place in ipairs(places) do
@@ -124,6 +127,11 @@ local function tell_apart(list, report)
   local names, taken = {}, {}
   for _, entry in ipairs(list) do
     local wanted = printable.name(entry.name)
+    entry.place = entry.path:sub(2):gsub("/", "."):gsub("~1", "/"):gsub("~0", "~")
+    if wanted == "" then
+      wanted = "server"
+      report(entry, "the name is empty; its operations are called server.*")
+    end
     local given, n = wanted, 1
     while taken[given] do
       n = n + 1
@@ -173,7 +181,8 @@ end
 
 -- Keys and their options.
 local options_of = {
-  command = "command", args = "args", env = "env", cwd = "cwd", url = "url", serverUrl = "url", httpUrl = "url",
+  command = "command", args = "args", env = "env", environment = "env", cwd = "cwd", url = "url",
+  env_allow = "env_allow", envAllow = "env_allow", restart = "restart", serverUrl = "url", httpUrl = "url",
   headers = "headers", timeout = "timeout", include = "include", includeTools = "include", enabledTools = "include",
   enabled_tools = "include", tools = "include", exclude = "exclude", excludeTools = "exclude",
   disabledTools = "disabled_tools", disabled_tools = "disabled_tools",
@@ -190,7 +199,10 @@ local kinds = {
   streamable_http = true, remote = true, sse = "events",
 }
 
---- Reports unknown keys of an entry.
+-- Times below this are seconds: some clients count in them, and none gives a server less than a second.
+local SECOND = 1000
+
+--- Reports unknown keys of an entry, and values that are read in another way than written.
 ---@param entry operations.mcp.Entry
 ---@param report fun(entry: operations.mcp.Entry, message: string, path: string)
 function entries.check(entry, report)
@@ -200,19 +212,67 @@ function entries.check(entry, report)
       report(entry, path .. ": unknown key", path)
     elseif (key == "type" or key == "transport") and not kinds[entry.value[key]] then
       report(entry, ("%s: expected stdio, http or sse, got %s"):format(path, tostring(entry.value[key])), path)
+    elseif key == "timeout" and type(entry.value[key]) == "number" and entry.value[key] > 0
+      and entry.value[key] < SECOND then
+      report(entry, ("%s: %g is taken as seconds; from 1000 on it is milliseconds"):format(path, entry.value[key]),
+        path)
+    elseif key == "tools" and core.kind(entry.value[key]) == "object" and next(entry.value[key]) ~= nil then
+      report(entry, path .. ": a list of tools expected; an object is not read", path)
     end
   end
+end
+
+--- The key of an entry for an option; without one, the option's name.
+---@param entry operations.mcp.Entry
+---@param option string
+---@return string
+function entries.key_of(entry, option)
+  for _, key in ipairs(members.names(entry.value)) do
+    if options_of[key] == option then
+      return key
+    end
+  end
+  return option
+end
+
+local function is_empty(value)
+  return value == nil or value == json.null or value == ""
+end
+
+-- The members of an entry in one form: a command may be a list (opencode) or an object (Zed), a place that is not used
+-- an empty text, and `tools` an object of changes (FastMCP).
+local function normal(value)
+  local own = members.merged(value)
+  local command = own.command
+  if type(command) == "table" then
+    if core.kind(command) == "array" then
+      own.command = command[1]
+      own.args = members.joined({ compat.unpack(command, 2) }, type(value.args) == "table" and value.args or {})
+    else
+      own.command, own.args, own.env = command.path, command.args or own.args, command.env or own.env
+    end
+  end
+  local url_key = own.url ~= nil and "url" or own.serverUrl ~= nil and "serverUrl" or "httpUrl"
+  if is_empty(own.command) ~= is_empty(own[url_key]) then
+    own.command = not is_empty(own.command) and own.command or nil
+    own[url_key] = not is_empty(own[url_key]) and own[url_key] or nil
+  end
+  if core.kind(own.tools) == "object" then
+    own.tools = nil
+  end
+  return own
 end
 
 --- An entry's options by their names in `operations.mcp.Config`, and `envFile`; as written, nothing is expanded.
 ---@param entry operations.mcp.Entry
 ---@return table<string, any>
 function entries.options(entry)
-  local own = { envFile = entry.value.envFile }
-  for _, key in ipairs(members.names(entry.value)) do
+  local value = normal(entry.value)
+  local own = { envFile = value.envFile }
+  for _, key in ipairs(members.names(value)) do
     local name = options_of[key]
-    if name and entry.value[key] ~= json.null then
-      own[name] = entry.value[key]
+    if name and value[key] ~= json.null then
+      own[name] = value[key]
     end
   end
   return own
@@ -228,7 +288,28 @@ local function as_texts(list)
   return type(list) == "table" and copy or list
 end
 
--- The variables in a file of lines NAME=value.
+-- Variables whose value is null or empty are those of the environment, as other clients have it.
+local function from_environment(env)
+  for name, value in pairs(type(env) == "table" and members.copy(env) or {}) do
+    if is_empty(value) then
+      env[name] = os.getenv(name) or value
+    end
+  end
+  return env
+end
+
+-- The value of a line NAME=value: quoted, or up to a comment.
+local function unquoted(text)
+  local quote = text:match("^[\"']")
+  local inner = quote and text:match(quote .. "(.-)" .. quote .. "%s*$", 1)
+  if quote then
+    inner = inner and not inner:find(quote, 1, true) and inner
+      or text:match("^" .. quote .. "(.-)" .. quote .. "%s+#") or inner
+  end
+  return inner or (text:gsub("%s+#.*$", ""))
+end
+
+-- The variables in a file of lines NAME=value, as shells read it.
 local function read_variables(path, place)
   local file, message = io.open(path, "rb")
   if not file then
@@ -236,9 +317,9 @@ local function read_variables(path, place)
   end
   local found = {}
   for line in file:lines() do
-    local name, value = line:match("^%s*([%w_]+)%s*=%s*(.-)%s*$")
+    local name, value = line:gsub("^%s*export%s+", ""):match("^%s*([%w_]+)%s*=%s*(.-)%s*$")
     if name then
-      found[name] = value:match('^"(.*)"$') or value:match("^'(.*)'$") or value
+      found[name] = unquoted(value)
     end
   end
   file:close()
@@ -251,7 +332,7 @@ end
 ---@param options { workspace?: string }
 ---@return operations.mcp.Config
 function entries.config(entry, common, options)
-  local value, own = entry.value, members.merged({ namespace = entry.namespace }, common)
+  local value, own = normal(entry.value), members.merged({ namespace = entry.namespace }, common)
   for _, key in ipairs(members.names(value)) do
     if options_of[key] and value[key] ~= json.null then
       own[options_of[key]] = variables.expand(value[key], entry.path .. "/" .. json_pointer.escape(key), options)
@@ -260,7 +341,10 @@ function entries.config(entry, common, options)
   if members.contains(type(own.include) == "table" and own.include or {}, "*") then
     own.include = nil
   end
-  own.args, own.env = as_texts(own.args), as_texts(own.env)
+  own.args, own.env = as_texts(own.args), from_environment(as_texts(own.env))
+  if type(value.timeout) == "number" and value.timeout > 0 and value.timeout < SECOND then
+    own.timeout = value.timeout * 1000
+  end
   if type(value.envFile) == "string" then
     local path = entry.path .. "/envFile"
     own.env = members.merged(read_variables(variables.expand(value.envFile, path, options), path), own.env)

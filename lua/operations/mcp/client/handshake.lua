@@ -100,7 +100,7 @@ function handshake.run(self)
   local config = self._config
   local state = negotiation.new({
     version = config.version, era = config.era, http = config.url ~= nil,
-    verdict = config.verdict or known[key_of(config)],
+    verdict = config.verdict or self.supervisor.failures == 0 and known[key_of(config)] or nil, -- else it is asked
   })
   while steps[state.step] do
     state = steps[state.step](self, state)

@@ -115,7 +115,7 @@ end
 
 local function accept(self, value, entry)
   if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
-    value.id = entry.id
+    value.id, entry.was_nameless = entry.id, true
   end
   self:accept(value)
 end

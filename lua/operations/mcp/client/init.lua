@@ -18,7 +18,9 @@ local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")
 local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local servers = require("operations.mcp.client.servers")
+local task = require("operations.task")
 
 ---@class operations.from_mcp
 local from_mcp = {}
@@ -31,7 +33,8 @@ local function open(options, listeners, kind)
 end
 
 --- Connects to a server: starts it if it is a program (`command`, `args`), else calls it (`url`). Waits until it has
---- declared its capabilities.
+--- declared its capabilities; with `wait = false` it returns at once, and the client connects in the background: see
+--- `client.state` and `client:wait`.
 ---@param name string  of the connection; the operations are called `name.tool`
 ---@param options operations.mcp.Config
 ---@return operations.mcp.Client?
@@ -39,8 +42,19 @@ end
 function from_mcp.connect(name, options)
   argument.expect(name, "string", 1, "connect")
   argument.expect(options, "table", 2, "connect")
-  local checked = config.check(name, options)
-  return clients.connect(name, checked, open)
+  local given, waits = options, options.wait ~= false
+  if options.wait ~= nil then
+    argument.options({ wait = options.wait }, { wait = "boolean" }, "from_mcp")
+    given = members.merged(options)
+    given.wait = nil
+  end
+  local checked = config.check(name, given)
+  if waits then
+    return clients.connect(name, checked, open)
+  end
+  local client = clients.new(name, checked, open)
+  task.detach(client._start, client)
+  return client
 end
 
 --- Connects to many servers at the same time: those of a file in the form of `mcp.json`, or of such a table. A failing

@@ -1,20 +1,31 @@
---- The life of a client: connected, disconnected when the server ends, closed and restarted by the program.
+--- The life of a client: connecting, connected, lost when the server ends, retrying until it is back, stopped and
+--- restarted by the program.
 local argument = require("operations.base.argument")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local sessions = require("operations.mcp.client.session")
 local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
+local task_wait = require("operations.task.wait")
+local waits = require("operations.mcp.client.waits")
 
----@alias operations.mcp.State "connecting"|"connected"|"disconnected"|"closed"
+--- "lost": nothing is planned, the next call may connect; "retrying": an attempt has failed, and others follow;
+--- "stopped": by the program; "disabled": a server of a file that is not to start.
+---@alias operations.mcp.State "connecting"|"connected"|"lost"|"retrying"|"stopped"|"disabled"
 
 ---@class operations.mcp.Client
 local lifecycle = {}
 
 -- Changes the state and notifies listeners.
 function lifecycle:_enter(state, err)
-  if self.state ~= state then
-    self.state = state
+  local is_new = self.state ~= state or (self.reason and self.reason.message) ~= (err and err.message)
+  self.state, self.reason = state, err
+  if is_new then
+    if state ~= "connecting" then
+      local waiting = self._waiting
+      self._waiting = {}
+      task_wait.wake(waiting)
+    end
     self:_tell(self._observers, state, err)
   end
 end
@@ -52,9 +63,17 @@ local function new_session(self)
         found:_refresh_later()
       end
     end,
+    renew = function()
+      local found = owner.client
+      if found and found._renew then
+        local again = found._renew()
+        found._config = members.merged(found._config, again)
+        return again
+      end
+    end,
     state = function(state, err)
       local found = current()
-      if found and not found._closed then
+      if found and not found._closed and (state ~= "connected" or found._has_list) then
         found:_enter(state, err)
       end
     end,
@@ -71,14 +90,23 @@ local function when_dropped(session)
   end)
 end
 
+--- Makes a session that is not connected yet.
+function lifecycle:_prepare()
+  self._closed, self._refreshing = false, single_flight.new() -- lists of another session are useless
+  self._session, self._has_list = new_session(self), false
+  self._sentinel = self._config.url and when_dropped(self._session)
+  self._is_fresh = true
+end
+
 --- Connects and lists the server's tools.
 ---@return true?
 ---@return operations.Error? err
 function lifecycle:_begin()
-  self._closed, self._refreshing = false, single_flight.new() -- lists of another session are useless
-  self._session = new_session(self)
-  self._sentinel = self._config.url and when_dropped(self._session)
-  local ok, err = self._session:start()
+  if not self._is_fresh then
+    self:_prepare()
+  end
+  self._is_fresh = false
+  local ok, err = self._session:begin()
   if ok then
     ok, err = self:refresh()
   end
@@ -88,23 +116,27 @@ function lifecycle:_begin()
   return ok and true, err
 end
 
+--- As `_begin`; after a failure the supervisor makes further attempts.
+function lifecycle:_start()
+  local ok, err = self:_begin()
+  if not ok and not self._closed then
+    self._session:expire(err) -- if only the list failed
+  end
+  return ok, err
+end
+
 local function restart(self)
   self._session:close()
   self._cache:forget()
   if self._renew then
     self._config = members.merged(self._config, self._renew())
   end
-  local ok, err = self:_begin()
-  if not ok and not self._closed then
-    self._session:close(err)
-    self:_enter("disconnected", err)
-  end
-  return ok, err
+  return self:_start()
 end
 
 --- Connects again, after ending the connection if there is one; also for a closed client. Running calls fail.
 --- Registries keep the server's operations meanwhile, and follow the new list; after a failure the operations fail with
---- its error until the next `restart`.
+--- its error until an attempt succeeds.
 ---@return true?
 ---@return operations.Error? err  as from `from_mcp.connect`
 function lifecycle:restart()
@@ -114,13 +146,43 @@ function lifecycle:restart()
 end
 
 --- Calls a function when `client.state` changes. It must not wait.
----@param fn fun(state: operations.mcp.State, err: operations.Error?)  err: the reason for "disconnected"
+---@param fn fun(state: operations.mcp.State, err: operations.Error?)  err: the reason for "lost" and "retrying"
 function lifecycle:on_state(fn)
   argument.expect(fn, "function", 1, "on_state")
   table.insert(self._observers, fn)
 end
 
+--- Waits while the client is connecting: until its tools are listed, or the attempt has failed. Tools that are known
+--- of an earlier list are enough.
+---@param timeout? number  ms
+---@param fresh? boolean  they are not: the server's own list is needed
+---@return operations.mcp.State state  now
+---@return operations.Error? err  the reason for "lost" and "retrying", or why the wait ended
+function lifecycle:wait(timeout, fresh)
+  argument.optional(timeout, "number", 1, "wait")
+  if self.state ~= "connecting" or self.operations[1] and not fresh or timeout and timeout <= 0 then
+    return self.state, self.reason
+  end
+  local failure = waits.woken(self._waiting, timeout)
+  return self.state, failure or self.reason
+end
+
 local close_options = { keep = "boolean" }
+
+-- Ends the connection; the client is in the given state then.
+function lifecycle:_end(state, keeps)
+  local was_closed = self._closed
+  self._closed = true
+  if not keeps then
+    self:_publish({})
+  end
+  if not was_closed or self.state ~= state then
+    self:_enter(state)
+  end
+  if not was_closed and self._session then
+    self._session:close()
+  end
+end
 
 --- Ends the connection, and the server if it is a child process, and removes its operations from all registries; a
 --- dropped client is closed when it is collected. Closing twice does nothing.
@@ -128,15 +190,7 @@ local close_options = { keep = "boolean" }
 function lifecycle:close(options)
   argument.optional(options, "table", 1, "close")
   argument.options(options or {}, close_options, "close")
-  local was_closed = self._closed
-  self._closed = true
-  if not (options and options.keep) then
-    self:_publish({})
-  end
-  if not was_closed then
-    self:_enter("closed")
-    self._session:close()
-  end
+  self:_end("stopped", options and options.keep)
 end
 
 return lifecycle

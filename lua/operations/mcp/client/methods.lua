@@ -22,10 +22,11 @@ local function is_final(session, err)
 end
 
 local function run(session, filter, missed)
-  local failures = 0
-  while failures < limits.reconnects do
+  local failures, err = 0, nil
+  while err or failures < limits.reconnects do -- a server that only ends the request is asked a few times
     local began = scheduler.host().now()
-    local _, err = session:request("subscriptions/listen", { notifications = filter },
+    local _
+    _, err = session:request("subscriptions/listen", { notifications = filter },
       { timeout = session._config.max_timeout, attached = true })
     if is_final(session, err) then
       return

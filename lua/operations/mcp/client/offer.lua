@@ -31,14 +31,11 @@ local function list_of(self, method, key, options)
   return items, err
 end
 
-local function load(self, options)
-  local problems, tools, err = {}, {}, nil
-  if self:has("tools") then
-    tools, err = list_of(self, "tools/list", "tools", options)
-  end
-  if not tools then
-    return nil, err
-  end
+--- Makes operations of the tools, and offers them.
+---@param tools table[]
+---@return operations.mcp.Changes
+function offer:_take(tools)
+  local problems = {}
   local list, plans = definitions.of_tools(self, tools, function(name, text)
     problems[#problems + 1] = { name = name, message = text }
     self._config.log("warn", ("%s: tool %s: %s"):format(self.name, name, text))
@@ -58,11 +55,22 @@ local function load(self, options)
   return self:_offer()
 end
 
+local function load(self, options)
+  local tools, err = {}, nil
+  if self:has("tools") then
+    tools, err = list_of(self, "tools/list", "tools", options)
+  end
+  if not tools then
+    return nil, err
+  end
+  return self:_take(tools)
+end
+
 -- Makes each registry contain the list, and nothing else of this server.
 function offer:_publish(list)
   for _, entry in ipairs(self._registries) do
     local ok, problem = definitions.apply(entry.registry, definitions.changes(entry.has, list))
-    entry.has = list
+    entry.has, self.refused = list, problem
     if not ok then
       self._config.log("warn", ("%s: %s"):format(self.name, tostring(problem)))
     end
@@ -93,6 +101,12 @@ local function refresh(self, options)
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
     local difference, err = load(self, options)
+    if difference and self._session == session and not self._closed then
+      self._has_list = true
+      if session._is_up then
+        self:_enter("connected")
+      end
+    end
     return difference, err
   end)
 end
@@ -119,8 +133,12 @@ local function catch_up(self)
     self._following = false
     error(ok, 0)
   elseif not ok and not self._closed and not (err.details and err.details.kind == "closed") then
-    self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
+    if self._unread ~= err.message then
+      self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
+    end
+    self._stale = true -- tries again
   end
+  self._unread = err and err.message
   return true
 end
 

@@ -3,6 +3,7 @@
 local limits = require("operations.base.limits")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local requester = require("operations.mcp.client.requester")
+local scheduler = require("operations.task.scheduler")
 local sse = require("operations.base.sse")
 local task = require("operations.task")
 
@@ -86,32 +87,44 @@ local function resuming(link, reader)
   return all
 end
 
--- Opens the stream; nil if the server has none, or not now, and whether it will never have one.
+-- Opens the stream; nil if the server has none, or not now, and the status of the refusal or the error.
 local function open(link, reader)
-  local stream = requester.open(link._config, {
+  local stream, err = requester.open(link._config, {
     url = link._config.url, method = "GET", headers = resuming(link, reader),
   })
   if not stream or requester.has_events(stream) then
-    return stream
+    return stream, nil, err
   end
   stream:close()
-  return nil, stream.status < 500
+  return nil, stream.status
 end
 
---- Listens until the link is closed or expired, the server has no such stream, or it fails too often.
+-- The session is lost: the server refuses the stream that it had given, or cannot be reached any more.
+local function lose(link, session, text, details)
+  if session and link._session == session and not link.closed and not link.expired and link._events.expired then
+    link._events.expired(mcp_failure.new("session", text, details))
+  end
+end
+
+--- Listens until the link is closed or expired, or the server has no such stream. A stream that the server had and that
+--- cannot be opened again is a lost session.
 ---@param link operations.mcp.Http
 function reply.listen(link)
-  local reader, failures = reply.reader(link._config.max_message), 0
-  while not link.closed and not link.expired and failures < limits.reconnects do
-    local stream, never = open(link, reader)
+  local reader, failures, had, session = reply.reader(link._config.max_message), 0, false, link._session
+  while not link.closed and not link.expired do
+    local stream, status, err = open(link, reader)
     if link._on_listening then
       link._on_listening()
     end
-    if never then
+    if status and status < 500 then
+      if had and (status == 404 or status == 400) then
+        lose(link, session, ("the server has ended the session: status %d"):format(status), { statusCode = status })
+      end
       break
     end
-    local before = reader.events
+    local before, opened = reader.events, scheduler.host().now()
     if stream then
+      had = true
       reader:run(stream, function(event, data)
         if data ~= "" and event == "message" then
           link:receive(data)
@@ -120,7 +133,16 @@ function reply.listen(link)
       end)
       stream:close()
     end
-    failures = reader.events > before and 0 or failures + 1
+    local lasted = stream and scheduler.host().now() - opened >= limits.mcp_stable
+    failures = (lasted or reader.events > before) and 0 or failures + 1
+    if link._session ~= session then -- another session: nothing of the old one is resumed
+      reader, session, failures, had = reply.reader(link._config.max_message), link._session, 0, false
+    elseif failures >= limits.reconnects then
+      if err and had then
+        lose(link, session, "the server's stream cannot be opened again" .. (err and ": " .. err.message or ""))
+      end
+      break
+    end
     task.sleep(reader:delay(failures) / 1000)
   end
   link._listener = nil
@@ -233,6 +255,30 @@ local function read_body(self, stream, media, method, entry, request)
     stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)), details)
 end
 
+-- The server has ended the session. `details.cause` is its refusal, if it may have another reason.
+local function session_lost(self, session, method, details)
+  local err = mcp_failure.new("session", method .. ": the server has ended the session", details)
+  if self._session == session then
+    self.expired, self._session = true, nil
+    if self._events.expired then
+      self._events.expired(err)
+    end
+  end
+  return err
+end
+
+-- Servers that have lost their sessions answer 400 to a request with one; the refusal of a request has its id.
+local function read_refusal(self, stream, media, method, entry, request)
+  local err = read_body(self, stream, media, method, entry, request)
+  if err and err.details and err.details.statusCode == 400 then
+    return session_lost(self, request.session, method, { statusCode = 400, cause = err })
+  elseif entry.answer and entry.answer.error and entry.was_nameless then
+    entry.answer, entry.err = nil, session_lost(self, request.session, method, { statusCode = 400,
+      cause = mcp_failure.of_answer(entry.answer.error, method, { method = method, statusCode = 400 }) })
+  end
+  return err
+end
+
 --- Handles the answer to a POST: afterwards the request's entry is done, or there is an error.
 ---@param self operations.mcp.Http
 ---@param stream operations.HttpStream
@@ -245,11 +291,10 @@ end
 function reply.take(self, stream, method, entry, request, extend, on_progress)
   local status, session, media = stream.status, request.session, requester.media_type(stream)
   if status == 404 and session then
-    if self._session == session then
-      self.expired, self._session = true, nil
-    end
     stream:close()
-    return mcp_failure.new("session", method .. ": the server has ended the session", { statusCode = status })
+    return session_lost(self, session, method, { statusCode = status })
+  elseif status == 400 and session and not self._modern then
+    return read_refusal(self, stream, media, method, entry, request)
   elseif status == 202 or status == 204 then
     stream:close()
     return protocol_error(("%s: the request was answered with status %d and nothing else"):format(method,

@@ -136,9 +136,15 @@ end
 
 local none = {}
 
--- May the request be repeated: the server has ended the session, or the answer was lost and the request is repeatable?
-local function may_repeat(err, options)
+-- Failures by which a connection was lost before the server had the request.
+local unsent = { closed = true, connect = true, dns = true }
+
+-- May the request be repeated: the server does not have it, or the answer was lost and the request is repeatable?
+local function may_repeat(self, err, options)
   local kind = err.details and err.details.kind
+  if unsent[kind] then
+    return err.mayHaveRun == false and self._config.restart ~= false and not self._ended
+  end
   return kind == "session" or kind == "lost" and options.repeatable
 end
 
@@ -154,8 +160,10 @@ local function exchange(self, method, params, options, again)
   reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
   if reply then
     return reply
-  elseif not again and may_repeat(err, options) then
+  elseif not again and may_repeat(self, err, options) then
     return exchange(self, method, params, options, true)
+  elseif again and err.details and err.details.kind == "session" and err.details.cause then
+    return nil, err.details.cause -- a new session is refused, too: it was not the session
   end
   return nil, err
 end

@@ -5,9 +5,12 @@ local config = require("operations.mcp.client.config")
 local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
+local scheduler = require("operations.task.scheduler")
 local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 local task_map = require("operations.task.map")
+local task_wait = require("operations.task.wait")
+local waits = require("operations.mcp.client.waits")
 
 local servers = {}
 
@@ -32,7 +35,8 @@ function Servers.__index(self, key)
   local list = {}
   for _, name in ipairs(self.names) do
     local client = self.clients[name]
-    list = members.joined(list, client and client.state ~= "closed" and client.operations or {})
+    list = members.joined(list, client and client.state ~= "stopped" and client.state ~= "disabled"
+      and client.operations or {})
   end
   return list
 end
@@ -49,25 +53,39 @@ local function renewed(self, entry)
   return own
 end
 
-local function connect(self, entry)
+-- The text of a misuse of `from_mcp`, which names a member of the file.
+local function in_words_of_file(entry, raised)
+  local text = tostring(raised):gsub("^[^\n]-:%d+: ", ""):gsub("^from_mcp: ", "")
+  local option, rest = text:match("^config%.([%w_]+)(.*)$")
+  return option and ("%s.%s%s"):format(entry.place, entries.key_of(entry, option), rest)
+    or entry.place .. text:gsub("^config", "")
+end
+
+-- A client of an entry, which is not connected yet.
+local function make(self, entry)
   if type(entry.value) ~= "table" then
-    return nil, errors.new("VALIDATION_ERROR", "its entry is not an object")
+    return nil, errors.new("VALIDATION_ERROR", entry.place .. ": its entry is not an object")
   end
-  local ok, client, err = pcall(function()
-    local own = config.check(entry.name, entries.config(entry, self._common, self._options))
-    return clients.connect(entry.name, own, self._open, function()
+  local ok, made = pcall(function()
+    local own = entries.config(entry, self._common, self._options)
+    own.tools = own.tools and own.tools[entry.name]
+    own = config.check(entry.name, own)
+    return clients.new(entry.name, own, self._open, function()
       return renewed(self, entry)
     end)
   end)
   if ok then
-    return client, err
-  elseif errors.is_error(client) then
-    return nil, client
+    return made
+  elseif errors.is_error(made) then
+    return nil, made
   end
-  return nil, errors.new("VALIDATION_ERROR", (tostring(client):gsub("^[^\n]-:%d+: ", ""):gsub("^from_mcp: ", "")))
+  return nil, errors.new("VALIDATION_ERROR", in_words_of_file(entry, made))
 end
 
 function Servers:_tell(name, state, err)
+  local waiting = self._waiting
+  self._waiting = {}
+  task_wait.wake(waiting)
   for _, listener in ipairs(self._listeners) do
     local ok, raised = xpcall(listener, debug.traceback, name, state, err)
     if not ok then
@@ -76,18 +94,27 @@ function Servers:_tell(name, state, err)
   end
 end
 
--- Connects to one server; afterwards it has a client or a failure.
+-- Begins to connect to one server; afterwards it has a client or a failure.
 local function start(self, entry)
-  self._starting[entry.name] = true
-  local client, err = connect(self, entry)
+  local client, err = make(self, entry)
   self._starting[entry.name] = nil
-  self.clients[entry.name], self._failures[entry.name] = client, err
-  if client then
-    client:on_state(function(state, reason)
-      self:_tell(entry.name, state, reason)
-    end)
+  self._failures[entry.name] = err
+  if not client then
+    return nil, err
   end
-  return client, err
+  self.clients[entry.name] = client
+  client:on_state(function(state, reason)
+    self:_tell(entry.name, state, reason)
+  end)
+  for _, registry in ipairs(self._registries) do
+    client:register(registry)
+  end
+  local ok
+  ok, err = client:_start()
+  if ok and client.refused then
+    return nil, client.refused
+  end
+  return ok, err
 end
 
 local function problem_of(entry, message, path, err)
@@ -100,7 +127,8 @@ local function collect(self, found)
     for _, problem in ipairs(found[entry] or {}) do
       table.insert(self.problems, problem_of(entry, problem.message, problem.path))
     end
-    local err, client = self._failures[entry.name], self.clients[entry.name]
+    local client = self.clients[entry.name]
+    local err = self._failures[entry.name] or client and client.reason
     if err then
       table.insert(self.problems, problem_of(entry, err.message, nil, err))
     end
@@ -124,7 +152,8 @@ local function new(source, common, options, open)
   end
   local self = setmetatable({
     names = {}, clients = {}, problems = {}, _entries = list, _common = common, _options = options, _open = open,
-    _failures = {}, _starting = {}, _registries = {}, _listeners = {}, _flights = single_flight.new(),
+    _failures = {}, _starting = {}, _registries = {}, _listeners = {}, _waiting = {},
+    _flights = single_flight.new(),
   }, Servers)
   for i, entry in ipairs(list) do
     self.names[i], self._entries[entry.name] = entry.name, entry
@@ -167,14 +196,14 @@ function servers.load(source, common, open)
     end
     source = value
   end
-  local options, waits = { workspace = common.workspace, start = common.start }, common.wait ~= false
+  local options, is_awaited = { workspace = common.workspace, start = common.start }, common.wait ~= false
   common = members.merged(common)
   common.workspace, common.wait, common.start = nil, nil, nil
   local self, found = new(source, common, options, open)
   if not self then
     return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. found, { location = path })
   end
-  if not waits then
+  if not is_awaited then
     collect(self, found)
     start_behind(self)
     return self
@@ -214,16 +243,47 @@ function Servers:register(registry)
   return all
 end
 
---- The state of a server: its client's, "connecting" before it has one, or "closed" when it is disabled or has failed.
+--- The state of a server: its client's; without one "connecting" before it is made, "lost" when its entry is wrong,
+--- "disabled" by the file, or "stopped" when `start` has not selected it.
 ---@param name string
 ---@return operations.mcp.State? state  nil: unknown server
----@return operations.Error? err  of a server that has failed
+---@return operations.Error? err  why it is not connected
 function Servers:state(name)
-  local client = self.clients[name]
+  local client, entry = self.clients[name], self._entries[name]
   if client then
-    return client.state
+    return client.state, client.reason
+  elseif not entry then
+    return nil
+  elseif self._starting[name] then
+    return "connecting"
+  elseif self._failures[name] then
+    return "lost", self._failures[name]
   end
-  return self._entries[name] and (self._starting[name] and "connecting" or "closed"), self._failures[name]
+  return entries.is_disabled(entry) and "disabled" or "stopped"
+end
+
+local function is_connecting(self, fresh)
+  for _, name in ipairs(self.names) do
+    local client = self.clients[name]
+    if self:state(name) == "connecting" and (fresh or not (client and client.operations[1])) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Waits until no server is connecting, as `client:wait` does.
+---@param timeout? number  ms
+---@param fresh? boolean
+function Servers:wait(timeout, fresh)
+  argument.optional(timeout, "number", 1, "wait")
+  local ends = timeout and scheduler.host().now() + timeout or math.huge
+  while is_connecting(self, fresh) and scheduler.host().now() < ends do
+    local interruption = waits.woken(self._waiting, timeout and ends - scheduler.host().now())
+    if interruption ~= nil then
+      return
+    end
+  end
 end
 
 --- Calls a function when the state of a server changes. It must not wait.
@@ -242,20 +302,14 @@ local function find(self, name)
 end
 
 local function first_start(self, entry)
-  local client, err = start(self, entry)
-  if not client then
+  local ok, err = start(self, entry)
+  if not self.clients[entry.name] then
     self:_tell(entry.name, self:state(entry.name))
-    return nil, err
   end
-  for _, registry in ipairs(self._registries) do
-    local _, problem = client:register(registry)
-    err = err or problem
-  end
-  self:_tell(entry.name, self:state(entry.name))
-  return not err or nil, err
+  return ok, err
 end
 
---- Starts a server that is disabled, closed or has failed; its operations are added to the registries of `register`.
+--- Starts a server that is disabled, stopped or has failed; its operations are added to the registries of `register`.
 ---@param name string
 ---@return true?
 ---@return operations.Error? err
@@ -269,8 +323,10 @@ function Servers:enable(name)
     local client = self.clients[name]
     if not client then
       return first_start(self, entry)
+    elseif client.state == "connected" then
+      return true
     end
-    return client.state == "connected" or client:restart()
+    return client:restart()
   end, name)
 end
 
@@ -284,7 +340,7 @@ function Servers:disable(name)
   if not entry then
     return nil, unknown
   elseif self.clients[name] then
-    self.clients[name]:close()
+    self.clients[name]:_end("disabled")
   end
   return true
 end

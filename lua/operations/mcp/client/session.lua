@@ -6,10 +6,12 @@ local handshake = require("operations.mcp.client.handshake")
 local incoming = require("operations.mcp.client.incoming")
 local json = require("operations.base.json")
 local mcp_failure = require("operations.mcp.protocol.failure")
+local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
 local single_flight = require("operations.task.single_flight")
+local supervisors = require("operations.mcp.client.supervisor")
 local task = require("operations.task")
 local waits = require("operations.mcp.client.waits")
 
@@ -37,6 +39,7 @@ end
 ---@field longest number  the longest time of a request in ms, regardless of progress
 ---@field noise integer  the number of invalid messages and answers to unknown requests
 ---@field owner { client: operations.mcp.Client? }  weak, so that listeners do not keep the client alive
+---@field supervisor operations.mcp.Supervisor
 local Session = {}
 Session.__index = Session
 
@@ -45,6 +48,7 @@ Session.__index = Session
 ---@field notified fun(method: string, params: table)
 ---@field log fun(level: string, text: string, details: any)
 ---@field restarted fun()
+---@field renew fun(): table?  the parts of the configuration that each start makes again
 ---@field state fun(state: operations.mcp.State, err: operations.Error?)
 
 --- Makes a session that is not started yet.
@@ -54,7 +58,8 @@ Session.__index = Session
 ---@return operations.mcp.Session
 function session.new(config, open, events)
   local capabilities = incoming.capabilities(config)
-  return setmetatable({
+  local self
+  self = setmetatable({
     _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
     _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0, _mended = 0,
     modern = false, capabilities = {}, longest = config.max_timeout,
@@ -63,6 +68,12 @@ function session.new(config, open, events)
       log_level = config.log_level,
     },
   }, Session)
+  self.supervisor = supervisors.new(config.name, config.restart ~= false, function()
+    return self:start()
+  end, function()
+    return not self._ended and self.owner.client ~= nil
+  end, events.state)
+  return self
 end
 
 -- Counts unusable input; limits its log entries.
@@ -106,12 +117,16 @@ function Session:_connect(kind)
       end
     end,
     closed = function(reason)
-      reason.retryable = self._config.restart == true
+      reason.retryable = self._config.restart ~= false
       self._incoming:close() -- the server gets no answers any more
-      self._events.log("info", "disconnected: " .. reason.message)
+      self._events.log("info", "lost: " .. reason.message)
       if self._is_up then -- otherwise a handshake is running, which may reconnect
-        self._events.state("disconnected", reason)
+        self._is_up = false
+        self.supervisor:lost(reason)
       end
+    end,
+    expired = function(reason)
+      self:expire(reason)
     end,
   }, kind)
   self._link = link
@@ -122,12 +137,17 @@ function Session:_connect(kind)
   return link, err
 end
 
+-- Failures by which a server is away, not only one request of it.
+local unreachable = { dns = true, connect = true }
+
 -- Sends one request and waits for its answer.
 function Session:_ask(id, method, params, timeout, options)
   local link = self._link
   local result, err = link:exchange(id, method, params, timeout, self._config.max_timeout, options)
   if result then
     return result
+  elseif unreachable[err.details and err.details.kind] and err.mayHaveRun == false then
+    self:expire(err)
   elseif (err.code == "TIMEOUT" or err.code == "ABORTED") and not link.closed then
     if method ~= "initialize" then
       link:abandon(id, err.message)
@@ -168,21 +188,39 @@ local function shake_hands(self)
   if not ok then
     drop_link(self)
   end
-  self._is_new = ok
   return ok, err
 end
 
--- As `connect`, and notifies the listeners of the state.
+-- The parts of the configuration that are made again for each start.
+local function renew(self)
+  local again = self._has_tried and self._events.renew and self._events.renew()
+  self._has_tried = true
+  if again then
+    self._config = members.merged(self._config, again)
+  end
+end
+
+local function attempt(self)
+  renew(self)
+  return shake_hands(self)
+end
+
+-- Connects, and tells the supervisor how it went.
 local function start(self)
   self._is_up = false
-  self._events.state("connecting")
-  local returned, ok, err = pcall(shake_hands, self)
-  self._is_up = ok == true
-  if not returned then
-    self._events.state("disconnected", errors.from(ok))
-    error(ok, 0)
+  self.supervisor:attempt()
+  local returned, ok, err = pcall(attempt, self)
+  self._is_up = returned and ok == true
+  if self._is_up then
+    self.supervisor:succeeded()
+    if self._has_begun then
+      task.detach(self._events.restarted)
+    end
+    return true
+  elseif not returned then
+    ok, err = nil, errors.from(ok)
   end
-  self._events.state(ok and "connected" or "disconnected", err)
+  self.supervisor:failed(err)
   return ok, err
 end
 
@@ -193,31 +231,52 @@ function Session:start()
   return self._starting:run(function()
     if self._link and not self._link.closed and self.version and not self._link.expired then
       return true
+    elseif self._ended then
+      return nil, mcp_failure.unsent(self._ended)
     end
     return start(self)
   end)
 end
 
+--- Makes the first connection. Later ones are made by the supervisor and by requests, and reported as `restarted`.
+---@return true?
+---@return operations.Error? err
+function Session:begin()
+  local ok, err = self:start()
+  self._has_begun = true
+  return ok, err
+end
+
+--- The server has forgotten this connection, or cannot be reached over it: the next request makes another one.
+---@param reason operations.Error
+function Session:expire(reason)
+  if self._link and self._is_up then
+    self._is_up, self._link.expired = false, true
+    self._events.log("info", "lost: " .. reason.message)
+    if self._config.command then
+      self._link:close()
+    end
+    self.supervisor:lost(reason)
+  end
+end
+
 local function no_connection(self)
   local link = self._link
-  return nil, mcp_failure.unsent(self._ended or link and link.closed
+  return nil, mcp_failure.unsent(self._ended or link and link.closed or self.supervisor.err
     or mcp_failure.new("closed", "the connection was lost"))
 end
 
--- Connects again; concurrent callers share one attempt, which one of them reports.
+-- Connects again.
 local function reconnect(self, options)
   local link = self._link
-  if self._ended or options.attached or link and link.closed and not self._config.restart then
+  local is_over = self._config.restart == false and self.supervisor.err and (not link or link.closed)
+  if self._ended or options.attached or is_over then
     return no_connection(self)
   end
-  local ok, err = self:start()
-  if not ok then
+  local ok, err = self.supervisor:connect(options.timeout or self._config.timeout)
+  if not ok and not self._ended then
     return nil, err
-  elseif self._is_new then
-    self._is_new = false
-    self._events.restarted()
-  end
-  if self._link then
+  elseif ok and self._link then
     return self._link
   end
   return no_connection(self) -- it was closed meanwhile
@@ -276,6 +335,7 @@ function Session:close(reason)
   self:listen()
   self._ended = self._ended or reason or mcp_failure.closed("the client was closed")
   self._incoming:close()
+  self.supervisor:stop()
   if self._link then
     self._link:close()
   end

@@ -124,8 +124,10 @@ end
 -- Waits while the server reads nothing. If it never reads again, its end is near and fails the waiting requests.
 function Stdio:_write(text)
   local sent, err = self._child:write(text .. "\n")
-  if sent or err.details and err.details.kind == "closed" then
+  if sent then
     return true
+  elseif err.details and err.details.kind == "closed" then
+    return "unread"
   end
   return nil, mcp_failure.unsent(err)
 end

@@ -74,6 +74,9 @@ local named = {
     return "/"
   end,
 }
+named.cwd = function()
+  return output_of("pwd -P")
+end
 named["/"] = named.pathSeparator
 
 local function value_of(inner, options)

@@ -3,6 +3,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local message = require("operations.mcp.protocol.message")
 local scheduler = require("operations.task.scheduler")
+local task_wait = require("operations.task.wait")
 
 local waits = {}
 
@@ -224,6 +225,26 @@ function waits.aside(fn, ...)
   end
   strand.deadline = outermost.outer
   return go_on(strand, frame, fn(...))
+end
+
+--- Waits for the event of a list of functions, see `task.wait`.
+---@param list (fun()|false)[]
+---@param timeout? number  ms
+---@return any interruption  the error that ended the wait, if any; a timeout is none
+function waits.woken(list, timeout)
+  local stop
+  local interruption = scheduler.try_await(function(wake)
+    local leave = task_wait.add(list, wake)
+    stop = timeout and scheduler.host().timer(timeout, function()
+      leave()
+      wake()
+    end)
+    return leave
+  end)
+  if stop then
+    stop()
+  end
+  return interruption
 end
 
 return waits

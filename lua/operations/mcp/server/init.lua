@@ -41,7 +41,9 @@ local mcp_server = {}
 ---  that are resources, too
 ---@field oauth? operations.ResourceMetadata  the authorization server, for clients that ask (RFC 9728); `authorize`
 ---  checks its tokens. Default: that of `oauth.resource_server`
----@field clients? operations.mcp.Client[]  of servers whose resources and prompts are offered
+---@field clients? (operations.mcp.Client|operations.mcp.Servers)[]  of servers whose resources and prompts are offered
+---@field wait? integer  ms that the first lists, and a call of an unknown name, wait for those of them that are
+---  connecting; default 10,000
 ---@field instructions? string  for the model: what the server is good for
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as in to_http
 ---@field anonymous? boolean  as in to_http
@@ -82,7 +84,7 @@ local option_kinds = {
   expose_errors = "boolean", upstream_errors = "string", ttl = "number", state_secret = "string",
   state_ttl = "number", heartbeat = "number",
   max_identity_sessions = "number", max_batch = "number", session_bytes = "number", identity_bytes = "number",
-  kept_bytes = "number", max_sessions = "number", session_ttl = "number", search = "string or boolean",
+  kept_bytes = "number", max_sessions = "number", session_ttl = "number", wait = "number", search = "string or boolean",
   pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
   oauth = "table", log = "function", cors = "table", trusted_proxies = "table",
 }
@@ -162,13 +164,18 @@ function McpServer:prompt(given)
 end
 
 --- Offers the resources and prompts of a client of another server; names get the client's name as a prefix. Its tools
---- are offered by registering them.
----@param client operations.mcp.Client
+--- are offered by registering them. The first lists wait for it while it is connecting, see the option `wait`.
+---@param client operations.mcp.Client|operations.mcp.Servers
 function McpServer:offer(client)
-  argument.object(client, "request", "MCP client", 1, "offer")
   require("operations.mcp.server.upstream").add(self, client)
   self.changes:changed("resources")
   self.changes:changed("prompts")
+end
+
+--- Waits for the servers behind this one that are connecting.
+---@param fresh? boolean
+function McpServer:_settle(fresh)
+  require("operations.mcp.server.upstream").settle(self, fresh)
 end
 
 local lists = { tools = true, resources = true, prompts = true }
@@ -258,7 +265,8 @@ function mcp_server.new(registry, options)
   argument.optional(options, "table", 2, "to_mcp")
   argument.options(options or {}, option_kinds, "to_mcp")
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
-    heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
+    heartbeat = limits.heartbeat, wait = limits.mcp_wait, max_sessions = limits.mcp_sessions,
+    session_ttl = limits.mcp_session,
     max_identity_sessions = limits.mcp_identity_sessions, max_batch = limits.mcp_batch,
     session_bytes = limits.mcp_session_bytes, identity_bytes = limits.mcp_identity_bytes,
     kept_bytes = limits.mcp_kept_bytes,

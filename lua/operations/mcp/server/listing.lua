@@ -14,6 +14,9 @@ local PAGE = 1000
 ---@return table[]
 function listing.all(call, method, key)
   local list, seen = {}, {}
+  if call.server.awaited then
+    call.server:_settle()
+  end
   for _, provider in ipairs(call.server.providers) do
     for _, item in ipairs(provider[method] and provider[method](provider, call) or {}) do
       if not seen[item[key]] then
@@ -62,20 +65,26 @@ function listing.page(call, method, key, member)
   return listing.paged(call, listing.all(call, method, key), member)
 end
 
---- The answer of the first provider that has one.
+--- The answer of the first provider that has one; a failure is the answer when no other provider has one.
 ---@param call operations.mcp.ServerCall
 ---@param method string
 ---@return table?
 ---@return operations.mcp.Failure?
 function listing.first(call, method, ...)
+  if call.server.awaited then
+    call.server:_settle()
+  end
+  local problem
   for _, provider in ipairs(call.server.providers) do
     if provider[method] then
       local result, failure = provider[method](provider, call, ...)
-      if result or failure then
-        return result, failure
+      if result then
+        return result
       end
+      problem = problem or failure
     end
   end
+  return nil, problem
 end
 
 --- Can a provider have such items? True if there are clients of other servers.

@@ -131,6 +131,9 @@ function tools.listed(call)
 end
 
 tools.methods["tools/list"] = { cached = true, run = function(call)
+  if call.server.awaited then
+    call.server:_settle()
+  end
   return listing.paged(call, tools.listed(call), "tools")
 end }
 
@@ -218,7 +221,11 @@ tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(c
     return nil, { code = INVALID_PARAMS, message = "tools/call: name: string expected" }
   elseif input ~= nil and core.kind(input) ~= "object" then
     return nil, { code = INVALID_PARAMS, message = "tools/call: arguments: object expected" }
-  elseif many.reserved[name] and select(2, seen_by(call)) then
+  end
+  if call.server.awaited and not offer_of(call.server).names.of_name[name] then
+    call.server:_settle(true)
+  end
+  if many.reserved[name] and select(2, seen_by(call)) then
     return many.run(call, name, input or {}, searched)
   end
   return invoke(call, name, input, true)

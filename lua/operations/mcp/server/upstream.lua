@@ -1,6 +1,7 @@
 --- Resources and prompts of MCP servers behind this one. URIs are unchanged, as results of tools name them; names of
 --- prompts and resources get the client's name as a prefix. Callers' credentials are not forwarded.
 local argument = require("operations.base.argument")
+local hosts = require("operations.hosts")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local results = require("operations.mcp.protocol.result")
@@ -14,15 +15,17 @@ local upstream = {}
 local Upstream = {}
 Upstream.__index = Upstream
 
---- Offers the resources and prompts of a client's server.
----@param server operations.McpServer
----@param client operations.mcp.Client
-function upstream.add(server, client)
-  argument.object(client, "request", "MCP client", 1, "offer")
+local function add(server, client)
   local self = setmetatable({ client = client, prefix = client.name:gsub("[^%w_-]", "_") .. "_", _server = server,
     _log = server.options.log }, Upstream)
   table.insert(server.providers, self)
   server.relayed[client.name], server._offer_revision = true, nil
+  client:on_state(function(state)
+    if state == "connected" then -- only now it is known what the server has
+      server.changes:changed("resources")
+      server.changes:changed("prompts")
+    end
+  end)
   client:on_notification(function(method, params)
     local kind = method:match("^notifications/(%a+)/list_changed$")
     if kind == "resources" or kind == "prompts" then
@@ -33,8 +36,59 @@ function upstream.add(server, client)
   end)
 end
 
+-- Offers the clients of many servers as they are made.
+local function follow(server, servers)
+  local known = {}
+  local function add_new()
+    for _, name in ipairs(servers.names) do
+      local client = servers.clients[name]
+      if client and not known[client] then
+        known[client] = true
+        add(server, client)
+      end
+    end
+  end
+  add_new()
+  servers:on_state(add_new)
+end
+
+--- Offers the resources and prompts of a client's server, or of many servers.
+---@param server operations.McpServer
+---@param given operations.mcp.Client|operations.mcp.Servers  may still be connecting
+function upstream.add(server, given)
+  local is_many = type(given) == "table" and type(given.clients) == "table"
+  if is_many then
+    follow(server, given)
+  else
+    argument.object(given, "request", "MCP client or servers", 1, "offer")
+    add(server, given)
+  end
+  server.awaited = server.awaited or {}
+  table.insert(server.awaited, given)
+end
+
+--- Waits for the servers that are connecting, at most until `options.wait` has passed since the first such wait.
+---@param server operations.McpServer
+---@param fresh? boolean  tools known of earlier lists are not enough
+function upstream.settle(server, fresh)
+  local now = hosts.current().now
+  server.settled_at = server.settled_at or now() + server.options.wait
+  for _, awaited in ipairs(server.awaited) do
+    local left = server.settled_at - now()
+    if left <= 0 then
+      return
+    end
+    awaited:wait(left, fresh)
+  end
+end
+
+-- Has the server introduced itself, and does it have this?
+local function answers(self, capability)
+  return self.client.version ~= nil and self.client:has(capability)
+end
+
 function Upstream:has(kind)
-  return self.client:has(kind)
+  return answers(self, kind)
 end
 
 -- The items of a list; empty if the server has none, or does not answer.
@@ -94,7 +148,7 @@ local function failure_of(self, call, err)
 end
 
 function Upstream:read(call, uri)
-  if not self.client:has("resources") then
+  if not answers(self, "resources") then
     return nil
   end
   local value, err = self.client:request("resources/read", { uri = uri })
@@ -113,7 +167,7 @@ local function own_name(self, name)
 end
 
 function Upstream:get(call, name, given)
-  local own = self.client:has("prompts") and own_name(self, name)
+  local own = answers(self, "prompts") and own_name(self, name)
   if not own then
     return nil
   end
@@ -126,7 +180,7 @@ end
 
 function Upstream:complete(call, params)
   local ref = params.ref
-  if not self.client:has("completions") then
+  if not answers(self, "completions") then
     return nil
   elseif ref.type == "ref/prompt" then
     local own = own_name(self, ref.name)
@@ -147,13 +201,13 @@ end
 local function nothing() end
 
 function Upstream:watch(uri)
-  if self.client:has("resources") then
+  if answers(self, "resources") then
     self.client:subscribe(uri, nothing)
   end
 end
 
 function Upstream:unwatch(uri)
-  if self.client:has("resources") then
+  if answers(self, "resources") then
     self.client:unsubscribe(uri)
   end
 end
