@@ -275,11 +275,9 @@ local function serve(self)
       response_writer.finish(self)
     end
     return true
-  elseif not input.begun then
-    self._output.queued = 0
-    self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._waits.now)
   end
-  waiting.sleep(self)
+  self._output.queued = 0
+  waiting.sleep(self, not input.begun and self._options.keep_alive or nil, on_idle)
   return false
 end
 

@@ -162,19 +162,23 @@ end
 
 -- Reads on after a pause.
 local function read_on(self)
-  local input = self._input
-  if input.paused then
-    input.paused = false
-    self._stream:each_chunk(input.take)
-  end
+  self._input.paused = false
+  self._stream:each_chunk(self._input.take)
 end
 
 --- Waits for bytes of the next request, without a task: the pool continues when they come, when the connection ends or
 --- when the limit passes.
 ---@param self operations.HttpConnection
-function waiting.sleep(self)
+---@param ms? number  sets the limit; the connection is idle then
+---@param on_limit? fun(self: operations.HttpConnection)
+function waiting.sleep(self, ms, on_limit)
   self._waits.asleep = true
-  read_on(self)
+  if ms then
+    self.idle = waiting.watch(self, ms, on_limit, self._waits.now)
+  end
+  if self._input.paused then
+    read_on(self)
+  end
 end
 
 --- Waits until something came, the connection ended or the limit passed.
@@ -185,7 +189,9 @@ function waiting.await(self)
   local wait, failure = waits.wait, nil
   wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
   waits.awaited = true
-  read_on(self)
+  if self._input.paused then
+    read_on(self)
+  end
   if not wait.done then
     failure = scheduler.wait(wait)
   end
