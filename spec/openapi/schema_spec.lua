@@ -271,14 +271,23 @@ describe("properties of one direction", function()
     }
   end
 
-  it("are recognized through seven references", function()
-    for count, expected in pairs({ [7] = {}, [8] = { id = defs("N1") } }) do
+  it("are recognized through references, also one that leads back to itself", function()
+    for count, expected in pairs({ [7] = {}, [30] = {} }) do
       local schemas = { ["N" .. count] = { readOnly = true } }
       for i = 1, count - 1 do
         schemas["N" .. i] = ref("N" .. i + 1)
       end
       assert.same(expected, input(schemas, { properties = { id = ref("N1") } }).properties)
     end
+    local loop = { A = { allOf = { ref("A") } } }
+    assert.is_truthy(input(loop, { properties = { id = ref("A") } }).properties.id)
+  end)
+
+  it("are told by what a property combines", function()
+    local schemas = { Goal = { type = "object", properties = { name = { type = "string" } } } }
+    local own = { allOf = { ref("Goal"), { description = "d", readOnly = true } } }
+    assert.same({ a = {} }, input(schemas, { properties = { goal = own, a = {} }, required = { "goal" } }).properties)
+    assert.is_truthy(output(schemas, { properties = { goal = own, a = {} } }).properties.goal)
   end)
 
   describe("that another schema of the same value requires", function()

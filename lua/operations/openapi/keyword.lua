@@ -241,22 +241,6 @@ end
 
 local hidden_by = { input = "readOnly", patch = "readOnly", output = "writeOnly" }
 
---- Is this property for the other direction only?
-local function is_hidden(source, property, file, flag)
-  for _ = 1, 8 do
-    local node = type(property) == "table" and property or {}
-    if node[flag] == true then
-      return true
-    end
-    local place = type(node["$ref"]) == "string" and source:lookup(node["$ref"], file)
-    if not place then
-      return false
-    end
-    property, file = place.node, place.file
-  end
-  return false
-end
-
 -- Calls a function with a schema and each that `$ref` and `allOf` apply to the same value, until it returns true.
 local function each_applied(source, node, file, fn, seen)
   if type(node) ~= "table" or seen[node] then
@@ -275,6 +259,16 @@ local function each_applied(source, node, file, fn, seen)
     end
   end
   return false
+end
+
+-- Is this property for the other direction only? What it refers to or combines may say so.
+local function is_hidden(source, property, file, flag)
+  if type(property) ~= "table" or property["$ref"] == nil and property.allOf == nil then
+    return type(property) == "table" and property[flag] == true
+  end
+  return each_applied(source, property, file, function(schema)
+    return schema[flag] == true
+  end, {})
 end
 
 --- The properties for the other direction only, of a schema and of those that it applies to the same value.
