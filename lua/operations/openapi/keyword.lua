@@ -290,16 +290,21 @@ function keyword.hidden(source, node, file, way, known)
   return gone
 end
 
---- Does a schema, or one that it applies to the same value, require one of these properties, without saying itself that
---- it is for the other direction only?
+--- Does a schema, or one that it applies to the same value, have or require one of these properties, without saying
+--- itself that it is for the other direction only?
 ---@param source operations.openapi.Document
 ---@param place operations.openapi.Place
 ---@param way operations.openapi.Direction
 ---@param names table<string, boolean>
 ---@return boolean
-function keyword.requires_any(source, place, way, names)
+function keyword.concerns(source, place, way, names)
   local own = keyword.hidden(source, place.node, place.file, way) or {}
   return each_applied(source, place.node, place.file, function(schema)
+    for key in pairs(type(schema.properties) == "table" and schema.properties or {}) do
+      if names[key] and not own[key] then
+        return true
+      end
+    end
     for _, key in ipairs(type(schema.required) == "table" and schema.required or {}) do
       if names[key] and not own[key] then
         return true

@@ -93,7 +93,7 @@ function change.default(_, value, state)
 end
 
 --- The rewritten `$ref` of a schema; nil for one without target, which is reported and accepts anything; nil and the
---- target if that requires a property that is for the other direction only: then it has to be converted here.
+--- target if that has or requires a property that is for the other direction only: then it has to be converted here.
 function Converter:reference(ref, state)
   local place, message = self.source:lookup(ref, state.file)
   if place and type(place.node) ~= "table" and type(place.node) ~= "boolean" then
@@ -102,7 +102,7 @@ function Converter:reference(ref, state)
   if not place then
     self.report(state.pointer, message)
     return nil
-  elseif state.hidden and keyword.requires_any(self.source, place, state.way, state.hidden) then
+  elseif state.hidden and keyword.concerns(self.source, place, state.way, state.hidden) then
     return nil, place
   end
   state.used[place.pointer] = place

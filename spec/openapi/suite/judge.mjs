@@ -41,6 +41,7 @@ function reached(value, found = {}) {
   return found;
 }
 
+const ignored = /^(accept|content-type|authorization)$/i; // header parameters that OpenAPI says to ignore
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 const operations = [];
 for (const [path, given] of Object.entries(root.paths)) {
@@ -51,7 +52,7 @@ for (const [path, given] of Object.entries(root.paths)) {
     if (!item?.[method]) continue;
     const operation = item[method], parameters = new Map();
     for (const node of [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(deref))
-      if (node) parameters.set(`${node.in} ${node.name}`, node);
+      if (node && !(node.in === "header" && ignored.test(node.name))) parameters.set(`${node.in} ${node.name}`, node);
     operations.push({ path, method, names, pattern: new RegExp(`^${pattern}$`), fixed: route.replace(/{[^{}]*}/g, "").length,
       parameters: [...parameters.values()], requestBody: deref(operation.requestBody) });
   }
@@ -122,6 +123,7 @@ function validatorOf(operation, unread) {
       .map(({ content, ...one }) => one.schema ? one : (delete one.schema, one));
     validators.set(key, new Validator({ parameters: inline, requestBody: operation.requestBody,
       componentSchemas: reached([inline, operation.requestBody]), enableHeadersLowercase: true,
+      customFormats: { url: URL.canParse, binary: () => true },
       ajvOptions: { useDefaults: false, unicodeRegExp: false, validateSchema: false } }));
   }
   return validators.get(key);
