@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Connects only to a server of our user: anyone who may write the directory can
+** put a socket of their own at the path. */
 static int connect_to(const struct sockaddr_un *address) {
   int error, fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
   if (fd == -1) return -1;

@@ -132,7 +132,7 @@ bool reactor_hold_op(reactor_Op *op) {
 static void release_held(reactor_Reactor *r) {
   reactor_Op *op;
   while ((op = r->held) != NULL) {
-    r->held = op->held_next;
+    r->held = op->held_next; /* first: the function may stop the op */
     op->held = false;
     op->on_release(op);
   }
@@ -263,6 +263,8 @@ static void take(reactor_Reactor *r, const platform_Ready *ready) {
   source->on_ready(r, fd, ready->events);
 }
 
+/* Runs timers before the wait, whose length depends on those that remain and on
+** what they start, and after it, for those that became due meanwhile. */
 void reactor_step(reactor_Reactor *r, int timeout_ms) {
   platform_Ready ready[POLLER_BATCH];
   int i, n;

@@ -126,6 +126,7 @@ static void tell_drained(stream_Stream *s) {
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
   stream_Stream *s = (stream_Stream *)r->sources[fd].op;
   if (events & POLLER_WRITE) flush(s);
+  /* Reading finds the end and the error, behind the bytes that came before. */
   if (events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR)) fill(s);
   tell_drained(s);
   watch(s);
@@ -160,6 +161,8 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
     s->refused = true;
     return STREAM_FULL;
   }
+  /* Fewer bytes are moved than were sent since the last time, so that a slow
+  ** receiver does not make sending quadratic. */
   if (s->taken > unsent(s)) {
     memmove(s->out.data, s->out.data + s->taken, unsent(s));
     s->out.len -= s->taken;
@@ -218,6 +221,7 @@ void stream_finish(stream_Stream *s) {
 
 static void stop(reactor_Op *op) {
   stream_Stream *s = (stream_Stream *)op;
+  /* What was held back to be gathered is sent as far as the socket takes it. */
   if (op->held && is_open(s))
     (void)transmit(s, s->out.data + s->taken, unsent(s));
   drop(s);
@@ -234,6 +238,6 @@ void stream_begin(stream_Stream *s, int fd) {
   s->op.stop = stop;
   s->op.on_release = on_release;
   (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  if (s->layer != NULL) fill(s);
+  if (s->layer != NULL) fill(s); /* it may have read ahead */
   watch(s);
 }

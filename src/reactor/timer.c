@@ -9,10 +9,15 @@ reactor_Time reactor_now(void) {
 
 reactor_Time reactor_after(double ms) {
   reactor_Time now = reactor_now();
-  if (!(ms > 0)) return now;
+  if (!(ms > 0)) return now; /* NaN too */
+  /* Half of the range leaves room for `now`, which may begin anywhere. */
   if (ms >= (double)(INT64_MAX / 2) / NS_PER_MS) return REACTOR_NEVER - 1;
   return now + (reactor_Time)(ms * NS_PER_MS);
 }
+
+/* The timers are a binary heap.  A timer knows its slot (from 1; 0: not set),
+*so
+** that stopping one needs no search. */
 
 static void place(reactor_Reactor *r, reactor_Timer *timer, size_t slot) {
   r->heap[slot - 1] = timer;
@@ -67,6 +72,7 @@ void reactor_timer_unset(reactor_Reactor *r, reactor_Timer *timer) {
   timer->slot = 0;
   moved = r->heap[--r->timer_count];
   if (moved == timer) return;
+  /* The last timer is of another branch: it may belong above the slot. */
   if (slot > 1 && r->heap[slot / 2 - 1]->due > moved->due)
     sift_up(r, moved, slot);
   else sift_down(r, moved, slot);
@@ -76,10 +82,12 @@ reactor_Time reactor_timers_due(const reactor_Reactor *r) {
   return r->timer_count > 0 ? r->heap[0]->due : REACTOR_NEVER;
 }
 
+/* Compares with one `now`: a timer that is set again meanwhile waits for the
+** next step, so that timers without delay cannot keep the loop here. */
 void reactor_timers_run(reactor_Reactor *r, reactor_Time now) {
   while (r->timer_count > 0 && r->heap[0]->due <= now) {
     reactor_Timer *timer = r->heap[0];
-    reactor_timer_unset(r, timer);
+    reactor_timer_unset(r, timer); /* first: the function may set it again */
     timer->on_due(timer->op);
   }
 }

@@ -22,7 +22,8 @@ void http_sockets_free(http_Sockets *sockets) {
   }
 }
 
-/* The local port of a socket; 0 without one. */
+/* The local port of a socket; 0 without one.  curl names the connection of a
+** transfer by its addresses and ports, never by its descriptor. */
 static int port_of(int fd) {
   struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
   socklen_t size = sizeof(address);
@@ -77,7 +78,7 @@ void http_sockets_add(http_Sockets *sockets, const http_Transfer *t) {
   int fd = connected_of(t);
   if (fd == -1) return;
   socket = ops_alloc(&sockets->alloc, sizeof(*socket));
-  if (socket == NULL) return;
+  if (socket == NULL) return; /* unknown: its connection is not kept */
   socket->route = t->route;
   socket->fd = fd;
   socket->single = !t->shared;

@@ -46,7 +46,7 @@ static bool equal_objects(check_Machine *m, int a, int b, int depth) {
     lua_settop(L, top + 1);
     check_walked(m, ++n);
   }
-  return count_members(m, b) == n;
+  return count_members(m, b) == n; /* no others: all of `a` are in `b` */
 }
 
 static bool equal_tables(check_Machine *m, int a, int b, int depth) {
@@ -57,7 +57,7 @@ static bool equal_tables(check_Machine *m, int a, int b, int depth) {
     return false;
   x = value_kind(L, m->core, a);
   y = value_kind(L, m->core, b);
-  if (x == VALUE_EMPTY) x = y;
+  if (x == VALUE_EMPTY) x = y; /* without a mark it is [] as well as {} */
   if (y == VALUE_EMPTY) y = x;
   if (x != y) return false;
   return x == VALUE_ARRAY ? equal_arrays(m, a, b, depth + 1)
@@ -93,6 +93,7 @@ bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
                       uint16_t type) {
   lua_State *L = m->L;
   bool same;
+  /* An empty table may equal a member of either type. */
   if (type & (TYPE_ARRAY | TYPE_OBJECT)) type = TYPE_ARRAY | TYPE_OBJECT;
   if ((member->type & type) == 0) return false;
   if (type == TYPE_STRING) {

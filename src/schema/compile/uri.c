@@ -21,6 +21,7 @@ static void set_part(Part *part, const char *from, const char *to) {
   part->present = true;
 }
 
+/* strchr would find the NUL at the end of `stop`: one in the URI is passed. */
 static const char *scan(const char *p, const char *end, const char *stop) {
   while (p < end && (*p == '\0' || strchr(stop, *p) == NULL)) p++;
   return p;

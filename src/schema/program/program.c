@@ -68,7 +68,7 @@ void program_open(lua_State *L, const luaL_Reg *methods) {
 
 void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
                    const uint64_t *hashes, size_t stride, int32_t count) {
-  uint32_t size = 1;
+  uint32_t size = 1; /* at most half of the slots are used: short searches */
   int32_t i, *slots;
   index->mask = 0;
   if (count <= PROGRAM_FEW_ITEMS) return;
@@ -124,6 +124,8 @@ const schema_Tag *program_find_tag(const schema_Schema *s, int32_t first,
   return NULL;
 }
 
+/* Finds a name that Lua does not intern, so that equal ones have several
+** addresses. */
 static const schema_Property *find_long(const schema_Schema *s,
                                         const schema_Object *object,
                                         const char *name, size_t len) {
