@@ -211,9 +211,10 @@ function post(self, call)
   if not text then
     return nil, err
   end
-  text = self._shared.signature:seal(keys:queue(payload.operationId), text)
+  local queue = keys:queue(payload.operationId)
+  text = self._shared.signature:seal(queue, text)
   call.text, call.asked, call.again, call.sent = text, core.now(), call.sent, true
-  self._submissions:add(keys:queue(payload.operationId), keys:record(payload.requestId), call)
+  self._submissions:add(queue, keys:record(payload.requestId), call)
   return true
 end
 

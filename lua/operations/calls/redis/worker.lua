@@ -21,6 +21,7 @@ local redis_worker = {}
 ---@field id string  of the request
 ---@field entry string  in the queue
 ---@field operation string
+---@field queue string  its key
 ---@field from string  the caller
 ---@field attempt integer  1; higher when it may have run before
 ---@field text string  the payload
@@ -32,9 +33,8 @@ local redis_worker = {}
 ---@field _shared operations.RedisShared
 ---@field _jobs table<string, operations.RedisJob>  by request id
 ---@field _waiting operations.RedisJob[]  for room
----@field _operations string[]
----@field _queues string[]  their keys
----@field _by_queue table<string, string>  operations
+---@field _queues string[]  the keys of those that are read
+---@field _by_queue table<string, string>  their operations
 ---@field _asked string[]  the queues of the last read, which Redis may still answer
 ---@field _link? operations.RedisLink  for reading, once there are queues
 local Worker = {}
@@ -63,7 +63,7 @@ end
 ---@return operations.RedisWorker
 function redis_worker.new(shared)
   local self = setmetatable({ _shared = shared, _jobs = {}, _waiting = {}, _ahead = 0,
-    _operations = {}, _queues = {}, _by_queue = {}, _asked = {} }, Worker)
+    _queues = {}, _by_queue = {}, _asked = {} }, Worker)
   self._outcomes = scripts.batch({
     link = shared.link, script = scripts.finish, shared = { shared.presence.id, shared.retention },
     add = function(words, n, job)
@@ -83,7 +83,7 @@ function Worker:knows(id)
 end
 
 local function finish(self, job)
-  self._outcomes:add(self._shared.keys:queue(job.operation), self._shared.keys:record(job.id), job)
+  self._outcomes:add(job.queue, self._shared.keys:record(job.id), job)
 end
 
 -- The outcome of a job in the form for readers.
@@ -102,8 +102,7 @@ end
 -- Releases a request, so that another worker can run it at once.
 local function release(self, job)
   self._jobs[job.id] = nil
-  release_entries(self, self._shared.keys:queue(job.operation),
-    { job.entry, job.deliveries - (job.started and 0 or 1) })
+  release_entries(self, job.queue, { job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
 -- Progress goes to the caller only: it is no outcome.
@@ -169,7 +168,7 @@ local function start(self, job)
   if type(payload) ~= "table" then
     return refuse(self, job, "VALIDATION_ERROR", "the request is not a JSON object, or too long")
   end
-  if not self._shared.signature:fits(self._shared.keys:queue(job.operation), job.text) then
+  if not self._shared.signature:fits(job.queue, job.text) then
     return refuse(self, job, "ACCESS_DENIED", "the request is not signed with the secret shared here")
   end
   job.started = true
@@ -209,7 +208,7 @@ local function bury(self, job)
   local text = assert(outcome_of(self, job, "call.error", { requestId = job.id, code = "POISON", retryable = false,
     mayHaveRun = true, message = ("no worker survived it, %d tried"):format(attempts),
     details = { attempts = attempts } }))
-  scripts.bury:send(shared.link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
+  scripts.bury:send(shared.link, nothing, 4, { job.queue, keys:record(job.id),
     keys:dead(job.operation), keys:dead_operations(), job.entry, presence.id, text, shared.retention,
     presence:channel(job.from), limits.redis_dead, attempts, job.id, job.from, job.text, job.operation })
 end
@@ -218,9 +217,9 @@ end
 local meanings = { i = "id", f = "from", p = "text" }
 
 -- Takes an entry that was read or taken over.
-local function take(self, operation, entry, deliveries)
-  local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
-    deliveries = deliveries, started = nil, outcome = nil }
+local function take(self, queue, entry, deliveries)
+  local job = { id = "", entry = entry[1], operation = self._by_queue[queue], queue = queue, from = "", text = "",
+    attempt = deliveries, deliveries = deliveries, started = nil, outcome = nil }
   local fields = entry[2]
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
@@ -262,14 +261,22 @@ local function command(self, count)
   return words
 end
 
--- Releases what was read of a queue that is no longer served.
-local function give_back(self, queue, read)
-  local entries = {}
-  for _, entry in ipairs(read) do
-    entries[#entries + 1], entries[#entries + 2] = entry[1], 0
+-- Takes entries of a queue, each with its number of deliveries unless it is the first; releases those of a queue that
+-- is no longer served.
+local function take_all(self, queue, entries)
+  local released, served = {}, self._by_queue[queue] ~= nil
+  for _, entry in ipairs(entries) do
+    local deliveries = entry[3] or 1
+    if served then
+      take(self, queue, entry, deliveries)
+    else
+      released[#released + 1], released[#released + 2] = entry[1], deliveries - 1
+    end
   end
-  release_entries(self, queue, entries)
-  self._shared.presence:show_release()
+  if released[1] then
+    release_entries(self, queue, released)
+    self._shared.presence:show_release()
+  end
 end
 
 local function read(self, count)
@@ -281,13 +288,7 @@ local function read(self, count)
     return task.sleep(limits.reconnect_delay / 1000)
   end
   for _, queue in ipairs(reply or {}) do
-    local operation = self._by_queue[queue[1]] -- as it is now: reading takes long
-    if not operation then
-      give_back(self, queue[1], queue[2])
-    end
-    for _, entry in ipairs(operation and queue[2] or {}) do
-      take(self, operation, entry, 1)
-    end
+    take_all(self, queue[1], queue[2])
   end
 end
 
@@ -308,13 +309,13 @@ end
 -- Renews the leases of our jobs.
 local function renew(self)
   local shared, jobs = self._shared, self._jobs
-  local by_operation, by_entry = {}, {}
+  local by_queue, by_entry = {}, {}
   for _, job in pairs(jobs) do
-    local list = by_operation[job.operation] or { shared.keys:queue(job.operation), shared.presence.id }
-    by_operation[job.operation], by_entry[job.entry] = list, job
+    local list = by_queue[job.queue] or { job.queue, shared.presence.id }
+    by_queue[job.queue], by_entry[job.entry] = list, job
     list[#list + 1] = job.entry
   end
-  for _, words in pairs(by_operation) do
+  for _, words in pairs(by_queue) do
     scripts.renew:send(shared.link, function(lost)
       for _, entry in ipairs(lost or {}) do
         local job = by_entry[entry]
@@ -328,7 +329,7 @@ local function renew(self)
 end
 
 -- Takes over requests whose lease has expired.
-local function claim(self, operation, from)
+local function claim(self, queue, from)
   local shared = self._shared
   local count = room(self)
   if count <= 0 then
@@ -338,21 +339,19 @@ local function claim(self, operation, from)
     if not reply then
       return
     end
-    for _, entry in ipairs(reply[2]) do
-      take(self, operation, entry, entry[3])
-    end
+    take_all(self, queue, reply[2])
     room(self) -- starts them
     if reply[1] ~= "0-0" then
-      claim(self, operation, reply[1])
+      claim(self, queue, reply[1])
     end
-  end, 1, { shared.keys:queue(operation), shared.presence.id, shared.lease, from, count })
+  end, 1, { queue, shared.presence.id, shared.lease, from, count })
 end
 
 --- Renews our leases, takes over requests whose lease has expired.
 function Worker:look_after()
   renew(self)
-  for _, operation in ipairs(self._operations) do
-    claim(self, operation, "0-0")
+  for _, queue in ipairs(self._queues) do
+    claim(self, queue, "0-0")
   end
 end
 
@@ -396,22 +395,21 @@ end
 --- Called when the served operations have changed.
 ---@param offered table<string, boolean>  operation ids
 function Worker:serve(offered)
-  self._operations, self._queues, self._by_queue = {}, {}, {}
+  self._queues, self._by_queue = {}, {}
   for id in pairs(offered) do
     if not id:find("^services%.") then
       local queue = self._shared.keys:queue(id)
-      table.insert(self._operations, id)
       table.insert(self._queues, queue)
       self._by_queue[queue] = id
     end
   end
   release_waiting(self, offered)
-  if #self._operations > 0 and not self._link then
+  if #self._queues > 0 and not self._link then
     begin(self)
   end
   join(self)
-  for _, operation in ipairs(self._operations) do
-    claim(self, operation, "0-0") -- entries that were released while no worker served it
+  for _, queue in ipairs(self._queues) do
+    claim(self, queue, "0-0") -- entries that were released while no worker served it
   end
   if self._wake then
     self._wake()
@@ -441,7 +439,7 @@ end
 ---@param id string
 ---@return string
 function Worker:place(id)
-  return self._shared.keys:queue(self._jobs[id].operation)
+  return self._jobs[id].queue
 end
 
 --- Its request was taken back.
