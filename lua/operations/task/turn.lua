@@ -39,15 +39,16 @@ turn.PIECE, turn.EVENT = math.ceil(limits.turn_bytes / 64), math.ceil(limits.tur
 --- something that never waits, because its reader is fast, must not keep everybody else from running.
 ---@param owner table  what produces it; its field `spent` is ours
 ---@param bytes integer  at least PIECE where it costs a call of the system, EVENT where it does not
+---@param outside? boolean  also outside of tasks, where the loop runs during the wait alone
 ---@return any failure  the task must stop
-function turn.spend(owner, bytes)
+function turn.spend(owner, bytes, outside)
   local spent = (owner.spent or 0) + bytes
   if spent < limits.turn_bytes then
     owner.spent = spent
     return nil
   end
   owner.spent = 0
-  if scheduler.suspends() then
+  if outside or scheduler.suspends() then
     local ok, failure = pcall(scheduler.try_await, soon) -- raises in a phase of nginx that cannot wait
     return ok and failure or nil
   end

@@ -244,6 +244,32 @@ describe("a request body that comes piece by piece", function()
     assert.equal("ab", cjson.decode(text).body)
   end)
 
+  it("lets other tasks run while its source has nothing yet", function()
+    local turns, asked = 0, 0
+    task.run(function()
+      local other = task.spawn(function()
+        while true do
+          task.sleep(0.001)
+          turns = turns + 1
+        end
+      end)
+      assert.equal("0", assert(send(function()
+        asked = asked + 1
+        return turns < 3 and asked < 1e7 and "" or nil
+      end, nil, "/upload")).body)
+      other:cancel()
+    end)
+    assert.is_true(turns >= 3)
+  end)
+
+  it("that never has anything ends with the time of the request", function()
+    local response, err = send(function()
+      return ""
+    end, { body_size = 5, timeout = 50 })
+    assert.is_nil(response)
+    assert.equal("TIMEOUT", err.code)
+  end)
+
   it("is ended by cancel", function()
     local err
     task.run(function()

@@ -3,6 +3,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
 local scheduler = require("operations.task.scheduler")
+local turn = require("operations.task.turn")
 
 local http_stream = {}
 
@@ -167,6 +168,15 @@ local function pass_on(self, piece)
   self._handle:write(piece or "")
 end
 
+-- A source that never waits must not keep the loop, and with it the time of the request, from running.
+local function give_way(self, piece)
+  local raised = piece and turn.spend(self, math.max(#piece, turn.PIECE), true)
+  if raised ~= nil then
+    self:close()
+    return interrupted(self._request, raised)
+  end
+end
+
 -- Sends the next piece of a body; returns an error if there is none. Errors raised by the source propagate.
 local function send_piece(self)
   self._wanted = false
@@ -184,8 +194,9 @@ local function send_piece(self)
   elseif piece == "" then
     self._wanted = true -- nothing yet; the client would take "" for the end
   elseif not self._ended then
-    return pass_on(self, piece)
+    err = pass_on(self, piece)
   end
+  return err or give_way(self, piece)
 end
 
 --- Waits for an event, or sends the wanted piece.
