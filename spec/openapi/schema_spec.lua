@@ -283,14 +283,14 @@ describe("properties of one direction", function()
     assert.is_truthy(input(loop, { properties = { id = ref("A") } }).properties.id)
   end)
 
-  it("are told by a schema beside one that has them", function()
+  it("are recognized by a schema beside one that has them", function()
     local schemas = { Volume = { type = "object", properties = { size = { type = "integer" }, name = {} } } }
     local whole = { allOf = { ref("Volume"), { properties = { size = { readOnly = true } } } } }
     assert.same({ allOf = { { allOf = { { type = "object", properties = { name = {} } } } }, { properties = {} } } },
       input(schemas, whole))
   end)
 
-  it("are told by what a property combines", function()
+  it("are recognized by what a property combines", function()
     local schemas = { Goal = { type = "object", properties = { name = { type = "string" } } } }
     local own = { allOf = { ref("Goal"), { description = "d", readOnly = true } } }
     assert.same({ a = {} }, input(schemas, { properties = { goal = own, a = {} }, required = { "goal" } }).properties)

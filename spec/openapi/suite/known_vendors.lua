@@ -15,5 +15,6 @@ return {
   -- additionalProperties excludes, formats beside constants.
   impossible = {
     ["digitalocean.com"] = 1, ["gitlab.com"] = 1, ["linode.com"] = 4, ["sendgrid.com"] = 1, ["shipengine.com"] = 20,
+    ["vercel.com"] = 2,
   },
 }

@@ -17,8 +17,8 @@ vendors.documents = {
   ["hetzner.cloud"] = 144, ["launchdarkly.com"] = 105, ["linode.com"] = 350, ["mastodon.local"] = 127,
   ["netlify.com"] = 120, ["notion.com"] = 13, ["openai.com"] = 28, ["pandascore.co"] = 56, ["plaid.com"] = 200,
   ["sendgrid.com"] = 334, ["shipengine.com"] = 90, ["slack.com"] = 174, ["snyk.io"] = 103, ["soundcloud.com"] = 59,
-  ["spotify.com"] = 88, ["squareup.com"] = 200, ["stripe.com"] = 452, ["telegram.org"] = 74, ["trello.com"] = 324,
-  ["up.com.au"] = 18, ["vercel.com"] = 113, ["vimeo.com"] = 326, ["wikimedia.org"] = 35, ["youneedabudget.com"] = 31,
+  ["spotify.com"] = 88, ["squareup.com"] = 200, ["telegram.org"] = 74, ["trello.com"] = 324,
+  ["up.com.au"] = 18, ["vercel.com"] = 114, ["vimeo.com"] = 326, ["wikimedia.org"] = 35, ["youneedabudget.com"] = 31,
   ["zoom.us"] = 373,
 }
 
