@@ -3,7 +3,8 @@ local idn = require("operations.base.idn")
 describe("an international host name", function()
   -- RFC 3492, section 7.1, and registered names.
   for host, ascii in pairs({
-    ["bücher.example"] = "xn--bcher-kva.example", ["münchen.de"] = "xn--mnchen-3ya.de", ["straße.de"] = "xn--strae-oqa.de",
+    ["bücher.example"] = "xn--bcher-kva.example", ["münchen.de"] = "xn--mnchen-3ya.de",
+    ["straße.de"] = "xn--strae-oqa.de",
     ["例え.テスト"] = "xn--r8jz45g.xn--zckzah", ["россия.рф"] = "xn--h1alffa9f.xn--p1ai",
     ["他们为什么不说中文"] = "xn--ihqwcrb4cv8a8dqg056pqjye", ["ليهمابتكلموشعربي؟"] = "xn--egbpdaj6bu4bxfgehfvwxn",
     ["pročprostěnemluvíčesky"] = "xn--proprostnemluvesky-uyb24dma41a",

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local operations = require("operations")
 local json = require("operations.base.json")
 local raises = require("spec.support.raises")
 
@@ -119,6 +120,10 @@ describe("a response envelope", function()
     assert.is_false(ok)
     assert.matches("meta.statusCode: number expected, got string", message, 1, true)
     assert.is_false(pcall(core.mcp_envelope, 1, { isError = 1 }))
-    assert.is_false(pcall(core.unwrap, { data = 1 }))
+    for _, value in ipairs({ { data = 1 }, { data = 1, meta = { source = "http" } }, "x", 1 }) do
+      local done, problem = pcall(operations.unwrap, value)
+      assert.is_false(done)
+      assert.matches("bad argument #1 to 'unwrap' (response envelope expected)", problem, 1, true)
+    end
   end)
 end)

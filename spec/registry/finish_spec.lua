@@ -30,6 +30,51 @@ describe("a result that does not fit its schema", function()
   end)
 end)
 
+describe("a result that is almost an envelope", function()
+  local near = {
+    { { source = "http" }, "statusCode, a number" },
+    { { source = "http", statusCode = "200" }, "statusCode, a number" },
+    { { source = "local", operationId = "a.b" }, "operationId, a string, and timestamp, a number" },
+    { { source = "mcp", isError = true }, "isError, a boolean, and content, an array" },
+  }
+  local function told_of(meta, schema)
+    local told = {}
+    local registry = operations.registry({ on_warning = function(warning) told[#told + 1] = warning end })
+    local value = { data = 1, meta = meta }
+    assert(registry:register({ namespace = "a", name = "b", outputSchema = schema, handler = function()
+      return value
+    end }))
+    local envelope = assert(registry:execute("a.b", {}))
+    assert(registry:register({ namespace = "a", name = "s", type = "subscription", handler = function(_, context)
+      context.emit(value)
+    end }))
+    for event in registry:subscribe("a.s", {}) do
+      assert.equal(envelope.meta.source, event.meta.source)
+    end
+    return told, envelope
+  end
+
+  it("is data, which on_warning is told, also of events", function()
+    for _, case in ipairs(near) do
+      for _, schema in ipairs({ true, { type = "object", properties = { data = { type = "string" } } } }) do
+        local told, envelope = told_of(case[1], schema)
+        assert.equal("local", envelope.meta.source)
+        assert.same(schema == true and case[1] or nil, envelope.data.meta)
+        assert.same({ "a.b", "a.s" }, { told[1].operationId, told[2].operationId })
+        local issues = told[1].issues
+        assert.equal("/meta", issues[#issues].path)
+        assert.equal("an envelope of this source has " .. case[2] .. "; it is data", issues[#issues].message)
+      end
+    end
+  end)
+
+  it("is not what names no source of an envelope, or is one", function()
+    for _, meta in ipairs({ {}, { source = "ftp" }, { source = 1 }, { source = "http", statusCode = 200 }, 1 }) do
+      assert.same({}, (told_of(meta, true)))
+    end
+  end)
+end)
+
 describe("a result", function()
   it("is wrapped in a local envelope", function()
     local envelope = answer({ handler = function() return 5 end })

@@ -33,6 +33,10 @@ static inline void envelope_push_meta(lua_State *L, int i, int keys) {
 ** requires? */
 bool envelope_knows_meta(lua_State *L);
 
+/* What the meta on top of the stack would need for the source that it names, in
+** words; NULL when that is not one of ours. */
+const char *envelope_needs(lua_State *L);
+
 /* Is the value on top of the stack the meta of a response envelope? */
 static inline bool envelope_is_meta(lua_State *L) {
   return lua_istable(L, -1) && envelope_knows_meta(L);

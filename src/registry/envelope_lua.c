@@ -40,6 +40,23 @@ bool envelope_knows_meta(lua_State *L) {
   return known;
 }
 
+const char *envelope_needs(lua_State *L) {
+  static const struct {
+    const char *source, *needs;
+  } known[] = {{"local", "operationId, a string, and timestamp, a number"},
+               {"http", "statusCode, a number"},
+               {"mcp", "isError, a boolean, and content, an array"}};
+  const char *needs = NULL;
+  size_t i;
+  if (raw_field(L, -1, "source") == LUA_TSTRING) {
+    for (i = 0; i < sizeof(known) / sizeof(*known); i++)
+      if (strcmp(lua_tostring(L, -1), known[i].source) == 0)
+        needs = known[i].needs;
+  }
+  lua_pop(L, 1);
+  return needs;
+}
+
 void envelope_push_keys(lua_State *L) {
   lua_pushliteral(L, "data");
   lua_pushliteral(L, "meta");
@@ -195,7 +212,9 @@ static int is_response_envelope(lua_State *L) {
 
 /* core.unwrap(envelope) -> data */
 static int unwrap(lua_State *L) {
-  luaL_argcheck(L, envelope_is(L, 1, KEYS), 1, "response envelope expected");
+  if (!envelope_is(L, 1, KEYS)) /* luaL_argerror finds no name on LuaJIT */
+    return luaL_error(
+        L, "bad argument #1 to 'unwrap' (response envelope expected)");
   raw_field(L, 1, "data");
   return 1;
 }

@@ -160,6 +160,43 @@ static int finish_data(lua_State *L, const operation_Operation *op, int t,
   return 3;
 }
 
+/* Adds to the warning at `warning`, or nil, that VALUE is almost an envelope.
+ */
+static void warn_of_meta(lua_State *L, int warning, const char *needs) {
+  if (lua_isnil(L, warning)) {
+    lua_createtable(L, 0, 2);
+    ops_getslot(L, SELF, OPERATION_ID);
+    lua_setfield(L, -2, "operationId");
+    lua_newtable(L);
+    lua_setfield(L, -2, "issues");
+    lua_replace(L, warning);
+  }
+  value_push_field(L, warning, "issues");
+  lua_createtable(L, 0, 3);
+  lua_pushliteral(L, "/meta");
+  lua_setfield(L, -2, "path");
+  lua_pushliteral(L, "envelope");
+  lua_setfield(L, -2, "keyword");
+  lua_pushfstring(L, "an envelope of this source has %s; it is data", needs);
+  lua_setfield(L, -2, "message");
+  ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+/* Finishes VALUE, whose meta is on top of the stack and not one of an
+** envelope. */
+static int finish_other(lua_State *L, const operation_Operation *op, int t) {
+  const char *needs = lua_istable(L, -1) ? envelope_needs(L) : NULL;
+  int n = finish_data(L, op, t, AHEAD + 1);
+  if (needs == NULL || n == 2) return n;
+  if (n == 1) {
+    lua_pushnil(L);
+    lua_pushnil(L);
+  }
+  warn_of_meta(L, lua_gettop(L) - 1, needs);
+  return 3;
+}
+
 int operation_finish(lua_State *L) {
   const operation_Operation *op = operation_check(L, SELF);
   int t;
@@ -167,7 +204,7 @@ int operation_finish(lua_State *L) {
   t = lua_type(L, VALUE);
   if (t != LUA_TTABLE) return finish_data(L, op, t, AHEAD);
   envelope_push_meta(L, VALUE, KEYS);
-  if (!envelope_is_meta(L)) return finish_data(L, op, t, AHEAD + 1);
+  if (!envelope_is_meta(L)) return finish_other(L, op, t);
   lua_settop(L, AHEAD);
   if (op->output != ACCEPTS_ANY) return finish_envelope(L, op);
   lua_settop(L, VALUE);

@@ -35,7 +35,8 @@ describe("a cookie jar", function()
 
   it("reads dates as browsers do", function()
     local past, future = {}, {}
-    for i, date in ipairs({ "Wed, 01 Jan %s 00:00:00 GMT", "Wed, 01 Jan %s 00:00:00 UTC", "Wed, 01 Jan %s 00:00:00 +0000",
+    for i, date in ipairs({ "Wed, 01 Jan %s 00:00:00 GMT", "Wed, 01 Jan %s 00:00:00 UTC",
+      "Wed, 01 Jan %s 00:00:00 +0000",
       "Wed, 01 Jan %s 00:00:00", "01 Jan %s 00:00:00 GMT", "Wed, 1 Jan %s 0:0:0 GMT", "Wed, 01-Jan-%s 0:00:00 GMT",
       "Jan 1 %s 00:00:00", "00:00:00 %s January 01", "Wed Jan  1 00:00:00 %s", "Wed,01-JAN-%s;00:00:00" }) do
       if not date:find(";") then
@@ -47,7 +48,8 @@ describe("a cookie jar", function()
     stores("http://a.test/", compat.unpack(future))
     assert.equal(#future, select(2, jar:header("http://a.test/"):gsub("a%d+=1", "")))
     stores("http://b.test/", "a=1; Expires=01 Jan 70 00:00:00 GMT", "b=1; Expires=01 Jan 69 00:00:00 GMT",
-      "c=1; Expires=01 Jan 1600 00:00:00 GMT", "d=1; Expires=01 Jan 2020 24:00:00 GMT", "e=1; Expires=32 Jan 2020 1:1:1",
+      "c=1; Expires=01 Jan 1600 00:00:00 GMT", "d=1; Expires=01 Jan 2020 24:00:00 GMT",
+      "e=1; Expires=32 Jan 2020 1:1:1",
       "f=1; Expires=Jan 2020 1:1", "g=1; Expires=never") -- not a date: until the program ends
     assert.equal("b=1; c=1; d=1; e=1; f=1; g=1", jar:header("http://b.test/"))
   end)

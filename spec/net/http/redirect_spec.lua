@@ -138,19 +138,19 @@ describe("where an answer redirects to", function()
   end)
 
   it("keeps the user of a URL at its origin, and nowhere else", function()
-    local function follow(target, from)
+    local function follow(to, from)
       local request = assert(message.prepare({ url = from or "http://u:p@a.test/x/y", userinfo = true }))
-      local following, problem = redirect.follow(request, 302, target)
+      local following, problem = redirect.follow(request, 302, to)
       return problem or following.url
     end
-    for target, expected in pairs({ ["z"] = "http://u:p@a.test/x/z", ["/z?q#f"] = "http://u:p@a.test/z?q",
+    for to, expected in pairs({ ["z"] = "http://u:p@a.test/x/z", ["/z?q#f"] = "http://u:p@a.test/z?q",
       ["//a.test/z"] = "http://u:p@a.test/z", ["http://a.test:80/z"] = "http://u:p@a.test:80/z",
       ["http://b.test/z"] = "http://b.test/z", ["https://a.test/z"] = "https://a.test/z",
       ["http://a.test:8080/z"] = "http://a.test:8080/z" }) do
-      assert.equal(expected, follow(target), target)
+      assert.equal(expected, follow(to), to)
     end
-    for _, target in ipairs({ "http://v:q@a.test/", "//v@b.test/" }) do
-      assert.equal("redirected, and the URL contains a user name or password", follow(target))
+    for _, to in ipairs({ "http://v:q@a.test/", "//v@b.test/" }) do
+      assert.equal("redirected, and the URL contains a user name or password", follow(to))
     end
     assert.equal("http://a.test/z", follow("/z", "http://a.test/"))
   end)
@@ -158,10 +158,10 @@ describe("where an answer redirects to", function()
   it("goes to hosts and paths that are not ASCII", function()
     local request = assert(message.prepare({ url = "http://bücher.test/é" }))
     assert.equal("http://xn--bcher-kva.test/%C3%A9", request.url)
-    for target, expected in pairs({ ["/ü ü"] = "http://xn--bcher-kva.test/%C3%BC%20%C3%BC",
+    for to, expected in pairs({ ["/ü ü"] = "http://xn--bcher-kva.test/%C3%BC%20%C3%BC",
       ["http://bücher.test/ä?ö"] = "http://xn--bcher-kva.test/%C3%A4?%C3%B6",
       ["//РОССИЯ.рф"] = "http://xn--h1alffa9f.xn--p1ai", ["\255"] = "http://xn--bcher-kva.test/%FF" }) do
-      assert.equal(expected, redirect.follow(request, 302, target).url)
+      assert.equal(expected, redirect.follow(request, 302, to).url)
     end
     assert.equal("redirected to an invalid URL", select(2, redirect.follow(request, 302, "http://\255.test/")))
     assert.equal("the URL has no valid host", select(2, message.prepare({ url = "http://\255.test/" })))
