@@ -31,7 +31,7 @@ local function forgeries(id)
 end
 
 describe("a spoke", function()
-  it("cannot answer what another spoke was asked", function()
+  it("cannot answer the request of another spoke", function()
     operations.run(function()
       local maps = {}
       local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(map)
@@ -107,7 +107,7 @@ describe("a process that shares a Redis", function()
     return transport, map, operations.call_handler(work(), map, options)
   end
 
-  it("cannot answer what another was asked", function()
+  it("cannot answer the request of another", function()
     operations.run(function()
       local _, served = serve()
       local transport = assert(operations.transports.redis(server.url))
@@ -132,7 +132,7 @@ describe("a process that shares a Redis", function()
     end)
   end)
 
-  it("cannot end or feed what another asked for, by asking with its id", function()
+  it("cannot end or feed the call of another, by asking with its id", function()
     operations.run(function()
       local transport, served, handler = serve()
       local map = call_map(assert(operations.transports.redis(server.url)))

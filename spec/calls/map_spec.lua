@@ -18,7 +18,7 @@ end)
 describe("a call map between two registries in one program", function()
   contract(it, connections.pair, { direct = true })
 
-  it("aborts what it serves when the other end is closed", function()
+  it("aborts its running handlers when the other end is closed", function()
     local one, other = operations.transports.pair()
     local map, served = operations.call_map(one), operations.call_map(other)
     local aborted
@@ -55,7 +55,7 @@ describe("a call map", function()
     map:close()
   end)
 
-  it("goes by what ends first: the time that a request had left when it was sent, or its deadline", function()
+  it("obeys the earlier of the time left when a request was sent and its deadline", function()
     local seen = {}
     served:serve(function(request)
       seen[#seen + 1] = request.deadline - core.now()
@@ -312,7 +312,7 @@ describe("a call map", function()
     assert.equal(4, map:counted().late)
   end)
 
-  it("takes the first event of what is called but streams, and ends the rest", function()
+  it("takes the first event of a subscription that is called, and ends the rest", function()
     local ended
     served:serve(function(request)
       request.streams = true
@@ -358,7 +358,7 @@ describe("a call map", function()
     assert.is_true(answered)
   end)
 
-  it("offers over a wire only what is exposed", function()
+  it("offers over a wire only exposed operations", function()
     local registry = operations.registry()
     for _, exposed in ipairs({ "yes", "no" }) do
       registry:register({ namespace = "a", name = exposed, _meta = { exposed = exposed == "yes" }, handler = function()
@@ -434,7 +434,7 @@ describe("a call map", function()
     assert.same({ false, 0 }, { began, handler.active })
   end)
 
-  it("runs what follows an aborted request as if nothing had been", function()
+  it("runs requests after an aborted one as if nothing had been", function()
     local registry = operations.registry()
     registry:register({ namespace = "a", name = "wait", handler = function()
       operations.sleep(60)
@@ -630,14 +630,14 @@ describe("a call map", function()
     return aborted, select(2, call:wait())
   end
 
-  it("aborts what it serves when the peer is lost", function()
+  it("aborts its running handlers when the peer is lost", function()
     local aborted, err = aborted_by(function() one:close() end)
     assert.equal("TRANSPORT_LOST", err.code)
     assert.equal("TRANSPORT_LOST", aborted.code)
     assert.is_true(errors.is_error(aborted))
   end)
 
-  it("aborts by its id what it serves, and tells the other side", function()
+  it("aborts a running handler by its id, and tells the other side", function()
     local aborted, err = aborted_by(function() served:abort("1", "enough") end)
     assert.equal("ABORTED: enough", tostring(aborted))
     assert.equal("ABORTED: enough", tostring(err))
@@ -698,7 +698,7 @@ describe("a call map", function()
       assert.equal("TIMEOUT", err.code)
     end)
 
-    it("ends at its close what would subscribe again", function()
+    it("ends at its close subscriptions that would subscribe again", function()
       local stream = assert(again:subscribe("a.b", nil, { resubscribe = true }))
       again:close()
       assert.equal("TRANSPORT_LOST: the call map was closed", tostring(select(2, stream:next())))
@@ -729,7 +729,7 @@ describe("a call map", function()
       assert.is_nil(transport.receiver.event({ type = "call.completed", payload = { requestId = "1" } }, {}))
     end)
 
-    it("knows what the other sides offer where the transport does", function()
+    it("knows the operations of the other sides where the transport does", function()
       assert.is_nil(again:offered())
       function transport.offered()
         return { "a.b" }
@@ -774,7 +774,7 @@ describe("a call map", function()
       assert.equal(0, room())
     end)
 
-    it("refuses what comes while its handler drains; that may be tried elsewhere", function()
+    it("refuses requests while its handler drains, which may be tried elsewhere", function()
       local payloads = {}
       function transport.send(_, _, payload)
         payloads[#payloads + 1] = payload

@@ -10,7 +10,7 @@ local function call(fn, ...)
   end
 end
 
-describe("calls that are given what they cannot use", function()
+describe("calls with invalid arguments", function()
   local registry, map, PLACE = operations.registry(), operations.call_map(), "calls/misuse_spec.lua:"
 
   it("name the argument or option of a map, and the line of the program", function()

@@ -38,7 +38,7 @@ local function names(map, identity)
   return listed
 end
 
-describe("what a peer tells that it offers", function()
+describe("the list of operations that a peer offers", function()
   it("lists the operations that the caller may call", function()
     local map = over_a_wire(served())
     assert.same({ "open" }, names(map))
@@ -53,7 +53,7 @@ describe("what a peer tells that it offers", function()
     map:close()
   end)
 
-  it("is everything to the program itself, and what an identity may call where it names one", function()
+  it("is everything to the program itself, and the operations an identity may call where it names one", function()
     local map = in_process(served())
     assert.same({ "open", "guarded", "hidden" }, names(map))
     assert.same({ "open", "hidden" }, names(map, { id = "eve", scopes = {} }))

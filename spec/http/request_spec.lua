@@ -215,7 +215,7 @@ describe("the reader of requests", function()
     assert.is_nil(head(load("ok-chunked-trailers")).headers["x-a"])
   end)
 
-  it("hands out what came of a body, then what is wrong with the rest", function()
+  it("hands out the received part of a body, then the error of the rest", function()
     local reader = parser()
     local bytes = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx"
     local event, next_byte, got = reader:read(bytes, 1)

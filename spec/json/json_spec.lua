@@ -280,7 +280,7 @@ describe("decoding JSON", function()
     end
   end)
 
-  it("names line, column and byte of what is wrong", function()
+  it("names line, column and byte of an error", function()
     local value, err = json.decode('{\n  "é": 1,\n  "b" 2\n}')
     assert.is_nil(value)
     assert.equal("VALIDATION_ERROR", err.code)
@@ -500,7 +500,7 @@ describe("a JSON decoder", function()
     end
   end)
 
-  it("says what is wrong as soon as it comes, and again", function()
+  it("reports an error as soon as it comes, and again", function()
     local decoder = json.decoder()
     local ok, err = decoder:feed("[1,\n x")
     assert.is_nil(ok)
@@ -599,7 +599,7 @@ describe("a JSON decoder", function()
 end)
 
 describe("decoding a line of JSON", function()
-  it("gives what is on it, and where the next one begins", function()
+  it("gives the value on it, and where the next one begins", function()
     local text = '{"a":1}\n\n[2]'
     assert.same({ 9, { a = 1 } }, { core.json_line(text, 1) })
     assert.equal(10, (core.json_line(text, 9)))
@@ -684,7 +684,7 @@ describe("encoding JSON", function()
     end
   end)
 
-  it("escapes what must be and nothing else", function()
+  it("escapes the required characters and no others", function()
     assert.equal([["\"\\/\b\f\n\r\t\u0000\u001f]] .. "\127é€😀" .. '"', encodes('"\\/\b\f\n\r\t\0\31\127é€😀'))
     for n = 1, 20 do
       local plain = ("x"):rep(n)
@@ -831,7 +831,7 @@ describe("encoding JSON", function()
     assert.equal("[{},{}]", encodes({ shared, shared }))
   end)
 
-  it("refuses what is nested too deep", function()
+  it("refuses values that are nested too deep", function()
     local deep = { 1 }
     for _ = 1, 511 do
       deep = { deep }

@@ -39,7 +39,7 @@ describe("the freshness of an answer", function()
     assert.equal(7, (of({ date = DATE })))
   end)
 
-  it("is unknown for what must not be stored", function()
+  it("is unknown for answers that must not be stored", function()
     for _, headers in ipairs({ { ["cache-control"] = "no-store" }, { ["cache-control"] = "max-age=5, no-store" },
       { vary = "*" }, { vary = "Accept-Encoding, *" }, { vary = "* , Accept" }, { vary = "a,*,b" } }) do
       assert.is_nil((of(headers)))

@@ -9,7 +9,7 @@ local function call(make, first, second)
   end
 end
 
-describe("middleware that is given what it does not expect", function()
+describe("middleware with invalid arguments", function()
   it("names the argument or option, and the line of the program", function()
     raises({
       ["bad argument #1 to 'breaker' (table expected, got number)"] = call(middleware.breaker, 1),

@@ -70,7 +70,7 @@ describe("process.spawn", function()
     assert.equal("in\n", output_of("echo in", { env = { PATH = "/nowhere:/bin:/usr/bin" } }))
   end)
 
-  it("does not look further once it has found what the system cannot run", function()
+  it("does not look further once it has found a file that the system cannot run", function()
     local directory = os.tmpname()
     os.remove(directory)
     assert(lfs.mkdir(directory))
@@ -888,7 +888,7 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
-  it("are sent in one write what is small and comes in one turn", function()
+  it("are sent small pieces of one turn in one write", function()
     local reactor = module.new()
     local handle = reactor:process({
       files = { "/bin/cat" }, arguments = { "cat" }, environment = {}, window = 100, max_line = 100, queue = 6,
@@ -988,7 +988,7 @@ describe("the reactor's processes", function()
     reactor:close()
   end)
 
-  it("need no memory for what they said once they have ended, and for what they did not read", function()
+  it("need no memory for their output once they have ended, and for input that they did not read", function()
     local result = command.run([[lua -e '
       local usage = require("spec.support.usage")
       local reactor, kept = require("operations.reactor").new(), {}

@@ -49,7 +49,7 @@ local function layer()
 end
 
 describe("the layer of TLS", function()
-  it("does the handshake by itself, and hands over what comes with its end", function()
+  it("does the handshake by itself, and hands over bytes that come with its end", function()
     local made = layer()
     made.bring("half")
     assert.same({ {}, nil }, { made.events, made.layer.peer_tls })

@@ -483,7 +483,7 @@ describe("an authorizer", function()
       assert.equal(2, #browser.opened)
     end)
 
-    it("does not ask again for what was granted and still is not enough", function()
+    it("does not ask again for scopes that were granted and are still not enough", function()
       setup_server(function(_, _, config)
         config.mcp.challenge = 'scope="read"'
       end)
@@ -497,7 +497,7 @@ describe("an authorizer", function()
       assert.equal(1, #browser.opened)
     end)
 
-    it("takes what it asked for as granted where the server does not say", function()
+    it("takes the scopes it asked for as granted where the server does not say", function()
       setup_server(function(resource, _, config)
         resource.scopes_supported = { "read" }
         config.token = { scope = "none", expires_in = 0 }
@@ -513,7 +513,7 @@ describe("an authorizer", function()
       assert.equal(1, #browser.opened)
     end)
 
-    it("stops asking for what is never granted", function()
+    it("stops asking for scopes that are never granted", function()
       setup_server(function(_, _, config)
         config.token = { scope = "read" }
       end)
@@ -699,7 +699,7 @@ describe("an authorizer", function()
       end)
     end
 
-    it("does what the registration says of that", function()
+    it("authenticates as the registration says", function()
       setup_server(function(_, metadata, config)
         metadata.token_endpoint_auth_methods_supported = { "none", "client_secret_post" }
         config.client = { token_endpoint_auth_method = "client_secret_post", client_secret = "given" }
@@ -972,7 +972,7 @@ describe("an authorizer", function()
       assert.equal(1, #browser.opened)
     end)
 
-    it("takes what is damaged in its store for nothing", function()
+    it("ignores damaged records of its store", function()
       setup_server()
       for _, damaged in ipairs({ {}, { issuer = server.issuer, token = {} }, { issuer = 1, token = "x" }, "text" }) do
         local kept = oauth_options.memory_store()
@@ -1146,7 +1146,7 @@ describe("an authorizer", function()
     end)
   end)
 
-  it("tells no secret in what it refuses", function()
+  it("shows no secret in its refusals", function()
     setup_server(function(_, metadata, config)
       metadata.token_endpoint_auth_methods_supported = { "client_secret_post" }
       config.answers = {

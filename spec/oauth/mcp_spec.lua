@@ -124,7 +124,7 @@ describe("an MCP server that wants a token", function()
     assert.same({ "TIMEOUT", "server/discover: no answer in time" }, { err.code, err.message })
   end)
 
-  it("is told what was sent to an object of the user's own", function()
+  it("passes messages of the user's own object", function()
     local credentials, seen = { Authorization = "Custom secret" }, nil
     local _, err = connect({
       headers = function(_, address)

@@ -171,7 +171,7 @@ describe("a server whose callers have tokens", function()
       end
     end)
 
-    it("asks the same of what the authorization server says of a token", function()
+    it("requires the same of an introspected token", function()
       local answer = {}
       local opaque = operations.oauth.resource_server({ issuer = ISSUER, audience = AUDIENCE, introspection = {
         endpoint = ISSUER .. "/introspect", client_id = "api", client_secret = "s" },
@@ -278,14 +278,14 @@ describe("a server whose callers have tokens", function()
     end
   end)
 
-  it("refuses what is signed by another key, and what is changed", function()
+  it("refuses tokens of another key, and changed ones", function()
     refused("wrong", other:token(claims()))
     local token = key:token(claims())
     local head, _, tail = token:match("^(.*)%.(.*)%.(.*)$")
     refused("wrong", head .. "." .. base64.encode_url(json.encode(claims({ sub = "root" }))) .. "." .. tail)
   end)
 
-  it("refuses what has another form", function()
+  it("refuses tokens of another form", function()
     local token = key:token(claims())
     local head, body, tail = token:match("^(.*)%.(.*)%.(.*)$")
     for _, text in ipairs({ "", ".", "..", "a.b.c", head .. "." .. body, token .. ".", "." .. token, token .. "=",

@@ -134,7 +134,7 @@ describe("callers with passwords", function()
     assert.matches("missing scopes: write", denied.body, 1, true)
   end)
 
-  it("are what the document speaks of, by which others call the server", function()
+  it("are described in the document, by which others call the server", function()
     operations.run(function()
       local api = server()
       local document = api:openapi()

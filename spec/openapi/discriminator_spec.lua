@@ -123,7 +123,7 @@ describe("a discriminator", function()
     assert.equal("#/no", given.mapping.no)
   end)
 
-  it("of a schema that others extend keeps what they add to an answer", function()
+  it("of a schema that others extend keeps the members that they add to an answer", function()
     local parent = { type = "object", properties = { kind = { type = "string" } }, discriminator = {
       propertyName = "kind",
     } }

@@ -82,7 +82,7 @@ describe("a document in a file", function()
     end)
   end)
 
-  it("is kept without what a missing or broken file would give, which is reported", function()
+  it("is kept without the parts of a missing or broken file, which is reported", function()
     with_files({
       ["api.json"] = document({
         operationId = "op", parameters = { { ["$ref"] = "gone.json" }, { ["$ref"] = "bad.json" } },
@@ -149,7 +149,7 @@ paths:
           content: {application/json: {schema: *pets}}
 ]]
 
-  it("means what it would mean in JSON", function()
+  it("has the same meaning in JSON", function()
     with_files({
       ["api.yaml"] = petstore,
       ["more.yml"] = "limit: {name: limit, in: query, schema: {type: integer, default: 010}}",
@@ -237,7 +237,7 @@ describe("a reference of a document in a file", function()
   local files = { ["other/p.json"] = parameter, ["api2/p.json"] = parameter }
   local links = "ln -s ../other/p.json api/link.json; ln -s ../other api/linked"
 
-  it("reads no file outside of the document's directory, and says what would allow it", function()
+  it("reads no file outside of the document's directory, and names the option that allows it", function()
     for i, message in ipairs(follow(files, outside, nil, links)) do
       assert.matches("outside of DIRECTORY/api/; config.ref_root (--ref-root) names", message, 1, true, outside[i])
     end

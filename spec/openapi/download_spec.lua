@@ -104,7 +104,7 @@ describe("context.sink of an imported operation", function()
     assert.same({ "caf", "\195\169" }, pieces)
   end)
 
-  it("fails where the body is cut short, after what came of it", function()
+  it("fails where the body is cut short, after the received part", function()
     local cut = support.api(support.one({ responses = { ["200"] = { content = { ["text/plain"] = {} } } } }), nil,
       { status = 200, headers = {}, chunks = { "some", errors.new("EXECUTION_ERROR", "cut", { kind = "truncated" }) } })
     local pieces = {}

@@ -12,7 +12,7 @@ describe("a form", function()
     assert.equal("", form.text({}, { a = operations.array({}) }))
   end)
 
-  it("has objects as JSON, and what is declared to be JSON", function()
+  it("has objects as JSON, and members declared to be JSON", function()
     assert.equal("a=%7B%22x%22%3A1%7D", form.text({}, { a = { x = 1 } }))
     assert.equal("a=%22x%22", form.text({ a = { content_type = "application/json" } }, { a = "x" }))
     assert.equal("a=x", form.text({ a = { content_type = "text/plain" } }, { a = "x" }))

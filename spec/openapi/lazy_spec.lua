@@ -27,7 +27,7 @@ describe("an imported operation", function()
     assert.equal("VALIDATION_ERROR", select(2, registry:execute("test.op", { q = "x" })).code)
   end)
 
-  it("reports what it meets then, with its pointer and name, once", function()
+  it("reports problems then, with pointer and name, once", function()
     local imported = api(broken)
     assert.same({}, imported.report)
     imported.definitions[1].inputSchema()

@@ -27,7 +27,7 @@ describe("a definition of a document", function()
     } } },
   }).definitions[1]
 
-  it("says what the operation says", function()
+  it("has the fields of the operation", function()
     assert.equal("pet_store_api_2", definition.namespace)
     assert.equal("listPets", definition.name)
     assert.equal("2.1", definition.version)
@@ -121,7 +121,7 @@ describe("a definition of a document", function()
 end)
 
 describe("the name of an operation", function()
-  it("is its operationId, with underscores for what no identifier may hold", function()
+  it("is its operationId, with underscores for characters that no identifier may hold", function()
     assert.equal("repos_list_for_user", names(support.api(support.one({ operationId = "repos/list-for-user" }))))
   end)
 

@@ -161,7 +161,7 @@ describe("a path template", function()
     assert.is_nil(query)
   end)
 
-  it("keeps what a path may hold as it is", function()
+  it("keeps the characters that a path may hold", function()
     assert.same({ { "-._~!$&'()*+,;=:@%20" }, { "%5B%22" } }, (location.read_path("/-._~!$&'()*+,;=:@%20/[\"")))
   end)
 

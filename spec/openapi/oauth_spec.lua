@@ -116,7 +116,7 @@ describe("an OAuth 2 token in a request", function()
       assert.equal(2, #server:requests("/token"))
     end)
 
-    it("costs no upload: what can be read again is sent again", function()
+    it("costs no upload: a body that can be read again is sent again", function()
       local path = server.server.directory .. "/upload"
       local file = assert(io.open(path, "wb"))
       file:write("the file")

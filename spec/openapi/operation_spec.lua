@@ -35,7 +35,7 @@ describe("the definitions of", function()
         end)
       end
 
-      it("are no more, and a report tells of what is passed over", function()
+      it("are no more, and a report names the skipped ones", function()
         assert.equal(#case.definitions, #list)
         assert.same(lines_of(case.report), lines_of(report))
       end)

@@ -116,7 +116,7 @@ describe("an operation answers with", function()
     end)
   end
 
-  it("the schemas of several responses, with what they refer to", function()
+  it("the schemas of several responses, with the schemas that they refer to", function()
     local ref = { ["$ref"] = "#/components/schemas/Node" }
     local node = { type = "object", properties = { next = ref } }
     local found = api({ ["200"] = content({ ["application/json"] = { schema = ref } }), ["201"] = content(json) },

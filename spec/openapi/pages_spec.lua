@@ -122,7 +122,7 @@ describe("the pages of an answer", function()
     assert.equal("HTTP_503", err.code)
   end)
 
-  it("are what the configuration says, as a URL or as an input", function()
+  it("are those of the configuration, as a URL or as an input", function()
     local registry = registry_of({ next_page = function(envelope, input)
       local page = envelope.data.page
       if page == 1 then
@@ -343,7 +343,7 @@ describe("registry:pages", function()
     assert.same({ 7 }, collect("local.one", { a = 7 }))
   end)
 
-  it("gives what a handler emits, and what it returns", function()
+  it("gives the events of a handler, and its result", function()
     assert.same({ 1, 2, 3 }, collect("local.many"))
   end)
 

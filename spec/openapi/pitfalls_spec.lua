@@ -110,7 +110,7 @@ describe("an imported operation", function()
     assert.is_nil(api.requests[1].body)
   end)
 
-  it("says what it accepts, and a content type only with a body", function()
+  it("sends Accept, and a content type only with a body", function()
     local _, _, api = execute({ responses = { ["200"] = json({}) } }, {})
     assert.equal("application/json", api.requests[1].headers.Accept)
     assert.is_nil(api.requests[1].headers["Content-Type"])
@@ -141,7 +141,7 @@ describe("an imported operation", function()
     assert.same({}, warnings)
   end)
 
-  it("warns of an error whose body is not what was declared", function()
+  it("warns of an error whose body does not fit its declaration", function()
     local problem = { type = "object", required = { "message" } }
     local _, err, _, warnings = execute({ responses = { ["404"] = json(problem) } }, {}, answer("{}", nil, 404))
     assert.equal("HTTP_404", err.code)

@@ -214,7 +214,7 @@ describe("the request of an operation", function()
     return api.requests[1], envelope and api.definitions[1].inputSchema, err
   end
 
-  it("leaves the defaults of what is optional to the server, at every depth", function()
+  it("leaves the defaults of optional inputs to the server, at every depth", function()
     local request, schema = with_defaults({ body = { place = { depth = 2 } } })
     assert.equal("http://api.test/op?api-version=v1", request.url)
     assert.is_nil(request.headers["X-Mode"])
@@ -307,13 +307,13 @@ describe("the path of a request", function()
     assert.is_nil((url("/{a};v=1", { a = ".." }, { "a" })))
   end)
 
-  it("sends what stands behind a question mark as the query, and no fragment", function()
+  it("sends the part behind a question mark as the query, and no fragment", function()
     assert.equal("http://api.test/x?beta=true", url("/x?beta=true#Action=Run", {}))
     assert.equal("http://api.test/x?a=1&b=2", url("/x?a=1&q={q}&b=2&{r}", {}))
     assert.equal("http://api.test/x", url("/x?q={q}", {}))
   end)
 
-  it("encodes what a path cannot hold", function()
+  it("encodes characters that a path cannot hold", function()
     assert.equal("http://api.test/a%20b/%C3%BC", url("/a b/\195\188", {}))
   end)
 

@@ -398,7 +398,7 @@ describe("a failed exchange", function()
   end)
 end)
 
-describe("what an operation answers", function()
+describe("the answer of an operation", function()
   local function definition(responses, doc)
     return support.api(support.one({ responses = responses }, { doc = doc })).definitions[1]
   end

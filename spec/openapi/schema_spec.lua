@@ -141,7 +141,7 @@ describe("the schema of an operation", function()
     assert.equal("op", report[1].operation)
   end)
 
-  it("keeps what stands beside a reference in 3.1", function()
+  it("keeps the keywords beside a reference in 3.1", function()
     local body = input({ A = { type = "string" } }, { ["$ref"] = "#/components/schemas/A", maxLength = 3 })
     assert.same({ ["$ref"] = "#/$defs/A", maxLength = 3 }, body)
   end)
@@ -228,13 +228,13 @@ describe("OpenAPI 3.0's schemas", function()
       converted({ minimum = 1, exclusiveMinimum = true, maximum = 5, exclusiveMaximum = false }))
   end)
 
-  it("are what they refer to and nothing beside", function()
+  it("are the schemas that they refer to and nothing beside", function()
     assert.same(defs("A"), converted({ ["$ref"] = "#/components/schemas/A", description = "x", maxLength = 1 }))
   end)
 
 end)
 
-describe("a keyword that holds what it must not", function()
+describe("a keyword with an invalid value", function()
   for name, value in pairs({
     required = true, type = "any", enum = "a", pattern = "(", maximum = "3", minLength = -1, multipleOf = 0,
     properties = "x", items = 3, allOf = {}, additionalProperties = "no", uniqueItems = "yes",
@@ -290,7 +290,7 @@ describe("properties of one direction", function()
       input(schemas, whole))
   end)
 
-  it("are recognized by what a property combines", function()
+  it("are recognized in the combined schemas of a property", function()
     local schemas = { Goal = { type = "object", properties = { name = { type = "string" } } } }
     local own = { allOf = { ref("Goal"), { description = "d", readOnly = true } } }
     assert.same({ a = {} }, input(schemas, { properties = { goal = own, a = {} }, required = { "goal" } }).properties)
@@ -350,7 +350,7 @@ describe("properties of one direction", function()
 end)
 
 describe("the body of a PATCH", function()
-  it("has no defaults, which would set what the caller did not name", function()
+  it("has no defaults, which would set members that the caller did not name", function()
     local schema = { properties = { done = { type = "boolean", default = false } } }
     assert.is_nil(input({}, schema, { method = "patch" }).properties.done.default)
     assert.is_false(input({}, schema, { method = "post" }).properties.done.default)

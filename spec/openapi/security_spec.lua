@@ -44,7 +44,7 @@ describe("the credentials of a request", function()
     end
   end)
 
-  it("stand in the cookie beside what the program configured", function()
+  it("stand in the cookie beside the cookies of the program", function()
     local request = call({ { cookie = {} } }, { cookie = "k" }, { headers = { cookie = "a=1; b=2" } })
     assert.equal("a=1; b=2; session=k", request.headers.Cookie)
     assert.is_nil(request.headers.cookie)
@@ -82,7 +82,7 @@ describe("the credentials of a request", function()
     assert.equal("Bearer t", request.headers.Authorization)
   end)
 
-  it("are not half of a requirement: the error names what is missing, and nothing is sent", function()
+  it("are not half of a requirement: the error names the missing ones, and nothing is sent", function()
     for _, case in ipairs({
       { { { key = {}, bearer = {} } }, { key = "k" }, "bearer", '"bearer" (HTTP bearer) is not' },
       { { { key = {}, oauth = {} } }, { oauth = "t" }, "key", '"key" (API key in header X-Key) is not' },
@@ -349,7 +349,7 @@ describe("no error tells a credential:", function()
     end
   end)
 
-  it("but what is too short to be one stays", function()
+  it("but a text that is too short for a secret stays", function()
     local _, err = call({ { key = {} } }, { key = "a" }, nil, { status = 404, headers = {}, body = "a small matter" })
     assert.equal("a small matter", err.details.body)
   end)

@@ -63,7 +63,7 @@ describe("the expression of a style", function()
     assert.equal("v=a b,c", expanded("form", list, false, style.plain))
   end)
 
-  it("leaves out nulls, and writes nothing of what is empty", function()
+  it("leaves out nulls, and writes nothing of empty values", function()
     assert.equal("a,c", expanded("simple", { "a", core.null, "c" }, false))
     assert.equal("k=1", expanded("form", { k = "1", l = core.null }, true))
     for _, empty in ipairs({ operations.array({}), operations.object({}), { core.null } }) do
@@ -95,7 +95,7 @@ describe("the expression of a style", function()
 end)
 
 describe("reserved characters", function()
-  it("stay, and so do triplets; what would end the value does not", function()
+  it("stay, and so do triplets; characters that would end the value do not", function()
     assert.equal(":/?[]@!$'()*+,;=", style.encode_reserved(":/?[]@!$'()*+,;="))
     assert.equal("%26%23%20%22", style.encode_reserved('&# "'))
     assert.equal("%2F%25%25zz%251", style.encode_reserved("%2F%%zz%1"))

@@ -111,7 +111,7 @@ describe("an operation of Swagger 2.0", function()
     assert.matches("^multipart/form%-data; boundary=", request.headers["Content-Type"])
   end)
 
-  it("gives what it produces", function()
+  it("returns the types that it produces", function()
     local imported = api({ produces = { "application/json", "application/hal+json" }, responses = {
       ["200"] = { description = "", schema = { ["$ref"] = "#/definitions/Pet" } },
       ["404"] = { ["$ref"] = "#/responses/gone" },

@@ -46,7 +46,7 @@ describe("a document of OpenAPI 3.2", function()
     assert.same({ "query", "mutation" }, { api.by_name.find.type, api.by_name.copy.type })
   end)
 
-  it("is where it says it is, for what is relative to it", function()
+  it("is at its own URI, for relative references", function()
     local doc = assert(operations.json.encode({
       openapi = "3.2.0", ["$self"] = "/docs/api.json", servers = { { url = "../v1" } },
       paths = { ["/a"] = { get = { operationId = "op", parameters = { { ["$ref"] = "more.json#/q" } } } } },
@@ -65,7 +65,7 @@ describe("a document of OpenAPI 3.2", function()
 end)
 
 describe("a document of OpenAPI 3.1", function()
-  it("has lists of types, constants and what stands beside a reference", function()
+  it("has lists of types, constants and keywords beside a reference", function()
     local schema = output("3.1.0", "application/json", { schema = {
       ["$ref"] = "#/components/schemas/Pet", properties = { tag = { type = { "string", "null" }, const = "x" } },
     } }, { components = { schemas = { Pet = pet } } })

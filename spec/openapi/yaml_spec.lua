@@ -62,7 +62,7 @@ describe("YAML", function()
       as_json("openapi: 3.1\nswagger: 2.0\ninfo:\n  version: 1.0\nversion: 1.5\n"))
   end)
 
-  it("repeats what an anchor names", function()
+  it("repeats the value of an anchor", function()
     assert.equal('{"a":{"x":1},"b":{"x":1},"c":["k","k"]}', as_json("a: &a {x: 1}\nb: *a\nc: [&k k, *k]\n"))
     assert.equal('{"a":"k","k":1}', as_json("a: &k k\n*k : 1\n"))
   end)
@@ -112,7 +112,7 @@ describe("YAML", function()
     assert.equal("null", as_json("# only a comment\n"))
   end)
 
-  it("says what is missing when there is no library", function()
+  it("names the missing library", function()
     local loaded = package.loaded.yaml
     package.loaded.yaml = nil
     package.preload.yaml = function()

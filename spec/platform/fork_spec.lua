@@ -191,7 +191,7 @@ describe("a forked copy of a program", function()
     ]])
   end)
 
-  it("does not send what the program gathers", function()
+  it("does not send pieces that the program gathers", function()
     prints("data\tonce\n", [[
       local listener, ours, theirs = pair()
       reactor:hold()

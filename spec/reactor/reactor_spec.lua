@@ -39,7 +39,7 @@ describe("a reactor", function()
     return reactor:next()
   end
 
-  it("keeps what was added to its types when it is loaded again", function()
+  it("keeps additions to its types when it is loaded again", function()
     package.loaded["operations.reactor"] = nil
     local again = assert(require("operations.reactor").new())
     package.loaded["operations.reactor"] = module
@@ -48,7 +48,7 @@ describe("a reactor", function()
     again:close()
   end)
 
-  it("knows what is true of a request that does not say otherwise, and of no stream", function()
+  it("knows the defaults of a request, and of no stream", function()
     reactor = assert(module.new({ max_body = 1000, idle_timeout = 20, url = "http://nowhere/", decode = true }))
     local function outcome(path, options)
       local handle = http(path, options)
@@ -422,7 +422,7 @@ describe("a reactor", function()
       assert.is_nil(handle:read())
     end)
 
-    it("does not join what is large, or was begun", function()
+    it("does not join large pieces, or pieces of a message that was begun", function()
       local handle = http("/bytes?size=20000", { stream = true, join = true })
       while reactor:inflight() > 0 do
         reactor:step(1000)
@@ -445,7 +445,7 @@ describe("a reactor", function()
       assert.is_nil(handle:read())
     end)
 
-    it("lends what came, piece by piece", function()
+    it("lends received bytes, piece by piece", function()
       local handle = http("/sse?count=9", { stream = true })
       local copied = http("/sse?count=9", { stream = true })
       for _ = 1, 2 do
@@ -562,7 +562,7 @@ describe("a reactor", function()
       assert.equal(before, connections())
     end)
 
-    it("cancels what is dropped", function()
+    it("cancels dropped handles", function()
       local held = { http("/slow?head=60") }
       reactor:step(10)
       assert.equal(#held, reactor:inflight())
@@ -572,7 +572,7 @@ describe("a reactor", function()
       reactor:step(0)
     end)
 
-    it("cancels what is dropped while it has something to say", function()
+    it("cancels dropped handles with pending events", function()
       http("/echo")
       while not reactor:pending() do
         reactor:step(-1)

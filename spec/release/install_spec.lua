@@ -70,7 +70,7 @@ describe("make install", function()
     assert.equal("", shell(("ls -d '%s' 2>/dev/null"):format(place)).out)
   end)
 
-  it("leaves what others have put beside its files", function()
+  it("leaves the files of others beside its own", function()
     os.execute(("mkdir -p '%s/bin' && touch '%s/bin/neighbour'"):format(place, place))
     assert.equal(0, select(2, make("install")))
     os.execute(("cd '%s'/share/lua/*/operations && touch mine.lua"):format(place))

@@ -70,7 +70,7 @@ describe("casting", function()
     assert.equal(json.array_mt, getmetatable(result.tags))
   end)
 
-  it("leaves what it cannot convert without loss", function()
+  it("leaves values that it cannot convert without loss", function()
     for _, value in ipairs({ "1.5", "012", "1e2", "", " 1", "0x10", "1.0", "-0", "99999999999999999999" }) do
       local result, changes, fits = cast({ type = "integer" }, value)
       assert.equal(value, result)
@@ -341,7 +341,7 @@ describe("casting", function()
     assert.equal("a", definition.properties.list.default[1])
   end)
 
-  it("does less rather than spoil what conforms", function()
+  it("does less rather than spoil a conforming value", function()
     assert.equal('{"a":1}', text((cast({ minProperties = 1, properties = { b = true } }, { a = 1 }))))
     assert.equal('{"b":1}', text((cast({ properties = { a = { type = "integer", default = "x" }, b = true } },
       { b = 1 }))))
@@ -450,7 +450,7 @@ describe("casting by many schemas at once", function()
     end
   end)
 
-  it("casts in six passes, each by what the one before it made", function()
+  it("casts in six passes, each on the result of the one before", function()
     for _, count in ipairs({ 1, 5, 6, 7 }) do
       local parts, value, expected = {}, { p0 = "1" }, { p0 = 1 }
       for i = 1, count do
@@ -549,7 +549,7 @@ describe("casting a value that is too deep", function()
   end)
 end)
 
-describe("casting what a pattern and a name both know", function()
+describe("casting a member that a pattern and a name both describe", function()
   it("keeps a valid value valid when the pattern refuses the default", function()
     local result, _, fits = cast({ properties = { ["a/b"] = { default = true } },
       patternProperties = { ["b$"] = { ["not"] = true } } }, operations.object({}))

@@ -33,7 +33,7 @@ describe("a keyword", function()
     assert.is_true(count > 50)
   end)
 
-  it("is its whole name, what is beyond a NUL included", function()
+  it("is its whole name, a part beyond a NUL included", function()
     for _, name in ipairs({ "type\0", "type\0x", "$ref\0", "\0type", "\0", "" }) do
       assert.is_true((assert(schema.compile({ [name] = "string" })):check(5)))
       assert(schema.compile({ [name] = 5 }))
@@ -302,7 +302,7 @@ describe("compiling a schema", function()
     assert.is_false((compiled:check({ value = 1, next = { next = { value = 2 } } })))
   end)
 
-  it("takes a schema table that contains itself anywhere for what it would be further inside", function()
+  it("takes a schema table that contains itself for a recursive schema", function()
     local function deep()
       return { x = { y = { n = "1" }, z = 1 }, l = { { n = "2" }, { l = { { n = "3" } } } }, n = "4", b = true }
     end
@@ -361,7 +361,7 @@ describe("compiling a schema", function()
       problems(document("a:two", "a:one#y"), { uri = "a:one" }))
   end)
 
-  it("reads of another document what is referred to, all of it where a reference is dynamic", function()
+  it("reads only the schemas that are referred to of another document, all of them for a dynamic reference", function()
     local function problem(keyword)
       local definition = { properties = { a = { [keyword] = "a:doc#/good" } } }
       local compiled, err = schema.compile(definition, { resolve = function()
@@ -471,7 +471,7 @@ describe("compiling a schema", function()
     end
   end)
 
-  it("takes a tuple of no schemas, and what follows it", function()
+  it("takes a tuple of no schemas, and the items after it", function()
     local none = json.decode("[]")
     for _, draft in ipairs({ "4", "6", "7", "2019-09" }) do
       for _, case in ipairs({ { nil, true, { 1 } }, { true, true, { 1 } }, { false, false, { 1 } },
@@ -608,7 +608,7 @@ describe("compiling a schema", function()
     end
   end)
 
-  it("resolves what is in each of two schemas with the same $id", function()
+  it("resolves references within each of two schemas with the same $id", function()
     local function twin(kind)
       return { ["$id"] = "a:x/", properties = { p = { ["$ref"] = "y" }, q = { type = kind } } }
     end

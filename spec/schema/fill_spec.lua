@@ -88,7 +88,7 @@ describe("filling in defaults", function()
     assert.equal(list, fill(definition, list))
   end)
 
-  it("copies only what it changes", function()
+  it("copies only changed tables", function()
     local value = { a = {}, same = { 1 } }
     local filled = fill({ properties = { a = { properties = { b = { default = 2 } } } } }, value)
     assert.equal('{"a":{"b":2},"same":[1]}', text(filled))
@@ -115,13 +115,13 @@ describe("filling in defaults", function()
     assert.equal('{"o":{"a":null}}', text(filled))
   end)
 
-  it("takes the default of what a property refers to", function()
+  it("takes the default of the schema that a property refers to", function()
     assert.equal('{"n":3}', text(fill({
       ["$defs"] = { n = { default = 3 } }, properties = { n = { ["$ref"] = "#/$defs/n" } },
     }, {})))
   end)
 
-  it("takes no default of what is said beside a reference", function()
+  it("takes no default beside a reference", function()
     for keyword, value in pairs({ enum = { "x" }, const = "x", ["not"] = { default = 1 }, ["if"] = { default = 1 },
       anyOf = { { default = 1 }, { default = 1 } }, oneOf = { { default = 1 } }, properties = { b = { default = 1 } },
       items = { default = 1 }, contains = { default = 1 }, unevaluatedItems = { default = 1 } }) do
@@ -154,7 +154,7 @@ describe("filling in defaults", function()
       required = { "b" }, properties = { b = { default = 1 } } } } }, {})))
   end)
 
-  it("fills in only what is required, if that is asked for", function()
+  it("fills in only required members, if that is asked for", function()
     local member = { required = { "k" }, properties = { k = { default = 1 }, o = { default = 2 } } }
     local compiled = assert(schema.compile({ properties = { a = member, o = { default = 3 } }, required = { "r" },
       allOf = { { properties = { r = { default = 4 } } }, { ["$ref"] = "#/$defs/s" } },

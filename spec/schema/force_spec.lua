@@ -166,7 +166,7 @@ describe("force takes of a union", function()
     assert.is_true(fits)
   end)
 
-  it("what an if says of the object", function()
+  it("the members that an if requires", function()
     local definition = { type = "object", required = { "k" }, properties = { k = { type = "string" } },
       ["if"] = { properties = { k = { const = "a" } }, required = { "k" } },
       ["then"] = { required = { "x" }, properties = { x = { type = "integer" } } },
@@ -382,7 +382,7 @@ describe("force", function()
   end)
 end)
 
-describe("what force adds", function()
+describe("members that force adds", function()
   local text_b = { required = { "b" }, properties = { b = { type = "string" } } }
   for name, case in pairs({
     ["has what dependentSchemas then require"] = { { required = { "a" }, dependentSchemas = { a = text_b } }, {},

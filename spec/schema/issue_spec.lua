@@ -127,7 +127,7 @@ describe("the issues of a value", function()
     end)
   end
 
-  it("are of what is wrong, and of nothing else that was asked for", function()
+  it("are of the misfits, and of nothing else that was asked for", function()
     local text = { type = "string", minLength = 2, maxLength = 5, pattern = "^[a@]", format = "email" }
     local number = { type = "number", minimum = 1, maximum = 9, exclusiveMinimum = 0, exclusiveMaximum = 11,
       multipleOf = 3 }
@@ -182,7 +182,7 @@ describe("the issues of a value", function()
     assert.equal(3, #issues({ items = { type = "integer" } }, value, { max_issues = 3 }))
   end)
 
-  it("name the type of what is missing, and the tags of branches, through 32 references", function()
+  it("name the type of a missing member, and the tags of branches, through 32 references", function()
     local function through(count, last)
       local definitions = { ["d" .. count] = last }
       for i = 1, count - 1 do
@@ -265,7 +265,7 @@ describe("the issues of a value", function()
     end
   end)
 
-  it("carry what programs need in params", function()
+  it("carry values for programs in params", function()
     local function params(definition, value)
       local _, list = issues(definition, value)
       return list[1].params

@@ -27,7 +27,7 @@ end
 
 local self = { ["$ref"] = "#" }
 
-describe("what would take for ever is refused,", function()
+describe("a check that would take for ever is refused,", function()
   local function refused(definition, value, max_steps)
     local compiled = assert(schema.compile(definition, { max_steps = max_steps }))
     local ok, issues = compiled:check(value)

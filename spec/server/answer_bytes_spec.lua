@@ -52,7 +52,7 @@ describe("the bytes of an answer", function()
       answer(101, { Connection = "Upgrade" }, "", "x"))
   end)
 
-  it("cannot be split by what a name or a value holds", function()
+  it("cannot be split by the bytes of a name or a value", function()
     for _, value in ipairs({ "a\r\nX: y", "a\rb", "a\nb", "a\0b", "a\127", { "fine", "a\nb" }, true, {  {} } }) do
       local bytes, field = answer(200, { ["X-A"] = value }, "", "x", nil, true)
       assert.same({ nil, "X-A" }, { bytes, field })

@@ -179,7 +179,7 @@ describe("answers in Redis", function()
     redis_cli("CONFIG SET maxmemory %d", bytes)
   end
 
-  it("stay taken where Redis is full: what has run does not run again", function()
+  it("stay taken where Redis is full: requests that have run do not run again", function()
     operations.run(function()
       local store = operations.middleware.redis(server.url, { prefix = "full:" })
       stores[#stores + 1] = store

@@ -194,7 +194,7 @@ describe("a request", function()
     assert.equal(401, send(stranger, "GET", "/task/fail").status)
   end)
 
-  it("learns nothing of what failed inside", function()
+  it("shows nothing of an internal error", function()
     local answer = send(failing("secret path /etc"), "GET", "/task/fail")
     assert.equal(500, answer.status)
     assert.equal("the operation failed", answer.json.detail)
@@ -205,7 +205,7 @@ describe("a request", function()
     assert.is_nil(upstream.text:find("trace", 1, true))
   end)
 
-  it("shows what failed inside where that is asked for, and always tells the log", function()
+  it("shows an internal error where that is asked for, and always logs it", function()
     local told = {}
     local server = serve({ { name = "fail", type = "query", handler = function()
       return nil, "the disk is full"

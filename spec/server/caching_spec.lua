@@ -94,7 +94,7 @@ describe("an operation with _meta.http.cache", function()
     assert.is_truthy(tag(1024 * 1024 - 3))
   end)
 
-  it("keeps what the handler says itself", function()
+  it("keeps the handler's own fields", function()
     local server = cached(true, nil, function()
       return operations.http_envelope(1, { statusCode = 200,
         headers = { etag = 'W/"v7"', ["cache-control"] = "max-age=9" } })

@@ -61,7 +61,7 @@ describe("the caller of a request", function()
     assert.equal("error authorize: an identity or nil expected, got string", logged)
   end)
 
-  it("is asked for what authorize challenges with", function()
+  it("gets the challenge that authorize returns", function()
     local basic = setmetatable({ challenge = 'Basic realm="x"' }, { __call = function() end })
     assert.equal('Basic realm="x"', identify(basic).challenge)
     assert.equal("Bearer", caller.challenge(setmetatable({}, { __call = print })))
@@ -82,7 +82,7 @@ describe("a caller that may not call an operation", function()
     assert.same({ "credentials are required", 401, "Bearer" }, deny({}))
   end)
 
-  it("is told which scopes it lacks, and what a token needs", function()
+  it("is shown the missing scopes, and those a token needs", function()
     local access = { requiredScopes = { "a", "b" }, requiredScopesAny = { "x", "y" } }
     assert.same({ "missing scopes: b x", 403, 'Bearer error="insufficient_scope", scope="a b x"',
       { requiredScopes = { "b", "x" } } }, deny(access, { scopes = { "a" } }))
@@ -92,7 +92,7 @@ describe("a caller that may not call an operation", function()
       { requiredScopes = { "x" } } }, deny({ requiredScopesAny = { "x", "y" } }, { scopes = "x" }))
   end)
 
-  it("is told what the registry said where it lacks no scope", function()
+  it("is shown the refusal of the registry where it lacks no scope", function()
     assert.same({ "this identity has not the rights on the resource that are required", 403,
       'Bearer error="insufficient_scope"' }, deny({ requiredScopes = { "a" } }, { scopes = { "a" } }))
     assert.same({ "not yours", 403, 'Bearer error="insufficient_scope"' },

@@ -44,7 +44,7 @@ describe("a collector of a body", function()
     assert.equal("", body:take())
   end)
 
-  it("may be dropped with what it holds", function()
+  it("may be dropped with its bytes", function()
     local body = collector(100)
     body:add("x")
     getmetatable(body).__gc(body)

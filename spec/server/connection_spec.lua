@@ -267,7 +267,7 @@ describe("a connection of the HTTP server", function()
       end)
     end)
 
-    it("tells the handler what is wrong with it, and closes", function()
+    it("tells the handler the error of the body, and closes", function()
       local errors, begun = {}, 0
       local function handle(request)
         local piece, err = request.body()
@@ -708,7 +708,7 @@ describe("a connection of the HTTP server", function()
       assert.is_nil(left)
     end)
 
-    it("survives what fails then", function()
+    it("survives errors while it closes", function()
       local running = false
       with(function(request)
         request.left(error)

@@ -88,7 +88,7 @@ return function(busted, start)
     end
   end)
 
-  it("answers what is wrong by its status, as a problem", function()
+  it("answers invalid requests by their status, as a problem", function()
     local cases = { { 422, "GET", "/add?a=x&b=1" }, { 422, "GET", "/add" }, { 404, "GET", "/nothing" },
       { 405, "GET", "/echo" }, { 415, "POST", "/echo", { body = "x", headers = { ["Content-Type"] = "text/plain" } } },
       { 400, "POST", "/echo", { body = "{", headers = { ["Content-Type"] = "application/json" } } },
@@ -251,7 +251,7 @@ return function(busted, start)
     assert.equal("127.0.0.1", decoded(request("GET", "/where")).address)
   end)
 
-  it("does not send again what the caller has", function()
+  it("does not send again an answer that the caller has", function()
     local page = request("GET", "/page")
     assert.same({ 200, "private, max-age=1" }, { page.status, page.headers["cache-control"] })
     local again = request("GET", "/page", { headers = { ["If-None-Match"] = page.headers.etag } })

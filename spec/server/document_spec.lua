@@ -40,7 +40,7 @@ local function authorize(request)
 end
 
 describe("/openapi.json", function()
-  it("is the document of what is served, with the server's own information", function()
+  it("describes the served operations, with the server's own information", function()
     local server = server_of({ prefix = "/api", openapi = { info = { title = "Mine", version = "3" } } })
     local answer = get(server, "/api/openapi.json")
     assert.equal(200, answer.status)
@@ -85,7 +85,7 @@ describe("/openapi.json", function()
     assert.same({ "/t/new", "/t/open" }, paths_of(later))
   end)
 
-  it("is only for callers, and has only what they may call", function()
+  it("is only for callers, and has only the operations that they may call", function()
     local server = server_of({ authorize = authorize })
     assert.equal(401, get(server).status)
     assert.equal(401, get(server, nil, { authorization = "Bearer bad" }).status)
@@ -101,7 +101,7 @@ describe("/openapi.json", function()
     assert.is_nil(get(server_of()).headers.vary)
   end)
 
-  it("says what credentials are needed", function()
+  it("names the required credentials", function()
     local document = server_of({ authorize = authorize, anonymous = true }):openapi()
     assert.same({ {}, { { bearer = {} } } },
       { document.paths["/t/open"].get.security, document.paths["/t/secret"].post.security })
@@ -224,7 +224,7 @@ describe("x-operation in a foreign document", function()
     end
   end)
 
-  it("does not make schemas of what is elsewhere", function()
+  it("makes no schemas of operations elsewhere", function()
     local doc = document(x)
     doc.paths["/a"].post.requestBody = { content = { ["application/json"] = { schema = { ["$ref"] = "other.json" } } } }
     local definition = operations.from_openapi.document(doc)[1]

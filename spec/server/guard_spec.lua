@@ -48,7 +48,7 @@ describe("the guard of a server", function()
     end
   end)
 
-  it("lets pages of this machine use what says so", function()
+  it("lets pages of this machine use requests that say so", function()
     local function of(origin, is_local, options, site)
       return guard.check({ headers = { host = "localhost:80", origin = origin, ["sec-fetch-site"] = site },
         is_local = is_local }, options or { local_pages = true })
@@ -62,7 +62,7 @@ describe("the guard of a server", function()
     end
   end)
 
-  it("refuses what a browser sends for a page elsewhere without an Origin", function()
+  it("refuses requests that a browser sends for a page elsewhere without an Origin", function()
     assert.is_nil(check({ host = "localhost", ["sec-fetch-site"] = "same-origin" }))
     assert.is_nil(check({ host = "localhost", ["sec-fetch-site"] = "none" }))
     assert.matches("Sec%-Fetch%-Site: cross%-site", check({ host = "localhost", ["sec-fetch-site"] = "cross-site" }))

@@ -174,7 +174,7 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(1, state.ran)
   end)
 
-  it("keeps what the handler failed with, and lets the rest be sent again", function()
+  it("keeps the errors of the handler, and lets other failures be sent again", function()
     local server, state = serve()
     for code, status in pairs({ OWN_CODE = 500, EXECUTION_ERROR = 500 }) do
       local body, before = { n = 1, say = code }, state.ran

@@ -235,7 +235,7 @@ describe("operations.to_http", function()
     assert.same({ 503, "ABORTED" }, { answer.status, answer.json.code })
   end)
 
-  it("has ended by itself when its own requests have, and what is mounted", function()
+  it("has ended by itself when its own requests have, and those of mounted handlers", function()
     local function drained(seconds, grace, mounted)
       local server = assert(operations.to_http(registry_with({ name = "slow", handler = function()
         operations.sleep(seconds)

@@ -93,7 +93,7 @@ describe("the input of an operation", function()
 
   local json = { ["content-type"] = "application/json" }
 
-  it("is the query of GET, made what the schema says", function()
+  it("is the query of GET, converted by the schema", function()
     assert.same({ 200, { n = 7, word = "a b" } }, { send("GET", "/a/query?n=7&word=a%20b") })
     assert.same({ 200, {} }, { send("GET", "/a/query") })
     assert.same({ 422, '/n: expected integer, got "x"', "/n" }, { send("GET", "/a/query?n=x") })
@@ -326,7 +326,7 @@ describe("a flat input", function()
     assert.equal("/a~1b: unknown parameter", issue(T.object({}), { "a/b", "1" }))
   end)
 
-  it("tells all that is wrong, and shortens what is long", function()
+  it("reports all errors, and shortens long values", function()
     local _, issues = read(T.object({ i = T.integer() }), { "i", ("ü"):rep(40) }, { "x", "1" })
     assert.equal(2, #issues)
     assert.equal('expected integer, got "' .. ("ü"):rep(18) .. '..."', issues[1].message)

@@ -9,7 +9,7 @@ describe("a tree of paths", function()
       layout.grow(tree, { "tasks", "mine" })
   end)
 
-  it("finds what is written out before parameters, and tells their values", function()
+  it("finds literal paths before parameters, and returns the values of those", function()
     local values = {}
     assert.equal(root, layout.find(tree, { "tasks" }, values))
     assert.equal(mine, layout.find(tree, { "tasks", "mine" }, values))

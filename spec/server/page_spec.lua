@@ -185,7 +185,7 @@ describe("the page of a server", function()
     assert.matches("operations/server/page/index.html is not where package.path leads", err.message, 1, true)
   end)
 
-  it("learns from the document what a caller may not call, and why", function()
+  it("learns from the document which operations a caller may not call, and why", function()
     local identity = { id = "t", scopes = { "y" } }
     local options = { docs = true, authorize = function() return identity end }
     local function document(target, more)

@@ -39,7 +39,7 @@ describe("workers", function()
     end)
   end)
 
-  it("serve what is added while they serve, again and again", function()
+  it("serve tasks that are added while they serve, again and again", function()
     operations.run(function()
       local count, again = 0, nil
       again = work(function()

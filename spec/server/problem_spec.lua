@@ -67,7 +67,7 @@ describe("the status of an error", function()
 end)
 
 describe("the answer to a failed call", function()
-  it("is logged from status 500 on, but for what happens in everyday service", function()
+  it("is logged from status 500 on, but for everyday failures", function()
     local function logged(code, given)
       local lines = {}
       local call = { path = "/p", id = "r", server = { options = { log = function(level, message)
@@ -90,7 +90,7 @@ describe("a problem", function()
     return problem.of(err, options or {})
   end
 
-  it("says what may be told", function()
+  it("has the public message", function()
     assert.same({ type = "about:blank", title = "Not Found", status = 404, detail = "no such thing",
       code = "OPERATION_NOT_FOUND", requestId = "r" },
       (of(errors.new("OPERATION_NOT_FOUND", "no such thing"), { request_id = "r" })))
@@ -117,7 +117,7 @@ describe("a problem", function()
     end
   end)
 
-  it("has the details of what may be told, where they are JSON", function()
+  it("has the details of public errors, where they are JSON", function()
     assert.same({ 1 }, of(errors.new("BUSY", "m", { 1 })).details)
     assert.is_nil(of(errors.new("BUSY", "m", { print })).details)
     assert.is_nil(of(errors.new("EXECUTION_ERROR", "m", { 1 })).details)

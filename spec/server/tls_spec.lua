@@ -102,7 +102,7 @@ describe("a listener with TLS", function()
     end)
   end)
 
-  it("takes and sends what fills many records, in both directions", function()
+  it("takes and sends messages of many records, in both directions", function()
     local large = ("0123456789abcdef"):rep(300000)
     with({ tls = options("localhost"), handler = function(request_)
       local pieces = {}

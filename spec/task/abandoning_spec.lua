@@ -1,6 +1,6 @@
 local command = require("spec.support.command")
 
-describe("the cleanup of what is abandoned", function()
+describe("the cleanup of abandoned coroutines", function()
   for seed = 1, 12 do
     it("runs once, and no task is lost, whatever a collection interrupts: seed " .. seed, function()
       assert.same({ out = "0\n", err = "", code = 0 }, command.run("lua spec/support/abandoning.lua " .. seed))

@@ -50,7 +50,7 @@ describe("operations.map", function()
     assert.equal(2, aborted)
   end)
 
-  it("counts what is raised as failure, and stops functions that never wait", function()
+  it("counts an error as failure, and stops functions that never wait", function()
     local count = 0
     local results, err = map({ 1, 2, 3, 4, 5, 6 }, function(n)
       count = count + 1
@@ -140,7 +140,7 @@ describe("operations.map", function()
     end))
   end)
 
-  it("ends with what the iterator raises", function()
+  it("ends with the error of the iterator", function()
     local calls = 0
     for _, options in ipairs({ {}, { stop_on_error = false } }) do
       local results, err = map(function()

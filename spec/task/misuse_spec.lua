@@ -10,7 +10,7 @@ local function call(fn, first, second, third)
   end
 end
 
-describe("tasks that are given what they cannot use", function()
+describe("tasks with invalid arguments", function()
   it("name the argument or option, and the line of the program", function()
     local one
     task.run(function()

@@ -193,7 +193,7 @@ describe("a to-be-closed variable", function()
       return assert(registry:subscribe("a.watch", nil, given))
     end
 
-    it("runs when the handler fails, before next returns and before what is deferred", function()
+    it("runs when the handler fails, before next returns and before deferred functions", function()
       local stream = subscribe(function(_, context)
         context.defer(function()
           closed[#closed + 1] = { "deferred" }

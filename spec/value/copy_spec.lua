@@ -55,14 +55,14 @@ describe("a copy", function()
     assert.is_table(original)
   end)
 
-  it("of what has a table twice has it twice", function()
+  it("of a table with one member twice has one copy twice", function()
     local shared = { "x" }
     local new = copy({ a = shared, b = { shared } })
     assert.equal(new.a, new.b[1])
     assert.not_equal(shared, new.a)
   end)
 
-  it("of what contains itself contains itself", function()
+  it("of a table that contains itself contains itself", function()
     local original = {}
     original.itself = original
     local new = copy(original)

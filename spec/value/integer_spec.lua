@@ -88,7 +88,7 @@ describe("an integer of 64 bits", function()
     end
   end)
 
-  it("is a multiple of what divides it", function()
+  it("is a multiple of its divisors", function()
     local largest = integer("18446744073709551615") -- 3 * 5 * 17 * 257 * 641 * 65537 * 6700417
     for divisor, divides in pairs({ [1] = true, [2] = false, [3] = true, [7] = false, [641] = true, [0.5] = true,
       [0.2] = true, [0.3] = true, [0.7] = false }) do
@@ -132,7 +132,7 @@ describe("an integer of 64 bits", function()
     assert.truthy(tostring(refused):find("non-negative integer, got -9007199254740993", 1, true))
   end)
 
-  it("is a default, and what replaces a misfit", function()
+  it("is a default, and a replacement of a misfit", function()
     local value = integer("9007199254740993")
     local rule = { type = "object", properties = { id = { type = "integer", default = value } } }
     assert.equal('{"id":9007199254740993}', json.encode((assert(schema.compile(rule)):cast({}))))

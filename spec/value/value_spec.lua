@@ -30,7 +30,7 @@ describe("a Lua value read as JSON", function()
     assert.equal("object", core.kind(setmetatable({ 1 }, { __jsontype = "object" })))
   end)
 
-  it("is no null but that of its own, and what another library has for it", function()
+  it("is null only for its own null, and for that of another library", function()
     local address = rawget(debug, "upvalueid")(function() return core end, 1) -- a pointer of no library
     if type(address) == "userdata" then
       assert.equal("userdata", core.kind(address))

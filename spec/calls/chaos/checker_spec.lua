@@ -84,14 +84,14 @@ end
 describe("the checker finds nothing wrong with", function()
   local failed = { outcome = "failed", code = "TRANSPORT_LOST", mayHaveRun = true }
 
-  it("what was done once, and again after a kill, and in order", function()
+  it("jobs that were done once, and again after a kill, and in order", function()
     assert.same({}, found(fast()))
     assert.same({}, found(reliable()))
     assert.same({}, found(stream()))
     assert.same({}, found({}))
   end)
 
-  it("what was lost at most once, and ended in an error", function()
+  it("jobs that were lost at most once, and ended in an error", function()
     assert.same({}, found(with(fast(), 5, failed)))
     assert.same({}, found(with(without(fast(), 4, 3), 3, failed)))
   end)
@@ -100,7 +100,7 @@ describe("the checker finds nothing wrong with", function()
     assert.same({}, found(with(without(stream(), 6), 6, failed)))
   end)
 
-  it("what was refused before it began", function()
+  it("jobs that were refused before they began", function()
     assert.same({}, found(with(without(reliable(), 6, 5, 4, 3, 2), 2,
       { outcome = "failed", code = "BUSY", mayHaveRun = false })))
   end)
@@ -117,11 +117,11 @@ describe("the checker finds nothing wrong with", function()
     assert.same({}, found(list))
   end)
 
-  it("what a killed caller left", function()
+  it("the jobs of a killed caller", function()
     assert.same({}, found(adding(without(fast(), 5), 5, { "n", "killed", victim = "c" })))
   end)
 
-  it("what was accepted and then aborted", function()
+  it("jobs that were accepted and then aborted", function()
     local list = with(without(reliable(), 6, 5, 4, 3), 3, { outcome = "failed", code = "ABORTED" })
     assert.same({}, found(adding(list, 3, { "c", "aborted", "1" })))
   end)
@@ -185,7 +185,7 @@ describe("the checker finds", function()
     end)
   end
 
-  it("events that are missing at the end of what completed", function()
+  it("events that are missing at the end of a completed job", function()
     assert.same({ "missing" }, found(without(stream(), 6)))
   end)
 

@@ -31,7 +31,7 @@ describe("chaos", function()
     end)
   end
 
-  it("shows that Pub/Sub does not do what must be done at least once", function()
+  it("shows that Pub/Sub does not run every job at least once", function()
     local faults, _, directory = short({ mode = "fast", claimed = "reliable", calls = 2400 })
     assert.same({ lost = true }, kinds_of(faults))
     os.execute(("rm -r '%s'"):format(directory))

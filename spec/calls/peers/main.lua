@@ -325,7 +325,7 @@ for _, example in ipairs(examples) do
   end
 
   describe("the example " .. file, function()
-    it("calls an operation, and prints what comes of it", function()
+    it("calls an operation, and prints the result", function()
       with_hub(function(url)
         for _, words in ipairs({ { "lua.echo", '{"x": [1, 2]}', '{"x":[1,2]}' }, { "lua.fail", "{}",
           "LUA_FAILED: as asked" } }) do

@@ -42,7 +42,7 @@ describe("the presence of a process on Redis", function()
     assert.same({ "WORKER_LOST" }, lost)
   end)
 
-  it("ends with what it still works on; what it did not begin is sent elsewhere", function()
+  it("ends with its running requests; those that it did not begin are sent elsewhere", function()
     presence.nodes:assign({ requestId = "running", operationId = "a.b" }, presence:find("a.b"))
     presence:hear({ node = "other", gone = true, running = { "running" } })
     assert.same({ request = { requestId = "request", code = "WORKER_LOST", retryable = true, mayHaveRun = false,
@@ -50,7 +50,7 @@ describe("the presence of a process on Redis", function()
     assert.same({ "WORKER_LOST" }, lost)
   end)
 
-  it("ends with everything when it does not say what it works on", function()
+  it("ends with all requests when it does not list the running ones", function()
     presence:hear({ node = "other", gone = true })
     assert.same({}, sent_on)
     assert.same({ "WORKER_LOST" }, lost)
@@ -68,7 +68,7 @@ describe("the presence of a process on Redis", function()
   end)
 end)
 
-describe("what processes on Redis say of themselves", function()
+describe("the presence messages of processes on Redis", function()
   local now, host, said, delivered, offers = core.now, nil, nil, nil, nil
   local presence, link, changed, released
 
@@ -114,7 +114,7 @@ describe("what processes on Redis say of themselves", function()
     hosts.use("plain")
   end)
 
-  it("is all at first, and then what has changed", function()
+  it("is the whole list at first, and then the changes", function()
     assert.same({ { version = 1, offers = { "a.a", "b.b" } }, { ask = true } }, news())
     assert.same({ { ["a.a"] = true, ["b.b"] = true } }, changed)
     assert.equal(changed[1], presence.offered)

@@ -133,7 +133,7 @@ describe("a call map over Redis", function()
     end)
   end)
 
-  it("ends what a killed caller asked for", function()
+  it("ends the requests of a killed caller", function()
     operations.run(forward_clock.with, function(clock)
       local started, raised = 0, nil
       local registry = operations.registry({ log = quiet })

@@ -47,7 +47,7 @@ describe("a signature", function()
     end
   end)
 
-  it("numbers what goes over channels, so that nothing is taken twice", function()
+  it("numbers the messages of channels, so that none is taken twice", function()
     local one, heard = signatures.new(SECRET), {}
     for i = 1, 3 do
       heard[i] = json.decode((one:seal("place", TEXT, true)))
@@ -61,7 +61,7 @@ describe("a signature", function()
     assert.is_false(one:is_new({ n = 1, t = core.now() }))
   end)
 
-  it("has a time: what an ended process sent is refused by those that never heard it", function()
+  it("has a time: messages of an ended process are refused by processes that never heard it", function()
     local now, real = core.now(), core.now
     local function at(ms, fn)
       core.now = function() return now + ms end

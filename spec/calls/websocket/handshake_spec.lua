@@ -68,7 +68,7 @@ describe("the answer to a WebSocket client", function()
     return handshake.read_response(opening, table.concat(lines, "\r\n") .. "\r\n\r\n" .. (rest or ""))
   end
 
-  it("opens the connection, and what follows it belongs to that", function()
+  it("opens the connection, which gets the bytes that follow it", function()
     assert.equal("", read({}))
     assert.equal("frames", read({}, "frames"))
     for _, other in ipairs({ { "HTTP/1.1 101" }, { [2] = "UPGRADE:  h2c , WebSocket \t" },

@@ -380,7 +380,7 @@ describe("a WebSocket hub", function()
     end)
   end)
 
-  it("lets what runs end when it closes", function()
+  it("lets running calls end when it closes", function()
     with_hub({}, function(hub, connect)
       local map = connect()
       local call = operations.spawn(function()
@@ -449,7 +449,7 @@ describe("a WebSocket hub on an HTTP server", function()
 end)
 
 describe("a WebSocket hub that closes", function()
-  it("sends the answers of what ran first, however large, and waits until they were read", function()
+  it("sends the answers of running calls first, however large, and waits until they were read", function()
     local served = registry()
     assert(served:register({ namespace = "a", name = "large", handler = function()
       operations.sleep(0.05)
@@ -518,7 +518,7 @@ describe("a WebSocket spoke", function()
     end
   end)
 
-  it("connects again, and resubscribes what asks for it", function()
+  it("connects again, and resubscribes by option", function()
     local served, hub, port = registry(), nil, nil
     operations.run(function()
       hub = assert(operations.transports.websocket_hub({ registry = served, log = quiet }))
@@ -570,7 +570,7 @@ describe("a WebSocket spoke", function()
     end)
   end)
 
-  it("connects again and again to what ends at once, with growing delays", function()
+  it("connects again and again to a hub that ends at once, with growing delays", function()
     operations.run(function()
       local times = {}
       local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(map)

@@ -168,7 +168,7 @@ return function(kit)
     assert.same({ "open", "half-open", "closed" }, one.states)
   end)
 
-  it("counts what a server is to blame for", function()
+  it("counts failures of the server", function()
     local function opens(code, options)
       options = options or {}
       options.failures, options.of = 1, 1
@@ -236,14 +236,14 @@ return function(kit)
     stream:close()
   end)
 
-  it("logs what on_change raises", function()
+  it("logs errors of on_change", function()
     local call = kit.operation({ breaker({ failures = 1, of = 1, on_change = function() error("oops", 0) end }) },
       kit.answers(failure("TIMEOUT")).handler)
     assert.equal("TIMEOUT", select(2, call()).code)
     assert.same({ "error: spec.call: middleware: oops" }, kit.log)
   end)
 
-  it("takes what `counts` raises for no failure, and logs it", function()
+  it("takes an error in `counts` for no failure, and logs it", function()
     local one = server({ failures = 1, of = 1, counts = function() error("oops", 0) end })
     one.broken = true
     assert.equal("xx", one.many(2))

@@ -65,7 +65,7 @@ return function(kit)
     assert.equal(2, (call()))
   end)
 
-  it("reads what answers say of themselves", function()
+  it("reads the cache fields of answers", function()
     local date = "Sun, 06 Nov 1994 08:49:37 GMT"
     local function lasts(headers, status)
       local one = served({ ttl = 7000 }, headers)
@@ -166,7 +166,7 @@ return function(kit)
     assert.same({ "-", '"a"', '"a"', '"a"' }, one.etags)
   end)
 
-  it("keeps what must be asked for again each time, with its ETag", function()
+  it("keeps answers that must be validated each time, with their ETag", function()
     local one = served(nil, { etag = '"b"', ["cache-control"] = "no-cache" })
     one.get()
     one.status = 304
@@ -174,7 +174,7 @@ return function(kit)
     assert.same({ "-", '"b"', '"b"' }, one.etags)
   end)
 
-  it("tells the age of what it hands out", function()
+  it("sets the age of answers from the cache", function()
     local one = served(nil, { ["cache-control"] = "max-age=60", age = "5" })
     one.get()
     kit.clock.advance(2500)
@@ -227,7 +227,7 @@ return function(kit)
     end
   end)
 
-  it("tells inputs, identities and what `vary` says apart", function()
+  it("distinguishes inputs, identities and the values of `vary`", function()
     local one = served({ ttl = 1000, vary = function(_, context)
       return context.metadata and context.metadata.language or ""
     end })

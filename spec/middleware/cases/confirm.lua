@@ -58,7 +58,7 @@ return function(kit)
     assert.equal("ACCESS_DENIED", err.code)
   end)
 
-  it("remembers what was approved for longer", function()
+  it("remembers approvals for longer", function()
     local one = asked({ { true, "arguments" }, { true, "always" }, { false } })
     local function as(id, input)
       return one.call(input, { identity = { id = id, scopes = {} } })

@@ -26,7 +26,7 @@ return function(kit)
     assert.same({ 1, "ada", "r1" }, (call({ a = 1 }, { identity = { id = "ada", scopes = {} }, requestId = "r1" })))
   end)
 
-  it("reports what a function of the program raised to the registry's log only, which callers do not read", function()
+  it("reports errors of the program's functions to the registry's log only, which callers do not read", function()
     local heard = {}
     local call = kit.operation({ middleware.log(function() error("POST http://collector/: refused", 0) end) },
       kit.answers(1).handler)
@@ -37,7 +37,7 @@ return function(kit)
     assert.same({ "error: spec.call: middleware: POST http://collector/: refused" }, kit.log)
   end)
 
-  it("makes error objects of what was raised, by the operation's declarations", function()
+  it("makes error objects of raised values, by the operation's declarations", function()
     local raises = { error = function() error("GONE: no such thing", 0) end }
     local call = kit.operation(idle(), { handler = raises.error,
       errorSchemas = { { code = "GONE", description = "it is gone" } } })
@@ -90,7 +90,7 @@ return function(kit)
     assert.is_false(select(2, call()).mayHaveRun)
   end)
 
-  it("lets nothing of the program's own break what is around it", function()
+  it("keeps errors of the program's functions from breaking the middleware around it", function()
     local function oops() error("oops", 0) end
     for name, inside in pairs({ by = middleware.rate_limit({ rate = 1, by = oops }),
       limit = middleware.concurrency({ by = oops }), breaker = middleware.breaker({ by = oops }),

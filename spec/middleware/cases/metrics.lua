@@ -53,7 +53,7 @@ operations_calls_running{operation="spec.idle"} 0
     assert.matches('operations_calls_total{operation="spec.call",code="ABORTED"} 1\n', kept:text(), 1, true)
   end)
 
-  it("counts what runs, subscriptions until they end", function()
+  it("counts running calls, subscriptions until they end", function()
     local kept = metrics()
     local _, registry = kit.operation({ kept }, { type = "subscription", handler = function(_, context)
       context.emit(1)
@@ -95,7 +95,7 @@ operations_calls_running{operation="spec.idle"} 0
     assert.equal(16, count)
   end)
 
-  it("quotes what stands in labels", function()
+  it("quotes the values of labels", function()
     local kept = metrics()
     kit.operation({ kept }, kit.answers(operations.error('a"b\\c\nd', "x")).handler)()
     assert.matches([[code="a\"b\\c\nd"} 1]], kept:text(), 1, true)

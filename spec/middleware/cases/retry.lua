@@ -44,7 +44,7 @@ return function(kit)
     assert.equal(1, tries("mutation", true, true, { idempotent = "yes" }))
   end)
 
-  it("does not take what a mutation's handler called for the mutation", function()
+  it("distinguishes a failure of a call inside a mutation's handler from one of the mutation", function()
     local answers = kit.answers(failure("BUSY", true, false))
     kit.operation({ retry(exact) }, { type = "mutation", handler = answers.handler })()
     assert.equal(1, answers.calls)

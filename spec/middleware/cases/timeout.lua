@@ -35,7 +35,7 @@ return function(kit)
     assert.is_nil(err.retryable)
   end)
 
-  it("tells the handler of its deadline, and what that calls", function()
+  it("passes the deadline to the handler, and to the calls of that", function()
     local now, seen = kit.clock.now, {}
     local _, registry = kit.operation({ operations.middleware.only({ namespace = "spec" }, { timeout(1000) }) },
       function(_, context)

@@ -178,7 +178,7 @@ describe("http", function()
       assert.is_nil(headers["set-cookie"])
     end)
 
-    it("takes a bare CR for a blank, not for what ends a line elsewhere", function()
+    it("takes a bare CR for a blank, not for the end of a line", function()
       assert.equal("a X-B: b", get("/raw/bare_cr").headers["x-a"])
     end)
 
@@ -364,7 +364,7 @@ describe("http", function()
       assert.equal("secret", cjson.decode(response.body).headers.authorization)
     end)
 
-    it("to another origin drops Authorization, Cookie and what is named a credential", function()
+    it("to another origin drops Authorization, Cookie and fields that are named credentials", function()
       local response = get("/redirect?to=" .. server.other .. "/echo", {
         headers = { Authorization = "a", cookie = "b", ["X-Api-Key"] = "c", ["X-Other"] = "d" },
         credentials = { "x-api-key" },
@@ -416,7 +416,7 @@ describe("http", function()
       stream:close()
     end)
 
-    it("gives what came before a failure, then the failure, again and again", function()
+    it("gives the bytes before a failure, then the failure, again and again", function()
       local stream = assert(http.open({ url = server.url .. "/raw/short_length" }))
       assert.equal("only this", stream:read())
       for _ = 1, 2 do
@@ -602,7 +602,7 @@ describe("http", function()
     mortal:stop()
   end)
 
-  it("tells which libcurl it has, and what that can do", function()
+  it("names its libcurl and the features of that", function()
     local version, ssl, features = require("operations.transfer").libcurl()
     assert.matches("^%d+%.%d+%.%d+", version)
     assert.matches("^%a+/%d", ssl)

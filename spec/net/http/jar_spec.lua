@@ -13,7 +13,7 @@ describe("a cookie jar", function()
     jar:store(from, { ... })
   end
 
-  it("gives back to a host what it set", function()
+  it("sends the cookies of a host back to it", function()
     stores("http://a.test/", "one=1", "two=2; HttpOnly")
     assert.equal("one=1; two=2", jar:header("http://a.test/x"))
     assert.is_nil(jar:header("http://b.test/"))

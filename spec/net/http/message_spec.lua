@@ -105,7 +105,7 @@ describe("the headers of a request", function()
   end)
 end)
 
-describe("what the reactor takes", function()
+describe("a request for the reactor", function()
   local function prepared(more, stream)
     local options = { url = "http://a/" }
     for name, value in pairs(more or {}) do

@@ -157,7 +157,7 @@ describe("the options of a transfer", function()
     end
   end)
 
-  it("name a method, a path and headers, and what they are without", function()
+  it("name a method, a path and headers, and their defaults", function()
     local head = asked({ method = "BREW", url = "/a?b=%20", headers = { ["X-One"] = "1", ["X-None"] = "" } })
     assert.matches("^BREW /a%?b=%%20 HTTP/1.1\r\n", head)
     assert.matches("\r\nX%-One: 1\r\n", head)

@@ -48,11 +48,11 @@ describe("a redirect of a method other than GET", function()
     assert.equal("GET", send("PUT", 303).method)
   end)
 
-  it("takes blanks in a Location for what they were meant to be", function()
+  it("encodes blanks in a Location", function()
     assert.equal("/echo/a%20b?c%20d/echo", send("GET", 302, { to = "/echo/a+b?c+d" }).uri)
   end)
 
-  it("encodes what of a Location is no ASCII", function()
+  it("encodes the bytes of a Location beyond ASCII", function()
     assert.equal("/echo/%C3%BC?%E2%82%AC/echo", send("GET", 302, { to = "/echo/%C3%BC?%E2%82%AC" }).uri)
   end)
 

@@ -134,7 +134,7 @@ describe("a retry", function()
     end
   end)
 
-  it("backs off by doubling, up to the cap, less what chance takes", function()
+  it("backs off by doubling, up to the cap, less a random part", function()
     local policy = retry.policy({ delay = 100, max_delay = 500, jitter = 0, attempts = 6 })
     local function delay(tries)
       return retry.delay(policy, tries, request, nil, failure.new(request, "reset", "lost"))
@@ -158,7 +158,7 @@ describe("another try", function()
     return retry.delay(policy, 1, given or request, nil, failure.new(request, kind, "no", phase))
   end
 
-  it("may help after what passes by itself", function()
+  it("may help after temporary failures", function()
     for _, status in ipairs({ 408, 425, 429, 502, 503, 504 }) do
       assert.is_number(after(status))
     end
@@ -178,7 +178,7 @@ describe("another try", function()
     assert.is_nil(retry.delay(policy, 1, request, nil, {}))
   end)
 
-  it("of what must not run twice is made when it did not run, and its body is still there", function()
+  it("of a request that must not run twice is made when it did not run, and its body can be read again", function()
     local once, gone = { once = true }, { once = true, upload = true }
     for _, status in ipairs({ 408, 425, 429 }) do
       assert.is_number(after(status, nil, once))

@@ -82,7 +82,7 @@ describe("a sender of requests", function()
     end
   end)
 
-  it("sends on to where an answer redirects, with what the request had of its own", function()
+  it("follows a redirect with the request's own fields", function()
     local options = { url = server.url, method = "POST", redirect_all = true, headers = { ["X-Kind"] = "one" } }
     local sender, url = senders.new(options, false), server.url .. "/redirect?to=/echo&status=307"
     local found = json.decode(assert(sender:send({ url = url, body = "x" })).body)
@@ -159,7 +159,7 @@ describe("a sender of requests", function()
     end
   end)
 
-  it("raises what is misuse, where it is made", function()
+  it("raises misuse where it is made", function()
     for _, wrong in ipairs({ {}, { url = 1 }, { url = "http://localhost", unknown = true } }) do
       assert.is_false((pcall(senders.new, wrong, true)))
     end

@@ -524,7 +524,7 @@ describe("a proxy", function()
     end
   end)
 
-  it("of the environment is not used for what no_proxy names, nor when told not to", function()
+  it("of the environment is not used for hosts of no_proxy, nor when an option forbids it", function()
     assert.equal("dns", through('{ url = "http://nowhere.invalid/echo" }', "no_proxy=nowhere.invalid"))
     assert.equal("dns", through('{ url = "http://nowhere.invalid/echo", proxy = false }'))
   end)

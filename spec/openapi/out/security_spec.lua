@@ -1,6 +1,6 @@
 local operations = require("operations")
 
-describe("what an OpenAPI document says of credentials", function()
+describe("the credentials in an OpenAPI document", function()
   local key = { kty = "OKP", crv = "Ed25519", x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }
 
   local function document(changed, more)

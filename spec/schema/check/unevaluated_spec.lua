@@ -83,7 +83,7 @@ describe("an unevaluated property", function()
   end)
 end)
 
-describe("what an unevaluated member or item is beside", function()
+describe("the keywords beside an unevaluated member or item", function()
   it("may be a dynamic reference", function()
     local compiled = assert(schema.compile({ ["$dynamicRef"] = "#d", unevaluatedProperties = false,
       unevaluatedItems = false, ["$defs"] = { d = { ["$dynamicAnchor"] = "d", properties = { a = {} },
@@ -125,7 +125,7 @@ describe("a schema that contains itself", function()
     ["else"] = { function(t) t.properties.x = of_required("q", "else", t) end, { p = 1 }, { q = 1 } },
     ["if"] = { function(t) t.properties.x = { ["if"] = t, unevaluatedProperties = false } end, { p = 1 }, { q = 1 } },
   }) do
-    it("knows what it describes, for a schema that refers to it by " .. keyword, function()
+    it("knows the members that it describes, for a schema that refers to it by " .. keyword, function()
       local whole = { properties = { p = { type = "integer" } } }
       case[1](whole)
       local compiled = assert(schema.compile(whole))
