@@ -60,7 +60,7 @@ function upstream.add(server, given)
   if is_many then
     follow(server, given)
   else
-    argument.object(given, "request", "MCP client or servers", 1, "offer")
+    argument.object(given, "request", "MCP client or servers", 1, "offer", 4)
     add(server, given)
   end
   server.awaited = server.awaited or {}
