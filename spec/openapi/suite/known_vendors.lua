@@ -10,11 +10,17 @@ return {
     },
     -- Objects in a list of a query have no form in OpenAPI; they go out as JSON.
     ["mastodon.local"] = { get_api_v1_markers = "timeline.0: must be object" },
+    -- Members of enum of another type than the schema's, which the library converts and the judge compares.
+    ["zoom.us"] = {
+      reportTelephone = "one of the allowed values", updateSettingTemplate = "one of the allowed values",
+      userTSP = "one of the allowed values", userTSPDelete = "one of the allowed values",
+      userTSPUpdate = "one of the allowed values",
+    },
   },
   -- How many operations have schemas for which no input was found: alternatives that overlap, properties that
   -- additionalProperties excludes, formats beside constants.
   impossible = {
     ["digitalocean.com"] = 1, ["gitlab.com"] = 1, ["linode.com"] = 4, ["sendgrid.com"] = 1, ["shipengine.com"] = 20,
-    ["vercel.com"] = 2,
+    ["vercel.com"] = 2, ["zoom.us"] = 5,
   },
 }
