@@ -354,14 +354,18 @@ describe("a TLS server", function()
     end
 
     -- Reads commands in between: a line that begins with "q" ends the connection.
-    before_each(function()
-      server, port, seen = test_server.start({ tls = true }), free_port(), "" -- for its certificate
+    local function speak(protocols)
+      port, seen = free_port(), ""
       program = assert(process.spawn({
-        "openssl", "s_server", "-accept", tostring(port), "-alpn", "h2,http/1.1",
+        "openssl", "s_server", "-accept", tostring(port), "-alpn", protocols,
         "-cert", server.ca_file, "-key", server.directory .. "/key.pem",
       }))
       task.deadline(core.now() + 60000) -- of what we wait for here
       wait_for("ACCEPT")
+    end
+
+    before_each(function()
+      server = test_server.start({ tls = true }) -- for its certificate
     end)
 
     after_each(function()
@@ -374,7 +378,17 @@ describe("a TLS server", function()
       return task.spawn(http.request, { url = "https://localhost:" .. port .. "/", ca_file = server.ca_file })
     end
 
+    it("is lost, not refused, where the server speaks no HTTP/1.1", function()
+      speak("h2")
+      local asked = ask()
+      wait_for("PRI * HTTP/2.0")
+      program:write("q\n")
+      local _, err = asked:wait()
+      assert.same({ "reset", true }, { err.details.kind, err.retryable })
+    end)
+
     it("is asked a second time, and no third, over HTTP/1.1", function()
+      speak("h2,http/1.1")
       local asked = ask()
       wait_for("PRI * HTTP/2.0")
       program:write("q\n")

@@ -28,7 +28,12 @@ local function step_again(request, step, deadline, answer, err)
   if deadline and request.timeout <= 0 then
     return nil, err
   end
-  return step(request)
+  local again, problem = step(request)
+  -- A server that speaks only HTTP/2 ends the handshake of the second connection.
+  if problem and problem.details and problem.details.kind == "tls" then
+    return nil, err
+  end
+  return again, problem
 end
 
 -- As `step_again`; also stores the answer's cookies in the jar.
