@@ -57,7 +57,7 @@ end)
 -- The specs of what writes numbers into requests, answers and figures.
 local writers = "spec/base/number_text_spec.lua spec/openapi/style_spec.lua spec/openapi/form_spec.lua "
   .. "spec/middleware/plain_spec.lua "
-  .. "spec/net/http/message_spec.lua spec/offer/schema_text_spec.lua spec/schema/cast_spec.lua"
+  .. "spec/net/http/message_spec.lua spec/people/schema_text_spec.lua spec/schema/cast_spec.lua"
 
 describe("where the locale has a decimal comma", function()
   it("all numbers are written the same", function()
