@@ -118,7 +118,7 @@ describe("examples/nginx and examples/gateway", function()
       if text:find("\n *ssl_certificate ") then
         test_server.make_certificate(directory .. "/cert.pem", directory .. "/key.pem")
       end
-      return "user root;\n" .. placed(text)
+      return "user root;\n" .. placed(text):gsub("worker_processes auto", "worker_processes 4")
     end)
     local root = command.directory()
     local env = { PATH = os.getenv("PATH") .. ":/usr/sbin", API_TOKEN = "secret",
@@ -158,6 +158,34 @@ describe("examples/nginx and examples/gateway", function()
       assert.equal(200, get(url, headers).status)
       headers.Host = "other.example"
       assert.equal(403, get(url, headers).status)
+    end)
+  end)
+
+  it("keeps MCP sessions over its workers", function()
+    operations.run(function()
+      local url = start("nginx/nginx.conf", { ["8080"] = free_port() })
+      local headers = { Authorization = "Bearer secret" }
+      get(url .. "/readyz", headers)
+      -- Each request comes over a connection of its own, so that any worker may take it.
+      local function send(session, body, method)
+        return assert(operations.http.request({ url = url .. "/mcp", method = method or "POST",
+          body = body and operations.json.encode(body), headers = { Authorization = headers.Authorization,
+            ["mcp-session-id"] = session, connection = "close", ["content-type"] = "application/json",
+            accept = "application/json, text/event-stream" } }))
+      end
+      for _ = 1, 4 do
+        local session = send(nil, { jsonrpc = "2.0", id = 1, method = "initialize", params = {
+          protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec", version = "1" } } })
+          .headers["mcp-session-id"]
+        for i = 2, 10 do
+          local answer = send(session, { jsonrpc = "2.0", id = i, method = "tools/call",
+            params = { name = "demo_greet", arguments = { name = "Ada" } } })
+          assert.equal(200, answer.status)
+          assert.matches("Hello, Ada!", answer.body, 1, true)
+        end
+        assert.equal(204, send(session, nil, "DELETE").status)
+        assert.equal(404, send(session, { jsonrpc = "2.0", id = 99, method = "ping" }).status)
+      end
     end)
   end)
 

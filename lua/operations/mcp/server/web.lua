@@ -13,15 +13,6 @@ local workers = require("operations.mcp.server.workers")
 
 local web = {}
 
---- Answers one HTTP request.
----@param server operations.McpServer
----@param request operations.ServerRequest
----@return operations.ServerResponse
-function web.handle(server, request)
-  local oauth = server.options.oauth
-  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(server, request))
-end
-
 local function not_found()
   return { status = 404, headers = { ["content-type"] = "text/plain" }, body = "MCP is at /mcp\n" }
 end
@@ -64,14 +55,23 @@ local function begin(server, host)
   end
 end
 
+--- Answers one HTTP request.
+---@param server operations.McpServer
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function web.handle(server, request)
+  local host = not server._exits and hosts.current()
+  if host and host.serve_http then -- also when it is a part of an HTTP API
+    begin(server, host)
+  end
+  local oauth = server.options.oauth
+  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(server, request))
+end
+
 --- Answers nginx's running request.
 ---@param server operations.McpServer
 function web.serve_request(server)
-  local host = hosts.current()
-  if not server._exits then
-    begin(server, host)
-  end
-  return host.serve_http(function(request)
+  return hosts.current().serve_http(function(request)
     return server:handle(request)
   end)
 end
