@@ -339,7 +339,8 @@ describe("operations mcp", function()
       server:initialize()
       wait_for(server, "notifications/resources/list_changed")
       local tool = server:request("tools/list").result.tools[3]
-      assert.same({ name = "odd_odd", title = "Odd", description = "Odd", inputSchema = { type = "object" },
+      assert.same({ name = "odd_odd", title = "Odd", description = "Odd",
+        inputSchema = { type = "object", properties = {} },
         _meta = { own = 1 }, annotations = { openWorldHint = true }, future = { level = 2 } }, tool)
       assert.same(json.decode('{"content":[{"type":"hologram","depth":3},{"type":"text"},{"type":"text","text":"x",'
         .. '"_meta":{"a":[]}}],"isError":false,"_meta":{"trace":null},"future":{"n":1}}'),

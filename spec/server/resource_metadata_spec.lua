@@ -43,6 +43,9 @@ describe("an MCP server that needs tokens", function()
         json.decode(response.body))
     end
     assert.equal(405, get(server, PATH, "POST").status)
+    local preflight = get(server, PATH, "OPTIONS")
+    assert.same({ 204, "*", "GET, HEAD" }, { preflight.status, preflight.headers["access-control-allow-origin"],
+      preflight.headers["access-control-allow-methods"] })
     assert.not_equal(200, get(server, PATH .. "/other").status)
     assert.not_equal(200, get(server_with(nil), PATH).status)
   end)

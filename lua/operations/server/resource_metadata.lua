@@ -1,6 +1,7 @@
 --- Protected resource metadata (RFC 9728): tells clients which authorization servers issue tokens, in a document at
 --- `/.well-known/oauth-protected-resource{path}`, and in the challenges of refusals.
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local request_head = require("operations.server.request_head")
@@ -60,8 +61,12 @@ function resource_metadata.answer(given, request)
   local _, own = parts_of(given)
   if path ~= WELL_KNOWN and path ~= WELL_KNOWN .. own then
     return nil
+  elseif request.method == "OPTIONS" then -- pages send headers of MCP with their requests
+    return { status = 204, headers = { ["access-control-allow-origin"] = "*", allow = "GET, HEAD, OPTIONS",
+      ["access-control-allow-methods"] = "GET, HEAD", ["access-control-allow-headers"] = "*, authorization",
+      ["access-control-max-age"] = tostring(limits.preflight / 1000) }, body = "" }
   elseif request.method ~= "GET" and request.method ~= "HEAD" then
-    return { status = 405, headers = { allow = "GET, HEAD" }, body = "" }
+    return { status = 405, headers = { allow = "GET, HEAD, OPTIONS" }, body = "" }
   end
   local document = { resource = given.resource, authorization_servers = given.authorization_servers,
     scopes_supported = given.scopes_supported and marks.array(members.joined(given.scopes_supported)),

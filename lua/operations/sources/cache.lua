@@ -182,8 +182,10 @@ local function tools_of(specs)
     local meta = spec._meta
     if type(meta) == "table" and meta.source == "mcp" and meta.tool and meta.server then
       found[meta.server] = found[meta.server] or marked.array()
+      local own = meta.schemas or {}
       table.insert(found[meta.server], { name = meta.tool, title = meta.title, description = spec.description,
-        inputSchema = spec.inputSchema, outputSchema = spec.outputSchema, annotations = meta.annotations,
+        inputSchema = own.inputSchema or spec.inputSchema, outputSchema = own.outputSchema or spec.outputSchema,
+        annotations = meta.annotations,
         icons = meta.icons, execution = meta.execution, _meta = meta._meta })
     end
   end

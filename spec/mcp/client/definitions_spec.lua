@@ -67,9 +67,10 @@ describe("the definition of a tool", function()
   it("goes without schemas that cannot be used, which is told", function()
     local made, _, told = one('{"name":"a","inputSchema":true,"outputSchema":{"type":"x"}}')
     assert.is_nil(made.inputSchema)
-    assert.is_nil(made.outputSchema)
+    assert.same({}, made.outputSchema)
+    assert.same({ outputSchema = { type = "x" } }, made._meta.schemas) -- as it came
     assert.equal("a: inputSchema is not a JSON Schema object", told[1])
-    assert.matches("^a: outputSchema .", told[2])
+    assert.matches("^a: outputSchema is not checked: /type: ", told[2])
     assert.same({ "a: inputSchema is not a JSON Schema object" }, (select(3, one('{"name":"a"}'))))
     assert.same({}, (select(3, one('{"name":"a","inputSchema":{}}'))))
   end)
@@ -132,15 +133,22 @@ describe("a list of tools", function()
   end
 
   it("continues behind an invalid tool, or one whose name is taken", function()
-    local list, plans, told = of_tools([=[[7, {}, {"name":7}, {"name":""}, {"name":"a b","inputSchema":{}},
-      {"name":"a\tb","inputSchema":{}}, {"name":"c","inputSchema":{}}]]=])
-    assert.same({ "a_b", "c" }, names(list))
-    assert.is_not_nil(plans["a b"])
-    assert.is_nil(plans["a\tb"])
+    local list, plans, told = of_tools([=[[7, {}, {"name":7}, {"name":""}, {"name":"c","inputSchema":{}},
+      {"name":"c","inputSchema":{}}, {"name":"d","inputSchema":{}}]]=])
+    assert.same({ "c", "d" }, names(list))
+    assert.is_not_nil(plans.c)
     assert.same({ "tools/list[1]: a tool is an object", "tools/list[2]: a tool has a name",
       "tools/list[3]: a tool has a name", ": a tool has a name",
-      "a_b: the name is already used: this tool cannot be called" },
+      "c: the name is already used: this tool cannot be called" },
       told)
+  end)
+
+  it("gives a tool no name that is another tool's", function()
+    local list, plans, told = of_tools([=[[{"name":"a b","inputSchema":{}}, {"name":"a_b","inputSchema":{}},
+      {"name":"a\tb","inputSchema":{}}]]=])
+    assert.same({ "a_b_2", "a_b", "a_b_3" }, names(list))
+    assert.equal("a_b_2", plans["a b"].definition.name)
+    assert.same({}, told)
   end)
 
   it("has the tools that the configuration asks for", function()

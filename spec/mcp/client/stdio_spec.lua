@@ -301,4 +301,12 @@ describe("the end of an MCP server over stdio", function()
     assert.equal("command", err.details.kind)
     assert.same({ false, false }, { err.retryable, err.mayHaveRun })
   end)
+
+  it("has the last lines of stderr in the errors of requests that are not answered in time", function()
+    local client, err = operations.from_mcp.connect("mute", { command = "sh", args = { "-c",
+      "echo waiting for a token >&2; exec sleep 30" }, connect_timeout = 300, stop = { close = 1, term = 100 } })
+    assert.is_nil(client)
+    assert.equal("TIMEOUT", err.code)
+    assert.matches("no answer in time: waiting for a token", err.message, 1, true)
+  end)
 end)

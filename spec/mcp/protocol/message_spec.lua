@@ -155,3 +155,14 @@ describe("the text of a message", function()
     assert.equal(7, message.failure(7, 1, "x").id)
   end)
 end)
+
+describe("the line of a message", function()
+  it("has no separators of lines beside its end", function()
+    local text = "a\226\128\168b\226\128\169c"
+    for _, line in ipairs({ message.encode(message.result(1, { text = text })),
+      (message.request_text(1, "x", { text = text })) }) do
+      assert.matches("a\\u2028b\\u2029c", line, 1, true)
+      assert.equal(text, (json.decode(line).result or json.decode(line).params).text)
+    end
+  end)
+end)

@@ -270,4 +270,19 @@ describe("negotiation", function()
       assert.same({ "failed", "HTTP_" .. code }, { state.step, state.err.code })
     end
   end)
+
+  it("takes a server that fails over an unknown method for one of the legacy era", function()
+    local function step(number, media)
+      local state = negotiation.new({ http = true })
+      state:discovered(nil, errors.new("HTTP_" .. number, "no", { kind = "status", statusCode = number,
+        headers = { ["content-type"] = media } }))
+      return state.step
+    end
+    for _, case in ipairs({ { 500, "text/html" }, { 503, "text/plain" }, { 502 }, { 501, "application/json" }, { 409 },
+      { 410, "application/json" } }) do
+      assert.equal("initialize", step(case[1], case[2]))
+    end
+    assert.equal("failed", step(500, "application/json"))
+    assert.equal("failed", step(429))
+  end)
 end)

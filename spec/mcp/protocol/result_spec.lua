@@ -176,3 +176,30 @@ describe("the envelope of another result", function()
     assert.same({ { type = "text" } }, result.of_object(read("{}"), { { type = "text" } }).meta.content)
   end)
 end)
+
+describe("a list in pages", function()
+  -- The items that a server's pages give, the number of pages asked for, and what is told.
+  local function collected(pages)
+    local asked = 0
+    local items, _, problem = result.collect("tools", function(cursor)
+      asked = asked + 1
+      return read(pages[cursor or "first"])
+    end)
+    return items, asked, problem
+  end
+
+  it("has a page once that a server repeats", function()
+    local items, asked, problem = collected({ first = '{"tools":[1,2],"nextCursor":""}',
+      [""] = '{"tools":[1,2],"nextCursor":""}' })
+    assert.same({ { 1, 2 }, 2 }, { items, asked })
+    assert.is_nil(problem)
+    items, asked, problem = collected({ first = '{"tools":[1],"nextCursor":"a"}',
+      a = '{"tools":[1],"nextCursor":"a"}' })
+    assert.same({ { 1 }, 2 }, { items, asked })
+    assert.matches("repeats itself", problem)
+  end)
+
+  it("continues behind an empty cursor that leads to other items", function()
+    assert.same({ 1, 2 }, (collected({ first = '{"tools":[1],"nextCursor":""}', [""] = '{"tools":[2]}' })))
+  end)
+end)

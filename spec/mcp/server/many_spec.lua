@@ -46,6 +46,16 @@ describe("an MCP server of many tools", function()
     assert.equal(76, #listed())
   end)
 
+  it("suggests the operation that may be meant", function()
+    start("extra=80")
+    for name, arguments in pairs({ describe_operation = { name = "extra_tol33" },
+      call_operation = { name = "extra_tol33", arguments = {} } }) do
+      local answer = server:call(name, arguments)
+      local text = answer.error and answer.error.message or answer.result.content[1].text
+      assert.matches("did you mean extra_tool33", text, 1, true)
+    end
+  end)
+
   it("finds, describes and calls them", function()
     start("extra=70")
     local found = server:call("search_operations", { query = "number 33", limit = 2 }).result

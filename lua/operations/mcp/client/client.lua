@@ -118,7 +118,7 @@ end
 ---@param capability string  "tools", "resources", "prompts", "completions", "logging"
 ---@return boolean
 function Client:has(capability)
-  return not self._session.known or self._session.capabilities[capability] ~= nil
+  return not self._session.known or message.present(self._session.capabilities[capability]) ~= nil
 end
 
 -- Calls.

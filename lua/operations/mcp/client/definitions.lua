@@ -3,6 +3,7 @@
 local config = require("operations.mcp.client.config")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local flawed_schema = require("operations.mcp.client.flawed_schema")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -10,30 +11,26 @@ local outgoing = require("operations.mcp.client.outgoing")
 local printable = require("operations.base.printable")
 local questions = require("operations.mcp.client.questions")
 local result = require("operations.mcp.protocol.result")
-local schema = require("operations.schema")
 
 local definitions = {}
 
 -- Specs of tools.
 
 local function text_or_nil(value)
-  return type(value) == "string" and value or nil
+  return type(value) == "string" and value ~= "" and value or nil
 end
 
 local function object_or_nil(value)
   return core.kind(value) == "object" and value or nil
 end
 
--- The schema, if it is usable; else nil and the reason.
+-- The schema as far as it is usable, and what is not.
 local function usable(value)
   if core.kind(value) ~= "object" then
-    return nil, "is not a JSON Schema object"
+    return nil, " is not a JSON Schema object"
   end
-  local compiled, err = schema.compile(value)
-  if not compiled then
-    return nil, err.message
-  end
-  return value
+  local whole, flaws = flawed_schema.usable(value)
+  return whole, flaws and (" is not checked: %s"):format(flaws)
 end
 
 -- The reason why an entry of tools/list is not a tool, or nil.
@@ -70,8 +67,8 @@ local function promised(reads, of_reading, hint)
   end
 end
 
--- The spec of a tool's operation. An unusable schema is left out and reported: any input is then sent, any output
--- accepted.
+-- The spec of a tool's operation. What cannot be checked of a schema is reported and not checked; callers see the
+-- unchanged schema (`_meta.schemas`).
 local function spec_of(namespace, value, report)
   local hints = object_or_nil(value.annotations) or {}
   local reads = hints.readOnlyHint == true
@@ -94,7 +91,9 @@ local function spec_of(namespace, value, report)
       spec[key], problem = usable(given)
     end
     if problem then
-      report(key .. " " .. problem)
+      report(key .. problem)
+      spec._meta.schemas = spec._meta.schemas or {}
+      spec._meta.schemas[key] = core.kind(given) == "object" and given or nil
     end
   end
   return spec
@@ -160,6 +159,31 @@ local function finish(client, definition)
   return definition
 end
 
+-- The names that tools have as they are: no changed name may be one of these.
+local function exact_names(tools)
+  local names = {}
+  for _, tool in ipairs(tools) do
+    local name = core.kind(tool) == "object" and tool.name
+    if type(name) == "string" and printable.name(name) == name then
+      names[name] = true
+    end
+  end
+  return names
+end
+
+-- The name for a tool's operation: its own, or a changed one, with a number if that is another tool's.
+local function free_name(tool, name, taken, exact)
+  if name == tool.name then
+    return name
+  end
+  local free, n = name, 1
+  while taken[free] or exact[free] do
+    n = n + 1
+    free = name .. "_" .. n
+  end
+  return free
+end
+
 --- The definitions of a list of tools. An unusable tool is reported and does not affect the others.
 ---@param client operations.mcp.Client
 ---@param tools any[]
@@ -167,16 +191,17 @@ end
 ---@return operations.Definition[]
 ---@return table<string, operations.mcp.Plan> plans  by the tool's own name
 function definitions.of_tools(client, tools, report)
-  local list, plans, taken = {}, {}, {}
+  local list, plans, taken, exact = {}, {}, {}, exact_names(tools)
   for i, tool in ipairs(tools) do
     local plan, problem = plan_of(client, tool, report)
-    local name = plan and plan.definition.name or ("tools/list[%d]"):format(i)
+    local name = plan and not plans[plan.tool] and free_name(tool, plan.definition.name, taken, exact)
+      or plan and plan.definition.name or ("tools/list[%d]"):format(i)
     if not plan then
       report(core.kind(tool) == "object" and type(tool.name) == "string" and tool.name or name, problem)
-    elseif taken[name] then
+    elseif taken[name] or plans[plan.tool] then
       report(name, "the name is already used: this tool cannot be called")
     elseif config.wants(client._config, tool) then
-      taken[name], plans[plan.tool] = true, plan
+      taken[name], plans[plan.tool], plan.definition.name = true, plan, name
       plan.definition.handler = errors.relay(function(input, context)
         return questions.during(client, context, function(asker)
           return client:_call(client._plans[plan.tool] or plan, input, options_of(context, asker))

@@ -73,7 +73,8 @@ function steps.events(self, state)
   end
   local ok, err = self:_connect("events")
   if not ok then
-    state.step, state.err = "failed", state.err or err
+    local is_telling = err.details and err.details.kind == "protocol" -- it speaks this transport, but wrongly
+    state.step, state.err = "failed", not is_telling and state.err or err
     return state
   end
   return steps.initialize(self, state)

@@ -57,6 +57,9 @@ end
 
 local function load(self, options)
   local tools, err = {}, nil
+  if self._session.known and next(self._session.capabilities) == nil then
+    self._config.log("warn", self.name .. ": the server declares no capabilities, so it is not asked for tools")
+  end
   if self:has("tools") then
     tools, err = list_of(self, "tools/list", "tools", options)
   end

@@ -153,8 +153,11 @@ function Session:_ask(id, method, params, timeout, options)
       link:abandon(id, err.message)
     end
     if err.code == "TIMEOUT" then
-      local was_sent = err.mayHaveRun ~= false
-      err = mcp_failure.new("timeout", method .. ": no answer in time", { method = method })
+      local was_sent, said, log = err.mayHaveRun ~= false, "", nil
+      if link.last_words then
+        said, log = link:last_words()
+      end
+      err = mcp_failure.new("timeout", method .. ": no answer in time" .. said, { method = method, stderr = log })
       err.mayHaveRun = was_sent
     end
   end

@@ -147,6 +147,14 @@ function Stdio:_post(text)
   return true
 end
 
+--- The last lines that the server wrote to stderr, to be appended to a message, and all that are kept.
+---@return string
+---@return string? log
+function Stdio:last_words()
+  local log = self._child:stderr()
+  return last_words(log), log ~= "" and log or nil
+end
+
 --- Ends the server: closes its stdin, then sends TERM, then KILL.
 function Stdio:close()
   if not self.closed then

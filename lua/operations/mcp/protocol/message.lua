@@ -38,6 +38,16 @@ message.codes = {
 ---@field result? any
 ---@field error? { code: integer, message: string, data: any }
 
+-- U+2028 and U+2029 end lines in some readers.
+local separators = { ["\226\128\168"] = "\\u2028", ["\226\128\169"] = "\\u2029" }
+
+local function one_line(text)
+  if text and text:find("\226\128[\168\169]") then
+    text = text:gsub("\226\128[\168\169]", separators)
+  end
+  return text
+end
+
 --- The text of a request.
 ---@param id operations.mcp.Id  not used by the sender before
 ---@param method string
@@ -45,7 +55,8 @@ message.codes = {
 ---@return string?
 ---@return operations.Error? err  VALIDATION_ERROR
 function message.request_text(id, method, params)
-  return core.json_members("jsonrpc", "2.0", "id", id, "method", method, "params", params)
+  local text, err = core.json_members("jsonrpc", "2.0", "id", id, "method", method, "params", params)
+  return one_line(text), err
 end
 
 --- A notification, which has no answer.
@@ -86,7 +97,8 @@ end
 ---@return string?
 ---@return operations.Error? err  VALIDATION_ERROR: the value is not JSON
 function message.encode(value)
-  return json.encode(value, type(value) == "table" and is_list(value.result) and kept or nil)
+  local text, err = json.encode(value, type(value) == "table" and is_list(value.result) and kept or nil)
+  return one_line(text), err
 end
 
 local decoding = { property_order = true } -- for the tools' schemas

@@ -206,11 +206,21 @@ end
 -- Statuses with which a server of the other era refuses unknown requests.
 local foreign = { [400] = true, [404] = true, [405] = true, [406] = true, [415] = true, [422] = true }
 
+-- Statuses of a server, or of one in front of it, that fails over a method that it does not know: unlike 401 or 429,
+-- or 5xx in JSON, they may say no more than that.
+local function is_perplexed(err)
+  local details = err.details or {}
+  local status, headers = details.statusCode, details.headers
+  local media = type(headers) == "table" and (headers["content-type"] or "")
+  return status == 409 or status == 410 or status == 501
+    or type(status) == "number" and status >= 500 and media and not media:find("json", 1, true)
+end
+
 -- Does the failure tell nothing about the era: unauthorized, overloaded, unreachable?
 local function says_nothing(self, err)
   local status = err.details and err.details.statusCode
   if self._options.http then
-    return not foreign[status]
+    return not foreign[status] and not is_perplexed(err)
   end
   return err.code == "ABORTED"
 end

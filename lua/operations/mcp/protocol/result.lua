@@ -77,27 +77,30 @@ end
 local ITEM = 64
 
 --- All items of a list that comes in pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server
---- that repeats a cursor, or never ends, is asked no further.
+--- that repeats a cursor or a page, or never ends, is asked no further; a repeated page counts once.
 ---@param key string  of the items
 ---@param ask fun(cursor: string?): table?, operations.Error?  requests one page
 ---@return any[]? items
 ---@return operations.Error? err
 ---@return string? problem  why there may be more items
 function result.collect(key, ask)
-  local items, seen, size, position = setmetatable({}, core.array_mt), {}, 0, nil
+  local items, seen, pages, size, position = setmetatable({}, core.array_mt), {}, {}, 0, nil
   for _ = 1, limits.mcp_pages do
     local one, err = ask(position)
     if not one then
       return nil, err
     end
-    for _, item in ipairs(one[key]) do
+    local bytes = json.encode(one[key], { sort_keys = true }) or ""
+    local is_repeated = #one[key] > 0 and pages[bytes]
+    for _, item in ipairs(is_repeated and {} or one[key]) do
       items[#items + 1] = item
     end
-    position = one.nextCursor
-    size = size + #(json.encode(one) or "") + ITEM * #one[key]
-    if position == nil or position == core.null then
+    local last = position
+    position, pages[bytes] = one.nextCursor, true
+    size = size + #bytes + ITEM * #one[key]
+    if position == nil or position == core.null or is_repeated and last == "" then
       return items
-    elseif seen[position] then
+    elseif is_repeated or seen[position] then
       return items, nil, "the list repeats itself: the cursor of one page leads back to it"
     elseif size >= limits.mcp_list then
       return items, nil, ("the list is larger than %d bytes"):format(limits.mcp_list)

@@ -118,8 +118,8 @@ end
 local function describe(call, input, tools)
   local definition = type(input.name) == "string" and tools.definition_of(call, input.name)
   if not definition then
-    return refused(("unknown operation %q: search_operations finds operations"):format(
-      tostring(input.name)))
+    return refused(("unknown operation %q%s: search_operations finds operations"):format(
+      tostring(input.name), type(input.name) == "string" and tools.hint(call, input.name) or ""))
   end
   definition.outputSchema = nil
   return result_of(definition)

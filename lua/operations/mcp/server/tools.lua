@@ -9,6 +9,7 @@ local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local names = require("operations.offer.names")
+local suggestion = require("operations.base.suggestion")
 
 local tools = { methods = {} }
 
@@ -62,10 +63,10 @@ end
 local function input_schema(schema)
   if type(schema) ~= "table" or next(schema) == nil then
     return { type = "object", properties = marks.object() }
-  elseif schema.type == "object" then
+  elseif schema.type == "object" and schema.properties ~= nil then
     return schema
   end
-  return members.merged(schema, { type = "object" })
+  return members.merged(schema, { type = "object", properties = schema.properties or marks.object() })
 end
 
 -- Can clients of this era be told the shape of the tool's result? Bytes are blocks, no structured content.
@@ -105,11 +106,13 @@ end
 function tools.definition(spec, name, modern)
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local imported = meta.source == "mcp" and meta.tool ~= nil
+  local own = imported and meta.schemas or {} -- as its server has them, where not all of them can be checked
+  local output = own.outputSchema or spec.outputSchema
   return members.merged(imported and meta.unknown or nil, {
     name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
-    _meta = imported and meta._meta or nil, description = spec.description,
-    inputSchema = input_schema(spec.inputSchema),
-    outputSchema = tells_output(spec.outputSchema, modern) and spec.outputSchema or nil,
+    _meta = imported and meta._meta or nil, description = spec.description ~= "" and spec.description or nil,
+    inputSchema = input_schema(own.inputSchema or spec.inputSchema),
+    outputSchema = tells_output(output, modern) and output or nil,
     annotations = annotations(spec, meta), icons = list_of(meta.icons),
   })
 end
@@ -137,11 +140,21 @@ tools.methods["tools/list"] = { cached = true, run = function(call)
   return listing.paged(call, tools.listed(call), "tools")
 end }
 
--- An operation that the caller sees may have been called by its id.
-local function unknown(call, name)
+-- A tool that the caller sees and may have meant: by its operation's id, or by a similar name; "" without one.
+local function hint(call, name)
   local tool = offer_of(call.server).names.of_id[name]
-  local hint = tool and sight_of(call, name) == "yes" and (" (did you mean %s?)"):format(tool) or ""
-  return nil, { code = INVALID_PARAMS, message = ("unknown tool: %s%s"):format(name, hint) }
+  if tool and sight_of(call, name) == "yes" then
+    return (" (did you mean %s?)"):format(tool)
+  end
+  local seen = {}
+  for i, bare in ipairs((seen_by(call))) do
+    seen[i] = name_of(call, bare)
+  end
+  return suggestion.behind(name, seen)
+end
+
+local function unknown(call, name)
+  return nil, { code = INVALID_PARAMS, message = ("unknown tool: %s%s"):format(name, hint(call, name)) }
 end
 
 -- The operation of a tool, if the caller may call it.
@@ -212,7 +225,7 @@ local function definition_of(call, name)
   return spec and tools.definition(spec, name, call.modern)
 end
 
-local searched = { name_of = name_of, definition_of = definition_of, invoke = invoke }
+local searched = { name_of = name_of, definition_of = definition_of, invoke = invoke, hint = hint }
 
 tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
   local params = call.params
