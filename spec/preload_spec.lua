@@ -8,6 +8,11 @@ local test_server = require("spec.support.server")
 local list = [[ for name in pairs(package.loaded) do print(name) end ]]
 
 describe("operations.preload", function()
+  -- Parts of the command line's sources are for programs that load a remembered source: others never need them.
+  local function is_source(name)
+    return name:find("^operations%.sources%.") ~= nil
+  end
+
   it("loads every module that a loaded one names", function()
     local result = command.run("lua -e 'require(\"operations\").preload()" .. list .. "'")
     assert.equal("", result.err)
@@ -19,7 +24,7 @@ describe("operations.preload", function()
     for _, path in ipairs(sources.list("lua/operations", ".lua")) do
       if loaded[sources.module(path)] then
         for name in sources.read(path):gmatch('"(operations%.[%l%d_.]*[%l%d])"') do
-          if sources.exists(name) and not loaded[name] then
+          if sources.exists(name) and not loaded[name] and not is_source(sources.module(path)) then
             missing[#missing + 1] = path .. ": " .. name
           end
         end

@@ -32,6 +32,7 @@ local promised = {
   nvim_items = 1000, nvim_arguments = 1048576, nvim_questions = 16, approvals = 1000, tool_result = 100000,
   tool_image = 5000000, websocket_unfinished = 67108864, mcp_batch = 100, mcp_kept_bytes = 67108864,
   mcp_identity_bytes = 16777216, mcp_identity_sessions = 128, mcp_session_bytes = 4194304, trust_file = 16777216,
+  trust_entries = 10000, sources_file = 16777216, mcp_file = 16777216,
   idempotency_sender_bytes = 16777216, idempotency_sender_keys = 2500, identity_streams = 128, turn_bytes = 262144,
   tls_session = 7200000, middleware_keys = 10000, middleware_queue = 100, cache_bytes = 16777216,
   cache_entry = 1048576, metrics_series = 10000, mcp_tools = 64, mcp_schema_bytes = 65536, mcp_watched = 1000,
