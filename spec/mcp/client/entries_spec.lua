@@ -1,5 +1,6 @@
 local entries = require("operations.mcp.client.entries")
 local json = require("operations.base.json")
+local operations = require("operations")
 
 local function read(text)
   local path = os.tmpname()
@@ -152,6 +153,50 @@ describe("an entry of an MCP server", function()
     local ok, err = pcall(config, { command = "x", envFile = "/no/such/file" })
     assert.is_false(ok)
     assert.matches("/mcpServers/a~1b/envFile: /no/such/file", err.message, 1, true)
+  end)
+
+  it("may be written as other clients write it", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write("export A=1 # one\nB='two # 2' # comment\nC=\"x\"\n#D=4\n  export E = five\nF=\n")
+    file:close()
+    local home = os.getenv("HOME")
+    for _, case in ipairs({
+      { { command = { "npx", "-y", "x" }, environment = { N = 1 } }, { command = "npx", args = { "-y", "x" },
+        env = { N = "1" } } },
+      { { command = { path = "srv", args = { "a" }, env = { K = "v" } } }, { command = "srv", args = { "a" },
+        env = { K = "v" } } },
+      { { command = "x", env = { HOME = json.null, PATH = "" } }, { command = "x", env = { HOME = home,
+        PATH = os.getenv("PATH") } } },
+      { { command = "x", url = "", type = "stdio" }, { command = "x" } },
+      { { command = "", url = "http://a.test" }, { url = "http://a.test" } },
+      { { command = "x", tools = operations.object() }, { command = "x" } },
+      { { command = "x", envFile = path }, { command = "x", env = { A = "1", B = "two # 2", C = "x", E = "five",
+        F = "" } } },
+      { { command = "x", env_allow = { "PATH" }, restart = false }, { command = "x", env_allow = { "PATH" },
+        restart = false } },
+    }) do
+      local own, told = config(case[1])
+      own.namespace = nil
+      assert.same(case[2], own)
+      assert.same({}, told)
+    end
+    local own, told = config({ command = "x", timeout = 60 })
+    assert.equal(60000, own.timeout)
+    assert.same({ "/mcpServers/a~1b/timeout: 60 is taken as seconds; from 1000 on it is milliseconds" }, told)
+    assert.equal(1000, config({ command = "x", timeout = 1000 }).timeout)
+    os.remove(path)
+  end)
+
+  it("is found where opencode has it, and has a name in any case", function()
+    local told = {}
+    local list = entries.list({ mcp = { files = { type = "local", command = { "x" } } }, theme = "dark" }, print)
+    assert.equal("files", list[1].name)
+    list = entries.list({ mcpServers = { [""] = { command = "x" } } }, function(_, text)
+      told[#told + 1] = text
+    end)
+    assert.equal("server", list[1].namespace)
+    assert.same({ "the name is empty; its operations are called server.*" }, told)
   end)
 
   it("has its unknown keys reported with their path, in order", function()

@@ -94,6 +94,7 @@ describe("from_mcp.load", function()
   it("tells of every entry that cannot be used, and connects to the others", function()
     local servers = assert(operations.from_mcp.load({ mcpServers = {
       fine = entry(), text = "npx server", null = json.null, list = { command = "true", args = { {} } },
+      text_env = { command = "true", env = { FOO = { 1 } } },
       empty = { command = "" }, unset = { command = "true", env = { A = json.null } },
       unnamed = { command = "true", env = { "A=1" } }, nul = { command = "a\0b" },
       named = { url = "http://127.0.0.1:1/", headers = { "X: 1" } }, nowhere = { url = "nowhere" },
@@ -103,9 +104,16 @@ describe("from_mcp.load", function()
       failed[#failed + 1] = problem.name
       assert.equal("VALIDATION_ERROR", problem.err.code)
       assert.is_nil(problem.message:find(".lua:", 1, true))
+      assert.is_nil(problem.message:find("bad argument", 1, true))
+      if problem.name == "unset" then
+        assert.equal("mcpServers.unset.env.A: expected a string, got null", problem.message)
+      elseif problem.name == "text_env" then
+        assert.equal("mcpServers.text_env.env.FOO: expected a string, got array", problem.message)
+      end
     end
     table.sort(failed)
-    assert.same({ "empty", "list", "named", "nowhere", "nul", "null", "text", "unnamed", "unset" }, failed)
+    assert.same({ "empty", "list", "named", "nowhere", "nul", "null", "text", "text_env",
+      "unnamed", "unset" }, failed)
     assert.equal("hi", assert(servers.clients.fine:call("echo", { message = "hi" })).data[1].text)
     servers:close()
   end)

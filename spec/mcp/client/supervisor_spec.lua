@@ -168,6 +168,23 @@ describe("the supervisor of a connection", function()
     end)
   end)
 
+  it("reads the list again where the server says that it has no such tool", function()
+    for _, refuse in ipairs({ function() return nil, { code = -32602, message = "Unknown tool: a" } end,
+      function() return { isError = true, content = { { type = "text", text = "MCP error -32602: Tool a not found" } } } end,
+    }) do
+      local name = "a"
+      with(nil, function(client, server)
+        name = "b"
+        client:call("a")
+        operations.sleep(1)
+        assert.equal(2, #mcp_link.params(server, "tools/list"))
+        assert.equal("b", client:tools()[1].name)
+      end, { ["tools/call"] = refuse, ["tools/list"] = function()
+        return { tools = { { name = name, inputSchema = operations.object() } } }
+      end })
+    end
+  end)
+
   it("ends with the client", function()
     with(nil, function(client, server)
       function server.opens()

@@ -135,6 +135,23 @@ local function completed(self, plan, options)
   return all
 end
 
+-- Does a text say that there is no such tool? Servers have no code of its own for it.
+local function denies(text, tool)
+  local words = type(text) == "string" and text:lower() or ""
+  return words:find(tool:lower(), 1, true) ~= nil and (words:find("unknown tool", 1, true) ~= nil
+    or words:find("no such tool", 1, true) ~= nil or words:find("tool.-not found") ~= nil
+    or words:find("tool.-does not exist") ~= nil)
+end
+
+-- Reads the list again after a server has said that it has no such tool: the list is outdated.
+local function notice_unknown(self, tool, value, err)
+  local block = value and value.isError == true and type(value.content) == "table" and value.content[1]
+  local text = err and err.details and err.details.rpcCode and err.message or type(block) == "table" and block.text
+  if denies(text, tool) and self._plans[tool] then
+    self:_refresh_later()
+  end
+end
+
 function Client:_call(plan, input, options, again)
   if core.kind(input) ~= "object" then
     return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
@@ -147,6 +164,7 @@ function Client:_call(plan, input, options, again)
   local value, err = send(session, "tools/call", {
     name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
   }, all)
+  notice_unknown(self, plan.tool, value, err)
   if value then
     return result.of_tool(value, plan, self._config, session.modern)
   elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
