@@ -11,6 +11,11 @@ local context = {}
 ---@field scopes string[]
 ---@field resources? table<string, string[]>  "type:id" -> actions
 
+---@class operations.ElicitedPage
+---@field url string  https, or on this machine
+---@field message? string
+---@field id? string
+
 ---@class operations.Context
 ---@field requestId string  made on first use, unless the caller gave one
 ---@field parentRequestId? string
@@ -33,7 +38,7 @@ local context = {}
 ---  errors are logged
 ---@field progress fun(done: number, total?: number, message?: string)  reports progress to the caller's `on_progress`
 ---@field progress_wanted boolean  did the caller give one?
----@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the
+---@field elicit fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?  asks the
 ---  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
 ---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
 ---@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in

@@ -59,7 +59,7 @@ describe("the capabilities of a client", function()
       ['{"elicitation":{"form":{}}}'] = { elicitation = answer },
       ['{"elicitation":{"url":{}}}'] = { elicitation = { url = answer } },
       ['{"elicitation":{"form":{},"url":{}}}'] = { elicitation = { form = answer, url = answer } },
-      ['{"elicitation":{"form":{}},"sampling":{}}'] = { questions = "caller" },
+      ['{"elicitation":{"form":{},"url":{}},"sampling":{}}'] = { questions = "caller" },
       ['{"elicitation":{"url":{}},"sampling":{}}'] = { questions = "caller", elicitation = { url = answer } },
     }) do
       assert.equal(text, of(config))

@@ -1,3 +1,4 @@
+local question = require("operations.mcp.server.question")
 local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
 local json = require("operations.base.json")
@@ -107,6 +108,22 @@ describe("what a handler asks the client of its MCP server", function()
     assert.same({ "CAPABILITY_MISSING", "CAPABILITY_MISSING" }, { told[1].code, told[2].code })
     assert.is_false(told[1].retryable)
     assert.truthy(told[2].message:find("'roots'", 1, true))
+  end)
+
+  it("leads the user to a page where the client can open one", function()
+    function ask(context)
+      return { context.elicit({ url = "https://a.test/login", message = "Log in", id = "e1" }) }
+    end
+    local able = { elicitation = { url = operations.object() } }
+    local first = round(nil, nil, able)
+    assert.same({ elicit_1 = { method = "elicitation/create", params = { mode = "url", url = "https://a.test/login",
+      message = "Log in", elicitationId = "e1" } } }, first.inputRequests)
+    assert.same({ "accept" }, round({ elicit_1 = { action = "accept" } }, first.requestState, able).structuredContent)
+    assert.same({ "decline" }, round(nil, nil, { elicitation = operations.object() }).structuredContent)
+    function ask(context)
+      return { tostring(select(2, pcall(context.elicit, { url = "http://a.test/" }))) }
+    end
+    assert.matches("neither https nor on this machine", round(nil, nil, able).structuredContent[1])
   end)
 
   it("raises where it is no question, in the line of the handler", function()
@@ -259,5 +276,21 @@ describe("an answer to a question of a handler", function()
       ["bad argument #2 to 'elicit' (table expected, got number)"] = function() context.elicit("?", 7) end,
       ["bad argument #1 to 'sample' (table expected, got nil)"] = function() context.sample() end,
     }, "question_spec")
+  end)
+end)
+
+describe("the answer of a client of the legacy era", function()
+  -- What a handler gets for a form, when a client answers so.
+  local function elicited(answer)
+    local context = question.add({}, { elicitation = operations.object() }, function()
+      return answer
+    end)
+    return { context.elicit("Sure?", { type = "object", properties = { approved = { type = "boolean" } } }) }
+  end
+
+  it("must fit the form that was asked", function()
+    assert.same({ "accept", { approved = true } }, elicited({ action = "accept", content = { approved = true } }))
+    assert.same({ "decline" }, elicited({ action = "accept", content = { approved = "yes" } }))
+    assert.same({ "decline" }, elicited({ action = "accept" }))
   end)
 end)

@@ -6,6 +6,7 @@ local errors = require("operations.base.error")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
+local url = require("operations.base.url")
 
 local question = {}
 
@@ -44,17 +45,38 @@ function question.accepts(asked, given)
   return core.kind(given.roots) == "array"
 end
 
+-- The mode of an elicitation: "form" or "url"; nil: another question.
+local function mode_of(asked)
+  return asked.method == "elicitation/create" and (asked.params.mode or "form") or nil
+end
+
 -- The error of a question that the client does not support.
-local function incapable(method)
-  local name = needs[method]
-  local err = errors.new("CAPABILITY_MISSING", ("the client did not declare the capability '%s'"):format(name),
-    { requiredCapabilities = { [name] = marks.object() } })
+local function incapable(asked)
+  local name, mode = needs[asked.method], mode_of(asked)
+  local shown = mode == "url" and name .. ".url" or name
+  local err = errors.new("CAPABILITY_MISSING", ("the client did not declare the capability '%s'"):format(shown),
+    { requiredCapabilities = { [name] = mode == "url" and { url = marks.object() } or marks.object() } })
   err.retryable = false
   return err
 end
 
-local function declares(capabilities, method)
-  return core.kind(capabilities[needs[method]]) == "object"
+-- A client that declares no mode has forms; one that has URLs says so.
+local function declares(capabilities, asked)
+  local declared, mode = capabilities[needs[asked.method]], mode_of(asked)
+  if core.kind(declared) ~= "object" then
+    return false
+  elseif mode == "url" then
+    return core.kind(declared.url) == "object"
+  end
+  return mode == nil or core.kind(declared.form) == "object" or core.kind(declared.url) ~= "object"
+end
+
+-- The answer, if it is one to an elicitation: the content of a form must fit what was asked.
+local function fitting(asked, answer, err)
+  if answer and mode_of(asked) and not question.accepts(asked, answer) then
+    return nil, errors.new("VALIDATION_ERROR", asked.method .. ": the client's answer does not fit the question")
+  end
+  return answer, err
 end
 
 -- Checks a question of a handler.
@@ -64,6 +86,18 @@ local function checked(key, given)
       .. "\"roots/list\", params } expected)"):format(tostring(key)), 3)
   end
   return { key = tostring(key), method = given.method, params = given.params or marks.object() }
+end
+
+local page_options = { url = "string", message = "string", id = "string", key = "string" }
+
+-- The params of a question that leads the user to a page. Only addresses that are safe to open are sent.
+local function page_of(given)
+  argument.options(given, page_options, "elicit")
+  local problem = url.untrusted(given.url)
+  if problem then
+    error(("bad argument #1 to 'elicit' (url: %s)"):format(problem), 3)
+  end
+  return { mode = "url", url = given.url, message = given.message or "", elicitationId = given.id }
 end
 
 local function waiting()
@@ -83,10 +117,10 @@ function question.add(context, capabilities, put)
     return ("%s_%d"):format(kind, count[kind])
   end
   local function ask_one(asked)
-    if not declares(capabilities, asked.method) then
-      return nil, incapable(asked.method)
+    if not declares(capabilities, asked) then
+      return nil, incapable(asked)
     end
-    local answer, err = put(asked)
+    local answer, err = fitting(asked, put(asked))
     if not answer and not err then
       error(waiting(), 0)
     end
@@ -97,10 +131,10 @@ function question.add(context, capabilities, put)
     local answers, failures, waits = {}, {}, false
     for _, key in ipairs(members.names(requests)) do
       local asked = checked(key, requests[key])
-      if not declares(capabilities, asked.method) then
-        failures[key] = incapable(asked.method)
+      if not declares(capabilities, asked) then
+        failures[key] = incapable(asked)
       else
-        answers[key], failures[key] = put(asked)
+        answers[key], failures[key] = fitting(asked, put(asked))
         waits = waits or not answers[key] and not failures[key]
       end
     end
@@ -110,11 +144,17 @@ function question.add(context, capabilities, put)
     return answers, failures
   end
   function context.elicit(text, requested, key)
-    argument.expect(text, "string", 1, "elicit")
-    argument.optional(requested, "table", 2, "elicit")
+    local params
+    if type(text) == "table" then
+      params, key = page_of(text), text.key
+    else
+      argument.expect(text, "string", 1, "elicit")
+      argument.optional(requested, "table", 2, "elicit")
+      params = { message = text, requestedSchema = requested or { type = "object", properties = marks.object() } }
+    end
     key = key or key_of("elicit")
-    local answer = ask_one({ key = key, method = "elicitation/create", params = { message = text,
-      requestedSchema = requested or { type = "object", properties = marks.object() } } })
+    params.elicitationId = params.mode == "url" and (params.elicitationId or core.random_id()) or nil
+    local answer = ask_one({ key = key, method = "elicitation/create", params = params })
     if not answer or not actions[answer.action] then
       return "decline"
     end
