@@ -170,7 +170,9 @@ describe("the supervisor of a connection", function()
 
   it("reads the list again where the server says that it has no such tool", function()
     for _, refuse in ipairs({ function() return nil, { code = -32602, message = "Unknown tool: a" } end,
-      function() return { isError = true, content = { { type = "text", text = "MCP error -32602: Tool a not found" } } } end,
+      function()
+        return { isError = true, content = { { type = "text", text = "MCP error -32602: Tool a not found" } } }
+      end,
     }) do
       local name = "a"
       with(nil, function(client, server)

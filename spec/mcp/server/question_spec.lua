@@ -1,8 +1,8 @@
-local question = require("operations.mcp.server.question")
 local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
 local json = require("operations.base.json")
 local operations = require("operations")
+local questions = require("operations.mcp.server.question")
 local raises = require("spec.support.raises")
 
 local PREFIX = "io.modelcontextprotocol/"
@@ -282,7 +282,7 @@ end)
 describe("the answer of a client of the legacy era", function()
   -- What a handler gets for a form, when a client answers so.
   local function elicited(answer)
-    local context = question.add({}, { elicitation = operations.object() }, function()
+    local context = questions.add({}, { elicitation = operations.object() }, function()
       return answer
     end)
     return { context.elicit("Sure?", { type = "object", properties = { approved = { type = "boolean" } } }) }

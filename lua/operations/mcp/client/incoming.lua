@@ -27,7 +27,8 @@ function incoming.capabilities(config)
   capabilities.sampling = capabilities.sampling or config.sampling and marks.object() or nil
   if config.questions then
     capabilities.sampling = capabilities.sampling or marks.object()
-    capabilities.elicitation = capabilities.elicitation or not config.elicitation and { form = marks.object(), url = marks.object() } or nil
+    capabilities.elicitation = capabilities.elicitation or not config.elicitation
+      and { form = marks.object(), url = marks.object() } or nil
   end
   if config.elicitation and not capabilities.elicitation then
     local modes = type(config.elicitation) == "table" and config.elicitation or { form = true }
