@@ -321,6 +321,36 @@ describe("operations mcp", function()
       os.execute(("rm -rf %s %s %s"):format(home, flag, script))
     end)
 
+    it("restarts a server that was killed, for the call that comes next", function()
+      local pid_file = os.tmpname()
+      paths[#paths + 1] = pid_file
+      config = path_of(json.encode({ mcpServers = { odd = { command = "sh", args = { "-c",
+        ("echo $$ >%s; exec %s spec/support/mcp_server/odd.lua"):format(pid_file, command.interpreter()) },
+        env = command.environment() } } }))
+      start()
+      server:initialize()
+      local function answer(id)
+        server:send({ id = id, method = "tools/call", params = { name = "odd_odd", arguments = { kind = "plain" } } })
+        local message = server:receive()
+        while message.id ~= id do
+          message = server:receive()
+        end
+        return message.result.content[1].text
+      end
+      assert.equal("plain", answer("a"))
+      for i = 1, 3 do
+        local file = assert(io.open(pid_file))
+        os.execute("kill -9 " .. file:read("*l"))
+        file:close()
+        local text = answer("b" .. i) -- one that the dead server may have had fails, and says so
+        if text ~= "plain" then
+          assert.matches("a server behind this one", text)
+          text = answer("c" .. i)
+        end
+        assert.equal("plain", text)
+      end
+    end)
+
     it("writes what happens to each server into a file", function()
       local path = os.tmpname()
       paths[#paths + 1] = path
