@@ -66,6 +66,7 @@ local server = {}
 ---  both have; or a server that `to_mcp` made
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
+---@field upstreams? (operations.mcp.Client|operations.mcp.Servers)[]  whose states /readyz and /metrics show
 ---@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, public: boolean? }  what /metrics shows
 ---  (the middleware `metrics`), to callers with credentials where there is `authorize`, unless it is public. `shows`
 ---  tells which operations are not hidden from the caller
@@ -116,7 +117,28 @@ local function alive()
   return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
 end
 
--- Is it ready for requests?
+-- How many clients of other servers are in each state: { state, count }, sorted.
+local function states_of(upstreams)
+  local counts, list = {}, {}
+  local function add(state)
+    counts[state] = (counts[state] or 0) + 1
+  end
+  for _, upstream in ipairs(upstreams or {}) do
+    if upstream.names then
+      for _, name in ipairs(upstream.names) do
+        add((upstream:state(name)))
+      end
+    else
+      add(upstream.state)
+    end
+  end
+  for i, state in ipairs(members.names(counts)) do
+    list[i] = { state, counts[state] }
+  end
+  return list
+end
+
+-- Is it ready for requests? Lost servers behind it are shown and do not matter: the others can be called.
 local function readiness(call)
   local self = call.server
   local ok, ready = true, not self.draining
@@ -124,7 +146,11 @@ local function readiness(call)
     ok, ready = pcall(self.options.ready)
   end
   ready = ok and ready
-  return { status = ready and 200 or 503, headers = members.copy(TEXT), body = ready and "ready\n" or "not ready\n" }
+  local lines = { ready and "ready" or "not ready" }
+  for _, state in ipairs(states_of(self.options.upstreams)) do
+    lines[#lines + 1] = ("upstreams %s: %d"):format(state[1], state[2])
+  end
+  return { status = ready and 200 or 503, headers = members.copy(TEXT), body = table.concat(lines, "\n") .. "\n" }
 end
 
 -- The caller of /metrics; or the refusal of one without credentials.
@@ -172,7 +198,12 @@ local function show_figures(call, request)
   if options.authorize then
     identity, refused = identify(call, request, options)
   end
-  return refused or { status = 200, body = source:text(sight(call.server, identity)), headers = {
+  local states = refused and {} or states_of(options.upstreams)
+  local lines = { states[1] and "# TYPE operations_upstreams gauge\n" or "" }
+  for _, state in ipairs(states) do
+    lines[#lines + 1] = ("operations_upstreams{state=%q} %d\n"):format(state[1], state[2])
+  end
+  return refused or { status = 200, body = source:text(sight(call.server, identity)) .. table.concat(lines), headers = {
     ["cache-control"] = "no-store", ["content-type"] = "text/plain; version=0.0.4; charset=utf-8" } }
 end
 
@@ -388,7 +419,8 @@ local option_kinds = {
   max_identity_streams = "number",
   heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
   metadata_headers = "table", health = "boolean", openapi = "table or false",
-  ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
+  ready = "function", upstreams = "table",
+  metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or string or table or userdata",
   idempotency_ttl = "number",
 }
