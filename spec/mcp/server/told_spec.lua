@@ -1,5 +1,6 @@
 local http_request = require("spec.support.http_request")
 local operations = require("operations")
+local told = require("operations.mcp.server.told")
 
 local PREFIX = "io.modelcontextprotocol/"
 
@@ -87,5 +88,30 @@ describe("a failure whose message the caller learns", function()
     local read, lines = failing(operations.error("NO_TEXT", "a secret"), { expose_errors = true })
     assert.same({ "NO_TEXT: a secret", "NO_TEXT: a secret" }, read)
     assert.same({}, lines)
+  end)
+end)
+
+describe("the failure of a call to a server that is not connected", function()
+  local text = "words is not connected (retrying in 4 s): the server ended with exit code 3: no token"
+  local lost = operations.error("EXECUTION_ERROR", text, { kind = "closed", state = "retrying" })
+
+  it("says over HTTP that it is not connected, and nothing of where it is", function()
+    local read, lines = failing(lost)
+    local general = "EXECUTION_ERROR: a server behind this one is not connected (retrying)"
+    assert.same({ general, general }, read)
+    assert.matches("no token", lines[1], 1, true)
+  end)
+
+  it("is whole over stdio, whose caller has started this program, unless that is turned off", function()
+    local logged = {}
+    local function over_stdio(rule)
+      local options = { upstream_errors = rule, log = function(_, line)
+        logged[#logged + 1] = line
+      end }
+      return (told.read({ server = { options = options } }, lost, "words.a")).message
+    end
+    assert.equal(text, over_stdio())
+    assert.equal("a server behind this one is not connected (retrying)", over_stdio("none"))
+    assert.equal(1, #logged)
   end)
 end)
