@@ -147,6 +147,9 @@ describe("the supervisor of a connection", function()
           return errors.new("EXECUTION_ERROR", "no", details)
         end
         server.links[1]:lost(ended())
+        local began = hosts.current().now()
+        assert.is_nil(client:request("x"))
+        assert.equal(began, hosts.current().now()) -- nothing is waited for
         operations.sleep(3600)
         assert.same({ 1, "lost" }, { attempts, client.state })
         assert.is_nil(client:request("x"))

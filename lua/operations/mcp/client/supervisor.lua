@@ -51,6 +51,13 @@ local function pause_of(self, err)
   return math.max(pause, math.min(tonumber(err.retryAfter) or 0, limits.reconnect_wait))
 end
 
+-- Wakes the requests that wait for an attempt.
+local function announce(self)
+  local wakes = self._wakes
+  self._wakes = {}
+  task_wait.wake(wakes)
+end
+
 -- Attempts until one succeeds. Another attempt, of a request or of the program, may succeed meanwhile.
 local function run(self)
   while self.next_at and self._is_wanted() do
@@ -63,13 +70,7 @@ local function run(self)
     end
   end
   self._is_running = false
-end
-
--- Wakes the requests that wait for an attempt.
-local function announce(self)
-  local wakes = self._wakes
-  self._wakes = {}
-  task_wait.wake(wakes)
+  announce(self) -- requests wait only for further attempts
 end
 
 -- Plans the next attempt, if there is to be one.
