@@ -170,6 +170,13 @@ paths:
     assert.matches('operations: %-%-profile: no source has a profile "play"\n$', result.err)
   end)
 
+  it("of a project are left out with the reason where its file cannot be read", function()
+    os.execute("mkdir -p " .. home .. "/odd && truncate -s 20M " .. home .. "/odd/.operations.json")
+    local result = run_in("odd", "operations sources")
+    assert.equal(0, result.code)
+    assert.matches(("^operations: %s/odd/.operations.json: too large\n"):format(home), result.err)
+  end)
+
   it("of a project count once its file is trusted, as it is", function()
     write("project/.operations.json", '{ "sources": { "near": { "openapi": "../pets.json" } } }')
     local untrusted = ("operations: %s/project/.operations.json is not trusted, so its sources are left out: "

@@ -165,6 +165,15 @@ change('{ "sources": { "a": 7 } }')
 ]]))
   end)
 
+  it("is not replaced where it cannot be read", function()
+    local result = command.run([[d=$(mktemp -d); export XDG_CONFIG_HOME=$d XDG_CACHE_HOME=$d/cache
+      mkdir $d/operations; mkfifo $d/operations/config.json
+      operations add s https://a.test/x.json >$d/out 2>&1; echo $?; grep -c "config.json" $d/out
+      test -p $d/operations/config.json && echo kept; rm -r $d]])
+    assert.equal("", result.err)
+    assert.matches("^[1-9]%d*\n1\nkept\n", result.out)
+  end)
+
   it("of programs that add at the same time are all kept", function()
     local result = command.run([[d=$(mktemp -d); export XDG_CONFIG_HOME=$d XDG_CACHE_HOME=$d/cache
       echo 'return { namespace = "a", name = "b", type = "query", handler = print }' >$d/a.lua

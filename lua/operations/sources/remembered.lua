@@ -190,11 +190,20 @@ end
 ---@field refusal? string  why, and what to do
 ---@field left_out table<string, any>  the sources in that file, by name
 
+-- The text of a file; nil where there is none, nil and a message where it cannot be read.
+local function text_of(path)
+  if not path or not system.kind(path) then
+    return nil
+  end
+  return system.read_regular(path, limits.sources_file)
+end
+
 -- Adds the sources of the project's file, if the user trusts what they would do; returns a message for a broken file.
 local function read_project(all, found, face)
   local path = project.file()
-  local text = path and system.read_regular(path, limits.sources_file)
+  local text, problem = text_of(path)
   if not text then
+    found.untrusted, found.refusal = problem and path, problem
     return nil
   end
   local content, message = parse(text, path)
@@ -230,15 +239,13 @@ end
 function remembered.read(face)
   local all, found = {}, { by_name = nil, left_out = {} }
   local file = user_file()
-  local text = file and system.read_regular(file, limits.sources_file)
+  local text, problem = text_of(file)
   if text then
-    local content, message = parse(text, file)
-    if not content then
-      return nil, message
-    end
-    collect(all, content, file)
+    local content
+    content, problem = parse(text, file)
+    collect(all, content or {}, file)
   end
-  local problem = read_project(all, found, face)
+  problem = problem or read_project(all, found, face)
   if problem then
     return nil, problem
   end
@@ -409,10 +416,13 @@ local function lock(path)
 end
 
 local function write(path, change)
-  local text = system.read_regular(path, limits.sources_file)
-  local content, message = parse(text or "{}", path)
+  local text, problem = text_of(path)
+  local content, message = nil, problem
+  if not problem then
+    content, message = parse(text or "{}", path)
+  end
   if not content then
-    return nil, message
+    return nil, message -- a file that cannot be read is not replaced
   end
   content.sources = content.sources or {}
   change(content.sources)
