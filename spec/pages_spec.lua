@@ -224,6 +224,21 @@ for _, page in ipairs(pages) do
   end)
 end
 
+describe("the tables of a page", function()
+  it("have no row twice, as two changes of one row may leave behind", function()
+    for _, page in ipairs({ "doc/security.md", "doc/limits.md", "doc/changed-defaults.md" }) do
+      local seen, section = {}, ""
+      for line in read(page):gmatch("[^\n]+") do
+        section = line:match("^#+ .*") or section
+        local first = line:match("^| ([^|]*) |")
+        local key = first and not first:find("^%-+$") and section .. first .. (page:find("changed") and line or "")
+        assert.falsy(key and seen[key], page .. ": " .. line)
+        seen[key or ""] = key ~= nil
+      end
+    end
+  end)
+end)
+
 describe("doc/security.md", function()
   it("names specs that there are", function()
     local count = 0

@@ -14,8 +14,9 @@ describe("the definition of a tool", function()
   it("has an input schema that is of an object", function()
     for schema, expected in pairs({ ["true"] = '{"properties":{},"type":"object"}',
       ["{}"] = '{"properties":{},"type":"object"}', ['{"type":"object","required":["a"]}'] =
-      '{"required":["a"],"type":"object"}', ['{"anyOf":[true]}'] = '{"anyOf":[true],"type":"object"}',
-      ['{"type":["object","null"]}'] = '{"type":"object"}' }) do
+      '{"properties":{},"required":["a"],"type":"object"}', ['{"anyOf":[true]}'] =
+      '{"anyOf":[true],"properties":{},"type":"object"}', ['{"type":["object","null"]}'] =
+      '{"properties":{},"type":"object"}' }) do
       assert.equal(expected, json.encode(of({ inputSchema = json.decode(schema) }).inputSchema, { sort_keys = true }))
     end
   end)

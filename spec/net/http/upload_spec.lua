@@ -164,16 +164,18 @@ describe("a request body that comes piece by piece", function()
 
   describe("of another length than its size", function()
     local listener, received
+    local held -- the connections: nothing else keeps them from being collected
 
     local function answer(stream)
       stream:offer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     end
 
     before_each(function()
-      received = {}
+      received, held = {}, {}
       listener = assert(streams.listen("127.0.0.1", 0, function(stream)
         local own = #received + 1
         local mine = received
+        held[own] = stream
         mine[own] = ""
         stream:each_chunk(function(bytes)
           mine[own] = mine[own] .. (bytes or " (closed)")
