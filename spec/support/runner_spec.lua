@@ -126,6 +126,29 @@ describe("the runner of the specs", function()
     assert.matches("Crash %-> .*a_spec.lua\nthe process ended with status 7", result.out)
   end)
 
+  it("runs a process once more whose sanitizer failed by itself, and no more", function()
+    write_passing(6)
+    for i, times in ipairs({ 1, 2 }) do
+      write("specs/leaks_spec.lua", ([[
+        local count = 0
+        for _ in (io.open(%q) or { lines = function() return next, {} end }):lines() do count = count + 1 end
+        local file = assert(io.open(%q, "a"))
+        file:write("run\n")
+        file:close()
+        local busted = require("busted")
+        busted.subscribe({ "exit" }, function()
+          if count < %d then
+            print("==1==LeakSanitizer has encountered a fatal error.")
+            io.stdout:flush()
+            os.exit(1)
+          end
+        end, { priority = 100 })
+        it("passes", function() end)]]):format(directory .. "/runs" .. i, directory .. "/runs" .. i, times))
+      local result = run("SEED=1")
+      assert.equal(times == 1 and 0 or 1, select(2, counts(result)), result.out)
+    end
+  end)
+
   it("repeats processes and order when it is given the seed that it has printed", function()
     write_passing(24)
     local path = directory .. "/order"

@@ -341,15 +341,14 @@ static bool write_members_known(Walk *w, int object, bool *first) {
 
 static bool write_members_sorted(Walk *w) {
   lua_State *L = w->L;
-  int object = lua_gettop(L), top = object, seen = 0;
+  int object = lua_gettop(L), seen = 0;
   bool first = true;
   size_t n, i;
   value_Name *names;
   if (!has_only_names(L)) return fail_key(w);
   if (w->options->keep_order) {
     if (!write_members_known(w, object, &first)) return false;
-    top = lua_gettop(L);
-    if (top > object) seen = top;
+    if (lua_gettop(L) > object) seen = object + 1;
   }
   names = value_sorted_names(L, object, &n);
   for (i = 0; i < n; i++) {

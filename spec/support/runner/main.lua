@@ -81,7 +81,9 @@ local function cost(path)
   return seconds[path] or lfs.attributes(path, "size") / 20000
 end
 
-local run = { passed = 0, processor = 0, failures = {}, seconds = {}, count = 0, running = {}, queue = {} }
+local run = {
+  passed = 0, processor = 0, failures = {}, seconds = {}, count = 0, running = {}, queue = {}, repeated = {},
+}
 
 function run.start(options, is_shown)
   local files = table.remove(run.queue, 1)
@@ -89,8 +91,14 @@ function run.start(options, is_shown)
   run.running[#run.running + 1] = batch.start(("%s/%d"):format(directory, run.count), files, command, options, is_shown)
 end
 
--- Takes the results of a process that has ended; files that it has not begun are run by another one.
+-- Takes the results of a process that has ended; files that it has not begun are run by another one. One whose
+-- sanitizer failed by itself is run once more.
 function run.take(ended, is_shown)
+  if ended.again and not run.repeated[ended.files[1]] then
+    run.repeated[ended.files[1]] = true
+    table.insert(run.queue, 1, ended.files)
+    return
+  end
   run.passed, run.processor = run.passed + ended.passed, run.processor + ended.processor
   for _, failure in ipairs(ended.failures) do
     run.failures[#run.failures + 1] = failure
