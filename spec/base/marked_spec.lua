@@ -159,6 +159,15 @@ describe("the order of a value's members", function()
     assert.equal('{"z":1,"a":1,"own2":1,"own1":1,"new1":1,"new2":1}', ordered(value, '{"properties":{"z":{},"a":{}}}'))
   end)
 
+  it("stays the same when a value is used again", function()
+    local schema = json.decode('{"properties":{"z":{},"a":{}}}', { property_order = true })
+    local value = json.decode('{"own":1,"a":1,"z":1}', { keep_order = true })
+    for _ = 1, 3 do
+      marked.order(value, schema, schema)
+      assert.same({ "z", "a", "own" }, core.property_order[value])
+    end
+  end)
+
   it("is found behind references and branches, in lists and members", function()
     local value = { list = { { a = 1, z = 2 } }, map = { k = { a = 1, z = 2 } }, one = { a = 1, z = 2, y = 3 } }
     assert.equal('{"list":[{"z":2,"a":1}],"one":{"z":2,"y":3,"a":1},"map":{"k":{"z":2,"a":1}}}', ordered(value, [[{

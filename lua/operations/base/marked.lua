@@ -236,8 +236,31 @@ local function add_order(names)
   end
 end
 
+-- The known order of a schema's properties, found once; false: there is none.
+local orders = setmetatable({}, { __mode = "k" })
+
+local function order_of(schema, root)
+  local known = orders[schema]
+  if known == nil then
+    local names = {}
+    find(schema, root, add_order(names))
+    known = names[1] ~= nil and names
+    orders[schema] = known
+  end
+  return known
+end
+
+-- A list of names, and then those of another list that are not among them.
+local function followed(names, others)
+  local all, seen = members.joined(names), members.set(names)
+  for _, name in ipairs(others) do
+    all[#all + 1] = not seen[name] and name or nil
+  end
+  return all
+end
+
 local function order(value, schema, root, depth)
-  if schema == nil or depth > 512 or next(value) == nil then
+  if type(schema) ~= "table" or depth > 512 or next(value) == nil then
     return
   elseif core.kind(value) == "array" then
     local items = find(schema, root, items_of)
@@ -248,12 +271,11 @@ local function order(value, schema, root, depth)
     end
     return
   end
-  local names = {}
-  find(schema, root, add_order(names))
-  if #names > 0 then
-    property_order.set(value, members.joined(names, core.property_order[value] or {}))
+  local names, own = order_of(schema, root), core.property_order[value]
+  if names and own ~= names then
+    core.property_order[value] = own and followed(names, own) or names
   end
-  for key, item in pairs(value) do
+  for key, item in next, value do
     if type(item) == "table" then
       order(item, find(schema, root, property_of(key)), root, depth + 1)
     end
