@@ -175,7 +175,7 @@ describe("a request body that comes piece by piece", function()
       listener = assert(streams.listen("127.0.0.1", 0, function(stream)
         local own = #received + 1
         local mine = received
-        held[own] = stream -- luacheck: ignore 331
+        held[own] = stream
         mine[own] = ""
         stream:each_chunk(function(bytes)
           mine[own] = mine[own] .. (bytes or " (closed)")
@@ -188,6 +188,9 @@ describe("a request body that comes piece by piece", function()
     end)
 
     after_each(function()
+      for _, stream in ipairs(held) do
+        stream:close()
+      end
       listener:close()
     end)
 
