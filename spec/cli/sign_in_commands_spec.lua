@@ -8,6 +8,12 @@ describe("operations login", function()
       .. 'operations: login: no source "apu" (did you mean api?); operations sources lists them\n'
       .. "operations: login: expected the NAME of a source, got 0 words\n"
       .. "operations: logged out of api\n", result.err)
+    result = command.run([[d=$(mktemp -d); cat >$d/odd.json <<'END'
+{"openapi":"3.1.0","paths":{},"components":{"securitySchemes":"x"}}
+END
+      operations add odd $d/odd.json --client-id me 2>/dev/null; operations login odd; rm -r $d]])
+    assert.equal("operations: EXECUTION_ERROR: odd: its document has no OAuth flow for users (authorizationCode)\n",
+      result.err)
     result = command.run([[operations add api examples/tasks.openapi.json --client-id me 2>/dev/null
       operations login api]])
     assert.equal("operations: EXECUTION_ERROR: api: its document has no OAuth flow for users (authorizationCode)\n",

@@ -43,8 +43,9 @@ local function flow_of(source)
     return nil, err
   end
   local components = type(root.components) == "table" and root.components or {}
-  for _, name in ipairs(members.names(components.securitySchemes or {})) do
-    local scheme = components.securitySchemes[name]
+  local schemes = type(components.securitySchemes) == "table" and components.securitySchemes or {}
+  for _, name in ipairs(members.names(schemes)) do
+    local scheme = schemes[name]
     local flow = type(scheme) == "table" and type(scheme.flows) == "table" and scheme.flows.authorizationCode
     if type(flow) == "table" then
       return checked(source, flow)
