@@ -6,8 +6,9 @@ local LIMIT = 30000 -- ms; a loaded machine under a sanitizer is slow
 
 --- Waits until `fn()` is true, and gives what it returned; an error when it never is.
 ---@param fn fun(): any
-return function(fn)
-  local stop = core.now() + LIMIT
+---@param limit? integer  ms, default 30,000
+return function(fn, limit)
+  local stop = core.now() + (limit or LIMIT)
   while true do
     local result = fn()
     if result then
