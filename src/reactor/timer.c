@@ -16,8 +16,8 @@ reactor_Time reactor_after(double ms) {
 }
 
 /* The timers are a binary heap.  A timer knows its slot (from 1; 0: not set),
-*so
-** that stopping one needs no search. */
+ *so
+ ** that stopping one needs no search. */
 
 static void place(reactor_Reactor *r, reactor_Timer *timer, size_t slot) {
   r->heap[slot - 1] = timer;
