@@ -238,8 +238,9 @@ function Redis:close()
     return leave(self)
   end
   self._commands:post(function() -- Redis has seen the end of the reading connection
-    self._worker:release_rest()
-    leave(self)
+    self._worker:release_rest(function()
+      leave(self)
+    end)
   end, "PING")
 end
 

@@ -92,11 +92,15 @@ local function outcome_of(self, job, name, payload, max_message)
   return text and self._shared.signature:seal(self._shared.keys:record(job.id), text), err
 end
 
--- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries.
+-- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries. They are told
+-- once Redis has answered: a script that Redis does not have yet is sent twice.
 local function release_entries(self, queue, entries)
   local shared = self._shared
-  scripts.release:send(shared.link, nothing, 1, members.joined({ queue, shared.presence.id,
-    shared.lease + limits.redis_forget }, entries))
+  scripts.release:send(shared.link, function(_, err)
+    if not err then
+      shared.presence:show_release()
+    end
+  end, 1, members.joined({ queue, shared.presence.id, shared.lease + limits.redis_forget }, entries))
 end
 
 -- Releases a request, so that another worker can run it at once.
@@ -275,7 +279,6 @@ local function take_all(self, queue, entries)
   end
   if released[1] then
     release_entries(self, queue, released)
-    self._shared.presence:show_release()
   end
 end
 
@@ -379,16 +382,12 @@ end
 
 -- Returns requests that wait for room here, of operations no longer served, to other workers.
 local function release_waiting(self, offered)
-  local before = #self._waiting
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
       release(self, job)
     end
-  end
-  if #self._waiting < before then
-    self._shared.presence:show_release()
   end
 end
 
@@ -468,10 +467,20 @@ function Worker:close()
 end
 
 --- Releases the requests that were sent and not read.
-function Worker:release_rest()
-  local shared = self._shared
+---@param fn fun()  called when Redis has answered, or the connection is lost
+function Worker:release_rest(fn)
+  local shared, left = self._shared, #self._asked
+  if left == 0 then
+    return fn()
+  end
+  local function answered()
+    left = left - 1
+    if left == 0 then
+      fn()
+    end
+  end
   for _, queue in ipairs(self._asked) do
-    scripts.release_rest:send(shared.link, nothing, 1, { queue, shared.presence.id,
+    scripts.release_rest:send(shared.link, answered, 1, { queue, shared.presence.id,
       shared.lease + limits.redis_forget, limits.redis_queue })
   end
 end
