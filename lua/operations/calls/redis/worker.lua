@@ -92,8 +92,8 @@ local function outcome_of(self, job, name, payload, max_message)
   return text and self._shared.signature:seal(self._shared.keys:record(job.id), text), err
 end
 
--- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries. They are told
--- once Redis has answered: a script that Redis does not have yet is sent twice.
+-- Other workers can run these entries of a queue at once: pairs of an entry and its number of deliveries. They
+-- are notified once Redis has answered: a script that Redis does not have yet is sent twice.
 local function release_entries(self, queue, entries)
   local shared = self._shared
   scripts.release:send(shared.link, function(_, err)
