@@ -1,4 +1,6 @@
 local core = require("operations.core")
+local limits = require("operations.base.limits")
+local system = require("operations.system")
 local task = require("operations.task")
 local turn = require("operations.task.turn")
 
@@ -47,6 +49,14 @@ describe("a turn between pieces of work", function()
     assert.equal("TIMEOUT", stopped_by(function()
       task.deadline(core.now() + 10)
     end))
+  end)
+
+  it("raises the error of Ctrl-C, so that what never waits ends", function()
+    assert.is_true(system.catch_signals())
+    assert(io.popen("kill -INT $PPID")):close()
+    local ok, raised = pcall(turn.spend, {}, limits.turn_bytes, true)
+    system.release_signals()
+    assert.same({ false, "interrupted!" }, { ok, raised })
   end)
 
   it("is not taken where nothing can be suspended", function()

@@ -40,7 +40,7 @@ turn.PIECE, turn.EVENT = math.ceil(limits.turn_bytes / 64), math.ceil(limits.tur
 ---@param owner table  what produces it; its field `spent` is ours
 ---@param bytes integer  at least PIECE where it costs a call of the system, EVENT where it does not
 ---@param outside? boolean  also outside of tasks, where the loop runs during the wait alone
----@return any failure  the task must stop
+---@return any failure  the task must stop. Raises what the host's loop raises, such as the error of Ctrl-C
 function turn.spend(owner, bytes, outside)
   local spent = (owner.spent or 0) + bytes
   if spent < limits.turn_bytes then
@@ -49,8 +49,12 @@ function turn.spend(owner, bytes, outside)
   end
   owner.spent = 0
   if outside or scheduler.suspends() then
-    local ok, failure = pcall(scheduler.try_await, soon) -- raises in a phase of nginx that cannot wait
-    return ok and failure or nil
+    local ok, failure = pcall(scheduler.try_await, soon)
+    if ok then
+      return failure
+    elseif not hosts.current().park then -- otherwise a phase of nginx that cannot wait
+      error(failure, 0) -- Ctrl-C
+    end
   end
 end
 
