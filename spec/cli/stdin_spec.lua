@@ -40,6 +40,7 @@ describe("standard input", function()
   end)
 
   it("is read to its end, however slowly it comes", function()
+    -- waits: both pieces must be read apart, from another program
     local result = api:run("(printf '{\"tit'; sleep 0.3; printf 'le\":\"x\"}') | call create owner=a")
     assert.same({ "", '{"title":"x"}' }, { result.err, json.decode(result.out).body })
     result = api:run("(printf abc; sleep 0.3; printf def) | call upload")

@@ -193,6 +193,7 @@ describe("the plain host", function()
     assert.equal("waiting\nwaited\nended 0\n", interrupted("HUP", [[
       operations.run(function()
         print("waiting")
+        -- waits: a signal from outside must come within
         operations.sleep(0.5)
         print("waited")
       end)

@@ -87,6 +87,7 @@ describe("an MCP server that wants a token", function()
       auth = operations.oauth.authorizer({
         redirect_uri = "http://127.0.0.1:1/back",
         open = function(address)
+          -- waits longer than a request may, in real time: a server of its own answers
           operations.sleep(1.2)
           return browser.open(address)
         end,

@@ -66,6 +66,7 @@ describe("context.sink of an imported operation", function()
     local _, err = execute(registry, { note = "held" }, function(bytes)
       taken = taken + #bytes
       if taken > 20 * MIB then
+        -- waits: the server would send on meanwhile, if it were not held back
         operations.sleep(0.3)
         error(operations.error("ABORTED", "enough"), 0)
       end

@@ -172,6 +172,7 @@ describe("a relay", function()
     it("outlives the reactor and the other end", function()
       reactor:close()
       peer.stream:close()
+      -- waits: the relay's thread must have seen the end
       task.sleep(0.3)
       relay:acknowledge()
       relay:close()

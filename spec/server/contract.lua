@@ -220,6 +220,7 @@ return function(busted, start)
       "-X POST -H 'Content-Type: application/json' -T - '%s/echo'" }
     local clients = {}
     for i, arguments in ipairs(leaving) do -- their input outlives them
+      -- waits: curl must find its input open until it leaves, at any moment of the answer
       clients[i] = "(printf '{'; sleep 0.5) | curl -s -o /dev/null --max-time 0.3 "
         .. arguments:format(server.url .. "/api/spec")
     end

@@ -71,6 +71,7 @@ describe("a server whose streams never wait", function()
       for i, name in ipairs({ "emit", "yield", "nested", "sink" }) do
         readers[i] = assert(operations.process.spawn({ "curl", "-sN", "-o", "/dev/null", url .. "/spec/" .. name }))
       end
+      -- waits until all four readers, programs of their own, are served
       operations.sleep(0.2)
       local ok, taken = pcall(measure, url, { "/spec/add", "/healthz" })
       for _, reader in ipairs(readers) do

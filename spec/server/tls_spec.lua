@@ -289,6 +289,7 @@ describe("a listener with TLS", function()
       eventually(function()
         return #ends == 1
       end)
+      -- waits: s_client, a program of its own, must have sent the text before it is killed
       run("{ printf cut; sleep 1; kill -9 $(cat %s); } | { sh -c 'echo $$ >%s; exec openssl s_client -quiet -connect "
         .. "localhost:%d'; rm %s; }", path("pid"), path("pid"), opened.port, path("pid"))
       eventually(function()

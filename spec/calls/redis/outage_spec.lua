@@ -128,6 +128,7 @@ describe("a Redis", function()
           return map:call("work.sleep", { seconds = 0 })
         end)
       end
+      -- waits: Redis, a server of its own, must have refused the calls
       operations.sleep(0.2)
       tell(port, "REPLICAOF", "NO", "ONE")
       for i = 1, 10 do

@@ -624,6 +624,7 @@ describe("a call map over Redis, reliable", function()
         return ask(server.url, "XLEN", "ops:{ops}:q:own.stale") == 2
       end)
       kill(caller)
+      -- waits: Redis must have let the time of the request expire, by its own clock
       operations.sleep(0.4)
       over = true
       assert(first:wait())

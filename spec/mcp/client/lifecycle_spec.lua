@@ -77,6 +77,7 @@ describe("the life of an MCP client", function()
     operations.run(function()
       assert(client:call("grow", { name = "sprout" })) -- its news is under way
       client:close()
+      -- waits: news of a closed connection would come now
       operations.sleep(0.2)
     end)
     assert(client:restart())

@@ -147,6 +147,7 @@ describe("a bad client of an MCP server over stdio", function()
         server:send({ id = i, method = "tools/call", params = { name = "demo_value", arguments = { value = text } } })
       end
     end)
+    -- waits: the server, a program of its own, must have filled its pipe
     operations.sleep(0.3)
     local answers = 0
     for _ = 1, 100 do

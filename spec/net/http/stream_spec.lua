@@ -137,6 +137,7 @@ describe("a subscription over HTTP", function()
     for _ in subscription do
       count = count + 1
       if count == 1 then
+        -- waits: libcurl counts idle time in whole seconds
         task.sleep(1.2)
       end
     end

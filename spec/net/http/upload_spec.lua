@@ -100,6 +100,7 @@ describe("a request body that comes piece by piece", function()
     local response = assert(send(function()
       turn = turn + 1
       if turn < 4 then
+        -- waits: libcurl measures with its own clock
         task.sleep(0.4)
         return "x"
       end

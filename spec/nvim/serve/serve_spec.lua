@@ -390,6 +390,7 @@ describe("an editor that is an MCP server", function()
     nvim:wait_for("told", "operations: another question is shown now: look at it, then answer")
     assert.equal("1", nvim:lua(QUESTIONS))
     assert.equal("0", nvim:eval("exists('g:harmful')"))
+    -- waits: the editor, by its own clock, takes no answer in the first second of a question that replaced another
     require("operations").sleep(1.1)
     nvim:eval("execute('OperationsAnswer no')")
     assert.is_true(answer_of(client, "b").isError)
