@@ -2,12 +2,15 @@
 local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
 local description = require("operations.people.description")
-local entry = require("operations.sources.entry")
+local fields = require("operations.people.fields")
+local input = require("operations.people.input")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
-local number_text = require("operations.base.number_text")
+local operations = require("operations")
 local output = require("operations.cli.output")
-local schema = require("operations.schema")
+local property_order = require("operations.base.property_order")
+local sample = require("operations.people.sample")
+local schema_place = require("operations.people.schema_place")
 local shell = require("operations.base.shell")
 local sources = require("operations.cli.sources")
 
@@ -20,94 +23,96 @@ local describe = {
   }, arguments.identity_options),
 }
 
--- An example call: the command line words of an operation, with the examples of its schemas, or placeholders.
+-- An example call: the words of a command line that give an operation what it requires.
 
-local DEEPEST = 3
+local DEEPEST = 4 -- names in one key; deeper values are JSON
 
-local function example_of(node)
-  local examples = type(node.examples) == "table" and node.examples or {}
-  for _, name in ipairs({ "example", "const", "default" }) do
-    if node[name] ~= nil then
-      return node[name]
+local function escaped(name)
+  return (name:gsub("[.%[%]\\]", "\\%0"))
+end
+
+-- Adds the words for a value at a key; `as_json` writes JSON for texts too.
+local function add(words, key, value, depth, as_json)
+  local text = not as_json and sample.text(value)
+  if core.kind(value) == "object" and next(value) ~= nil and depth < DEEPEST and not as_json then
+    for _, name in ipairs(property_order.names(value)) do
+      add(words, key .. "." .. escaped(name), value[name], depth + 1)
     end
-  end
-  return examples[1]
-end
-
--- The placeholder for an unknown value.
-local function placeholder(name, node)
-  if node.type == "integer" or node.type == "number" then
-    return number_text.of(type(node.minimum) == "number" and node.minimum or 1)
-  elseif node.type == "boolean" then
-    return "true"
-  end
-  return (name:gsub("^.*[.%]]", ""):upper())
-end
-
-local add
-
-local function is_required(target, name)
-  return type(target.properties) == "table" and target.properties[name] ~= nil
-    and members.contains(target.required, name)
-end
-
-local function add_required(words, root, node, prefix, depth, but)
-  local target = entry.target(root, node)
-  for _, name in ipairs(schema.properties(target)) do
-    if name ~= but and is_required(target, name) then
-      add(words, root, target.properties[name], prefix .. name, depth)
-    end
-  end
-end
-
--- Adds the word for one key, or for its required parts.
-function add(words, root, node, name, depth)
-  local target = entry.target(root, node)
-  local value = example_of(target)
-  if value == nil and type(target.enum) == "table" then
-    value = target.enum[1]
-  end
-  local kind = core.kind(value)
-  if kind == "object" or kind == "array" then
-    words[#words + 1] = shell.word(name .. ":=") .. shell.word(json.encode(value, { sort_keys = true }) or "null")
-  elseif value ~= nil and value ~= json.null then
-    words[#words + 1] = shell.word(name .. "=") .. shell.word(number_text.of(value))
-  elseif target.properties and depth < DEEPEST then
-    local before = #words
-    add_required(words, root, target, name .. ".", depth + 1)
-    words[#words + 1] = #words == before and shell.word(name .. ":=") .. "'{}'" or nil
-  elseif target.type == "object" then
-    words[#words + 1] = shell.word(name .. ":=") .. "'{}'"
   else
-    words[#words + 1] = shell.word(name .. "=" .. placeholder(name, target))
+    words[#words + 1] = text and key .. "=" .. text
+      or key .. ":=" .. assert(json.encode(value, { sort_keys = true }))
   end
 end
 
---- The words after the id.
----@param input any  inputSchema
----@return string[]
-function describe.words(input)
-  local words = {}
-  if type(input) ~= "table" then
-    return words
+-- The parameters, then the fields of the body.
+local function words_of(root, value, has_body, as_json)
+  local words, body = {}, has_body and core.kind(value.body) == "object" and next(value.body) ~= nil and value.body
+  local _, known = schema_place.names(root, {})
+  for _, name in ipairs(property_order.names(value)) do
+    if not (body and name == "body") then
+      add(words, name, value[name], 1, as_json)
+    end
   end
-  local target = entry.target(input, input)
-  add_required(words, input, target, "", 0, "body")
-  if is_required(target, "body") then
-    local before = #words
-    add_required(words, input, target.properties.body, "", 1)
-    if #words == before then
-      add(words, input, target.properties.body, "body", 0)
+  for _, field in ipairs(body and property_order.names(body) or {}) do
+    local is_text = field == "body" and sample.text(body[field])
+    add(words, known[field] and not is_text and "body." .. escaped(field) or field, body[field], 2, as_json)
+  end
+  return words
+end
+
+-- Do these words give an input that the schema accepts?
+local function fit(words, root, has_body, compiled)
+  for _, word in ipairs(words) do
+    if word:find("^%-") then -- an option
+      return false
+    end
+  end
+  local items = input.read(words)
+  local value, texts
+  if items then
+    value, texts = fields.build(items, root, has_body)
+  end
+  return value ~= nil and (compiled:check(input.convert(value, texts, compiled)))
+end
+
+--- The words after the id that give what the operation requires, as the program reads them.
+---@param root any  inputSchema
+---@param is_http? boolean  fields of the body are keys of their own
+---@return string[]
+function describe.words(root, is_http)
+  local value = type(root) == "table" and next(root) ~= nil and sample.of(root)
+  local compiled = value and operations.schema.compile(root)
+  if core.kind(value) ~= "object" then
+    return {}
+  end
+  local _, known = schema_place.names(root, {})
+  local has_body = is_http and known.body ~= nil
+  local words = words_of(root, value, has_body)
+  for _, other in ipairs({ words_of(root, value, has_body, true), { json.encode(value, { sort_keys = true }) } }) do
+    if not compiled or fit(words, root, has_body, compiled) then
+      break
+    elseif fit(other, root, has_body, compiled) then
+      return other
     end
   end
   return words
 end
 
+-- One word of the shell; what follows a key is quoted by itself, which reads better.
+local function quoted(word)
+  local key, value = word:match("^([^={]+=)(.*)$")
+  return key and shell.word(key) .. shell.word(value) or shell.word(word)
+end
+
 --- A command that can be copied.
 ---@param spec operations.Spec
+---@param is_http? boolean  an operation of an OpenAPI document
 ---@return string
-function describe.command(spec)
-  local words = describe.words(spec.inputSchema)
+function describe.command(spec, is_http)
+  local words = describe.words(spec.inputSchema, is_http)
+  for i, word in ipairs(words) do
+    words[i] = quoted(word)
+  end
   table.insert(words, 1, ("operations %s %s"):format(spec.type == "subscription" and "watch" or "call",
     shell.word(spec.namespace .. "." .. spec.name)))
   return table.concat(words, " ")
@@ -124,7 +129,8 @@ function describe.run(parsed)
   if message or not style then
     return output.usage("%s", message or problem)
   end
-  local registry, code = sources.registry(parsed, { identity = identity, id = parsed.rest[1] })
+  local kinds = {}
+  local registry, code = sources.registry(parsed, { identity = identity, id = parsed.rest[1], kinds = kinds })
   if not registry then
     return code
   end
@@ -135,7 +141,8 @@ function describe.run(parsed)
   elseif parsed.options.json then
     output.data(spec)
   else
-    output.styled(description.of(output.readable(spec), { width = style.width, example = describe.command(spec),
+    local example = describe.command(spec, kinds[spec.namespace .. "." .. spec.name] == "openapi")
+    output.styled(description.of(output.readable(spec), { width = style.width, example = example,
       paint = function(colour, text) return style:paint(colour, text) end }))
   end
   return output.codes.OK

@@ -136,8 +136,26 @@ local function put_text(self, node, at, pointer, item)
   end
 end
 
+-- A text for a body that must be an object goes to the object's field `body`. Returns a message where it has none.
+local function body_field(self)
+  local schemas = schema_place.find(self.schema, { "body" })
+  if schema_place.allows(schemas, "string") or not schema_place.allows(schemas, "object") then
+    return nil
+  end
+  local names, known = schema_place.names(self.schema, { "body" })
+  return known.body and { "body", "body" } or nil, not known.body
+    and ("body: expected an object: give its fields (%s=...) or body:=JSON"):format(names[1] or "name") or nil
+end
+
 local function put(self, item)
   local tokens = tokens_of(self, item.key)
+  if self.has_body and item.text and #tokens == 1 and tokens[1] == "body" then
+    local field, message = body_field(self)
+    if message then
+      return message
+    end
+    tokens = field or tokens
+  end
   local node, at, resolved = walk(self, tokens, item.key)
   if not node then
     return at

