@@ -4,15 +4,8 @@ if vim.fn.exists(":Operations") == 2 then
 end
 
 vim.api.nvim_create_user_command("Operations", function(given)
-  local ok, raised = pcall(function()
-    require("operations.nvim").setup() -- replaces this command
-  end)
-  if ok then
-    vim.cmd("Operations " .. given.args)
-  else
-    vim.notify("operations: " .. (tostring(raised):find("not found:", 1, true)
-      and "not built: run `make nvim` in the directory of the plugin" or tostring(raised)), vim.log.levels.ERROR)
-  end
+  require("operations.nvim").setup() -- replaces this command
+  vim.cmd("Operations " .. given.args)
 end, {
   nargs = "+", desc = "operations of MCP servers and HTTP APIs",
   complete = function(lead)

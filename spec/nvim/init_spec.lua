@@ -21,4 +21,8 @@ describe("operations.nvim", function()
     assert.equal(tap.planned, tap.passed)
     assert.is_true(tap.passed >= 9)
   end)
+
+  it("takes sources of plugins, and gives their authors its forms, texts and windows", function()
+    inside.passes("spec/nvim/inside/author.lua", 8)
+  end)
 end)

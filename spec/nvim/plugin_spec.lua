@@ -29,6 +29,19 @@ describe("the file that Neovim loads with the plugin", function()
       print(vim.fn.exists(":Operations"), loaded())]]):gsub("\n$", ""))
   end)
 
+  it("loads nothing but itself for setup() and for the sources of plugins", function()
+    assert.equal("operations.base.argument operations.nvim", (run([[
+      require("operations.nvim").setup({ servers = "mcp.json" })
+      require("operations.nvim").add_source("notes", { operations = {} })
+      require("operations.nvim").statusline()
+      local names = {}
+      for name in pairs(package.loaded) do
+        if name:find("^operations") then names[#names + 1] = name end
+      end
+      table.sort(names)
+      print(table.concat(names, " "))]]):gsub("\n$", "")))
+  end)
+
   it("leaves the command of setup() as it is", function()
     assert.equal("true", (run([[
       local registry = require("operations").registry()

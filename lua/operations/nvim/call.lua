@@ -10,6 +10,7 @@ local log = require("operations.nvim.log")
 local number_text = require("operations.base.number_text")
 local schema_place = require("operations.people.schema_place")
 local schemas = require("operations.schema")
+local suggestion = require("operations.base.suggestion")
 local task = require("operations.task")
 local view = require("operations.nvim.view")
 
@@ -40,6 +41,18 @@ local function content_text(envelope)
       return table.concat(parts, "\n")
     end
   end
+end
+
+--- The text of a result for people: the blocks of a tool's answer, otherwise its data as JSON.
+---@param envelope operations.Envelope
+---@return string text
+---@return "markdown"|"json" filetype
+function call.text(envelope)
+  local text = content_text(envelope)
+  if text then
+    return text, "markdown"
+  end
+  return assert(json.encode(envelope.data, { indent = 2, sort_keys = true })), "json"
 end
 
 local function breathe()
@@ -123,13 +136,13 @@ local function wants_stdin(argument)
   return argument == "-" or argument == "@-" or argument:find("^[^=]+=@%-$") ~= nil
 end
 
-local function takes_body(sources, id, schema)
-  local _, known = schema_place.names(schema, {})
-  return sources:is_http(id) and known.body ~= nil
+local function takes_body(spec)
+  local _, known = schema_place.names(spec.inputSchema, {})
+  return spec._meta ~= nil and spec._meta.source == "openapi" and known.body ~= nil
 end
 
 -- The input given after the id; nil: the user cancelled the form.
-local function read(sources, given, spec)
+local function read(given, spec)
   local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
   for _, argument in ipairs(arguments) do
     if wants_stdin(argument) then
@@ -140,7 +153,7 @@ local function read(sources, given, spec)
   local schema = spec.inputSchema
   local value, texts = nil, message
   if items then
-    value, texts = fields.build(items, schema, takes_body(sources, given.id, schema))
+    value, texts = fields.build(items, schema, takes_body(spec))
   end
   if value == nil then
     refuse(texts)
@@ -158,13 +171,19 @@ local function percent(done, total, message)
   return message and text .. ", " .. message or text
 end
 
+--- Why there is no such operation: the nearest ids, and what is wrong with the file of servers.
+---@param sources operations.nvim.Sources
+---@param id string
+---@return string
+function call.unknown(sources, id)
+  local near = suggestion.of(id, (sources.registry:specs({ schemas = false })))
+  local problem = sources:problem()
+  return ("no operation '%s'%s%s"):format(id, #near > 0 and ": did you mean " .. table.concat(near, ", ") .. "?" or "",
+    problem and "; " .. problem.message or "")
+end
+
 local function find(sources, id)
-  local spec = sources:spec(id)
-  if not spec then
-    local problem = sources.problem and "; " .. sources.problem.message or ""
-    error(errors.new("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id, problem)))
-  end
-  return spec
+  return sources:spec(id) or error(errors.new("OPERATION_NOT_FOUND", call.unknown(sources, id)))
 end
 
 -- Opens the window of a call and runs `work(window)` in a task that ends with the window.
@@ -206,7 +225,7 @@ function call.run(sources, given)
     if spec.type == "subscription" then
       return call.follow(sources, given, spec, window)
     end
-    local value = read(sources, given, spec)
+    local value = read(given, spec)
     if value == nil then
       return window:close()
     end
@@ -224,7 +243,7 @@ end
 -- Adds a line for each event.
 function call.follow(sources, given, spec, window)
   local id, count = given.id, 0
-  local value = read(sources, given, spec)
+  local value = read(given, spec)
   if value == nil then
     return window:close()
   end

@@ -79,64 +79,49 @@ local function show_description(sources, given)
       window:title(given.id)
     else
       window:close()
-      log.write("error", ("OPERATION_NOT_FOUND: no operation '%s'"):format(given.id))
+      log.write("error", "OPERATION_NOT_FOUND: " .. call.unknown(sources, given.id))
     end
   end)
 end
 
-local function server_lines(sources)
-  local servers, lines = sources.servers, {}
-  if not servers then
-    return { sources.problem and tostring(sources.problem) or "no servers: setup{ servers = \"mcp.json\" }" }
+local function source_lines(sources)
+  local problem, lines = sources:problem(), {}
+  if problem then
+    lines[1] = tostring(problem)
   end
-  for _, name in ipairs(servers.names) do
-    local state, err = servers:state(name)
-    local client = servers.clients[name]
-    local tools = client and state == "connected" and ("  %d tools"):format(#client:tools()) or ""
-    lines[#lines + 1] = ("%s  %s%s%s"):format(name, state, tools, err and "  " .. err.message:match("^[^\n]*") or "")
+  for _, entry in ipairs(sources:states()) do
+    local unit = entry.kind == "mcp" and "tools" or "operations"
+    local count = entry.state == "connected" and ("  %d %s"):format(entry.operations, unit) or ""
+    lines[#lines + 1] = ("%s  %s%s%s"):format(entry.name, entry.state, count,
+      entry.err and "  " .. (entry.err.message or tostring(entry.err)):match("^[^\n]*") or "")
   end
-  return lines
+  return #lines > 0 and lines or { "no servers: setup{ servers = \"mcp.json\" }" }
 end
 
-local function restart(sources, name)
-  local servers = sources.servers
-  local client = servers.clients[name]
-  if client then
-    return client:restart()
-  end
-  return servers:enable(name)
-end
+local actions = { "restart", "enable", "disable", "reload" }
 
-local actions = {
-  restart = restart,
-  enable = function(sources, name) return sources.servers:enable(name) end,
-  disable = function(sources, name) return sources.servers:disable(name) end,
-}
-
-local function act_on_server(sources, action, name)
+local function act_on_source(sources, action, name)
   task.detach(function()
     if action == "reload" then
       return sources:reload()
-    elseif not sources.servers or not sources.servers:state(name or "") then
-      return log.write("error", ("there is no server '%s'"):format(name or ""))
     end
-    local ok, err = actions[action](sources, name)
+    local ok, err = sources:act(action, name or "")
     if not ok then
-      log.write("error", ("%s: %s"):format(name, tostring(err)))
+      log.write("error", name and ("%s: %s"):format(name, tostring(err)) or tostring(err))
     end
   end)
 end
 
-local function show_servers(sources, given)
+local function show_sources(sources, given)
   sources:begin()
   local action, name = given.words[1], given.words[2]
-  if action and not actions[action] and action ~= "reload" then
+  if action and not vim.tbl_contains(actions, action) then
     return log.write("error", ("servers: restart, enable, disable or reload expected, got '%s'"):format(action))
   elseif action then
-    return act_on_server(sources, action, name)
+    return act_on_source(sources, action, name)
   end
   live("servers", function(fn) return sources:follow(fn) end, function(window)
-    window:set(server_lines(sources))
+    window:set(source_lines(sources))
   end)
 end
 
@@ -151,7 +136,7 @@ local subcommands = {
   describe = { run = show_description, has_id = true },
   call = { run = call.run, has_id = true },
   watch = { run = call.watch, has_id = true },
-  servers = { run = show_servers },
+  servers = { run = show_sources },
   log = { run = show_log },
 }
 local names = { "list", "describe", "call", "watch", "servers", "log" }
@@ -248,8 +233,9 @@ function command.complete(sources, lead, line)
   if #words <= 1 then
     return matching(names, lead)
   elseif name == "servers" then
-    local servers = sources.servers and sources.servers.names or {}
-    return matching(#words == 2 and { "restart", "enable", "disable", "reload" } or servers, lead)
+    return matching(#words == 2 and actions or vim.tbl_map(function(entry)
+      return entry.name
+    end, sources:states()), lead)
   elseif #words == 2 and subcommands[name] and subcommands[name].has_id then
     return matching(ids(sources, name), lead)
   elseif name == "call" or name == "watch" then

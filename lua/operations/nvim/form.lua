@@ -74,6 +74,19 @@ function form.ask(title, schema, all)
   end)
 end
 
+--- Lets the user choose one of some operations. Waits for the user.
+---@param specs operations.Spec[]
+---@param prompt string
+---@return operations.Spec?  nil: none was chosen
+function form.pick(specs, prompt)
+  return alone(prompt, function()
+    return (select(specs, prompt, function(spec)
+      local text = (spec.title or spec.description or ""):match("^[^\n]*")
+      return spec.namespace .. "." .. spec.name .. (text ~= "" and "  " .. text or "")
+    end))
+  end)
+end
+
 local TRUST, READ, LEAVE = "trust it and start", "read what it runs first", "leave it out"
 
 -- The lines of a text in a window, as it wraps them.

@@ -173,6 +173,24 @@ local function check_servers()
   check_commands(servers or {})
 end
 
+local function check_sources()
+  start("operations: sources")
+  local states = nvim.state()
+  for _, entry in ipairs(states) do
+    local text = ("%s (%s): %s"):format(entry.name, entry.kind, entry.state)
+    if entry.err then
+      fail(text .. ": " .. tostring(entry.err.message or entry.err), { ":Operations servers restart " .. entry.name })
+    elseif entry.state == "stopped" then
+      ok(text .. ", it starts when it is used")
+    else
+      ok(("%s, %d operations"):format(text, entry.operations))
+    end
+  end
+  if #states == 0 then
+    ok("none is used yet")
+  end
+end
+
 local function check_directory()
   start("operations: permissions")
   local directory = vim.env.XDG_RUNTIME_DIR
@@ -190,7 +208,10 @@ function health.check()
   check_editor()
   check_modules()
   check_libcurl()
-  check_servers()
+  if package.loaded["operations.core"] then
+    check_servers()
+    check_sources()
+  end
   check_directory()
 end
 

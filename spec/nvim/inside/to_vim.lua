@@ -99,7 +99,12 @@ describe("operations.nvim", function()
         call("setup", { apis = { c = { document = "x" } } }),
       ["bad option 'apis' to 'setup' (apis.1: a table with file, url or document expected)"] =
         call("setup", { apis = { { file = "x" } } }),
-      ["operations.nvim.registry: call setup() first"] = call("registry"),
+      ["bad argument #1 to 'add_source' (string expected, got number)"] = call("add_source", 1),
+      ["bad argument #1 to 'on_state' (function expected, got nil)"] = call("on_state"),
+      ["bad option 'x' to 'form' (unknown)"] = call("form", { x = 1 }),
+      ["bad option 'x' to 'pick' (unknown)"] = call("pick", { x = 1 }),
+      ["bad option 'x' to 'float' (unknown)"] = call("float", { x = 1 }),
+      ["bad argument #1 to 'text' (table expected, got string)"] = call("text", "x"),
       ["bad argument #1 to 'serve' (table expected, got string)"] = call("serve", "x"),
       ["bad option 'x' to 'serve' (unknown)"] = call("serve", { x = 1 }),
       ["bad option 'allow' to 'serve' (string expected at [2], got number)"] = call("serve", { allow = { "a", 1 } }),
