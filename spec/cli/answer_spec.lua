@@ -20,6 +20,8 @@ setup(function()
       { namespace = "t", name = "groups", type = "query", outputSchema = T.object({ groups = { type = "array",
         prefixItems = { T.object({ row = T.object({ { "z", T.integer() }, { "a", T.integer() } }) }) } } }),
         handler = function() return { groups = { { row = { z = 1, a = 2 } } } } end },
+      { namespace = "t", name = "misfits", type = "subscription", outputSchema = T.integer(),
+        handler = function() coroutine.yield("a") coroutine.yield("b") end },
       { namespace = "t", name = "text", type = "query", handler = function() return "a \"text\"" end },
       { namespace = "t", name = "no", type = "query", handler = function() return false end },
       { namespace = "t", name = "file", type = "query", handler = mcp({ { type = "text", text = "see" },
@@ -106,5 +108,41 @@ describe("the answer of a tool of an MCP server", function()
     assert.same({ "", "operations: the answer has 2 files: --select '[N]' picks one of its 2 blocks\n", 2 },
       { out, message, code })
     assert.equal("ABCfile x\n", (run("call t.files --select '[1]' -o $d/x; cat $d/x")))
+  end)
+end)
+
+describe("the selected parts of an answer", function()
+  it("are the columns of a table, in their order", function()
+    assert.equal("word  n\none   1\ntwo   2\n", (run("call t.list --select word,n -f table")))
+    assert.equal("no  word\n 1  one\n", (run("call t.object --select 'items[].{no: n,word}' -f table")))
+  end)
+
+  it("are written as comma-separated values", function()
+    assert.equal("n,word\n1,one\n2,two\n", (run("call t.list -f csv")))
+    assert.equal("word\none\ntwo\n", (run("call t.list --select '{word}' --format csv")))
+    assert.equal('"a ""text"""\n', (run("call t.text -f csv")))
+  end)
+end)
+
+describe("JSON in colours", function()
+  it("is printed to a pipe where that is asked for, and never to a file", function()
+    assert.equal('{\27[1m"n"\27[0m:\27[33m1\27[0m}\n', (run("call t.list --select '[0].{n}' --color always")))
+    assert.equal('{"n":1}\n', (run("call t.list --select '[0].{n}' --color always -o x -q; cat x; rm x")))
+  end)
+end)
+
+describe("a quiet call", function()
+  it("prints no notices, only errors", function()
+    assert.same({ "1\n", "", 0 }, { run("call t.list --select '[0].n' -o x --quiet; cat x; rm x") })
+    assert.same({ "", "operations: OPERATION_NOT_FOUND: no operation 't.lists'; did you mean t.list?\n", 3 },
+      { run("call t.lists -q") })
+    assert.same({ '"a"\n"b"\n', "", 0 }, { run("cd \"$here\"; operations watch t.misfits -q --lua " .. path) })
+  end)
+end)
+
+describe("an answer of which each part differs from its schema", function()
+  it("causes one warning", function()
+    assert.equal("operations: warning: the answer of t.misfits differs from its schema in one place (--verbose shows "
+      .. "where, --cast converts it)\n", (select(2, run("cd \"$here\"; operations watch t.misfits --lua " .. path))))
   end)
 end)

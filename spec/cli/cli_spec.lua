@@ -560,7 +560,7 @@ end)
 
 describe("a terminal", function()
   it("is not steered by data or details", function()
-    local arguments = "call t.%s text=$(printf '\\302\\2332J\\177') --pretty"
+    local arguments = "call t.%s text=$(printf '\\302\\2332J\\177') --pretty --color never"
     local line = "script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua %s --lua %s' /dev/null"
     local shown = command.run(line:format(command.interpreter(), arguments:format("any"):gsub("'", "\""),
       operations_file))

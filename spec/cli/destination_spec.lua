@@ -85,12 +85,12 @@ describe("a file that an answer goes to", function()
   it("is named by the server also where the answer is empty", function()
     os.remove(path)
     local place = assert(destination.named(function() return path end))
-    local complain, told = output.complain, nil
+    local notice, told = output.notice, nil
     finally(function()
-      output.complain = complain
+      output.notice = notice
       place:close()
     end)
-    output.complain = function(...) told = { ... } end
+    output.notice = function(...) told = { ... } end
     assert.is_nil(place:finish())
     assert.equal("", read(path))
     assert.same({ "saved %s, %s", path, "0 bytes" }, told)

@@ -45,3 +45,24 @@ describe("a table", function()
     assert.equal("a       b       c\nxxxxx…  xxxxx…  xxxxxx…\n", (grid.text(rows, {}, 23)))
   end)
 end)
+
+describe("comma-separated values", function()
+  local function csv(value, known)
+    return grid.csv(json.decode(value), known)
+  end
+
+  it("have a line of names and a line for each object, the known names first", function()
+    assert.equal("name,a,id\nx,,1\ny,[1],22\n", csv('[{"id":1,"name":"x"},{"name":"y","id":22,"a":[1]}]', { "name" }))
+    assert.equal("a\n1\n", csv('{"a":1}'))
+  end)
+
+  it("quote what would end a value; null is empty", function()
+    assert.equal('a,"b,c"\n"say ""x""\nand",\n', csv('[{"a":"say \\"x\\"\\nand","b,c":null}]'))
+  end)
+
+  it("have a line for each item of other lists", function()
+    assert.equal("1\nx\n[2]\n", csv('[1,"x",[2]]'))
+    assert.equal("", csv("[]"))
+    assert.equal("x\n", csv('"x"'))
+  end)
+end)

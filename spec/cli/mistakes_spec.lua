@@ -11,7 +11,7 @@ local mistakes = {
   { "bytes -o /dev/full", USAGE, "cannot write /dev/full: No space left on device" },
   { "bytes -o x -O", USAGE, "--output and --remote-name exclude each other" },
   { "thing --pretty --compact", USAGE, "--pretty and --compact exclude each other" },
-  { "thing -f jsn", USAGE, '--format: expected json, yaml, table or ndjson, got "jsn" (did you mean json?)' },
+  { "thing -f jsn", USAGE, '--format: expected json, yaml, table, csv or ndjson, got "jsn" (did you mean json?)' },
   { "thing --formt yaml", USAGE, "unknown option --formt (did you mean --format?); see operations call --help" },
   { "thing --text a", USAGE,
     "unknown option --text; input is given as text=VALUE, see operations call --help" },
@@ -19,7 +19,8 @@ local mistakes = {
   { "thing --timeout abc", USAGE, '--timeout: expected a number of seconds above 0, got "abc"' },
   { "items --max-items 0", USAGE, '--max-items: expected a whole number above 0, got "0"' },
   { "thing --select 'a[x'", USAGE,
-    '--select: cannot read "a[x" at "[x": expected a path such as items[0].name, or a JSON Pointer' },
+    '--select: cannot read "a[x" at "[x": expected a path such as items[0].name, parts such as id,name, '
+      .. "or a JSON Pointer" },
   { "thing --select a.", USAGE, '--select: "a." ends with a dot' },
   { "items --select '[0].nam'", USAGE,
     '--select: [0] has no "nam" (did you mean name?); it has extra, id, name' },

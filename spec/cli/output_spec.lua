@@ -302,3 +302,28 @@ shown(output.person.input("end: "))
     assert.equal('{"a":1}', output.encode({ a = 1 }))
   end)
 end)
+
+describe("a long text at a terminal", function()
+  local function lines(count, pager)
+    return run_at_terminal(([[
+local system = require("operations.system")
+local size = system.terminal_size
+system.terminal_size = function(descriptor) return size(descriptor), 4 end
+os.getenv = function(name) return name == "PAGER" and %q or nil end
+output.text(("x\n"):rep(%d))]]):format(pager, count))
+  end
+
+  it("goes to the pager, a short one does not", function()
+    assert.equal("p:x\np:x\np:x\np:x\n", lines(4, "sed s/^/p:/"))
+    assert.equal("x\nx\nx\n", lines(3, "sed s/^/p:/"))
+  end)
+
+  it("is printed without a pager, or where that is cat", function()
+    assert.equal("x\nx\nx\nx\n", lines(4, ""))
+    assert.equal("x\nx\nx\nx\n", lines(4, "cat"))
+  end)
+
+  it("may be longer than what the reader wants", function()
+    assert.equal("x\nx\n", lines(100000, "head -n 2"))
+  end)
+end)

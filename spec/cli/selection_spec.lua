@@ -24,13 +24,38 @@ describe("--select", function()
     assert.equal("[true,null]", get('items[]["a.b"]["c d"]'))
   end)
 
+  it("takes parts of an object, by their paths or under names", function()
+    local function text(selected)
+      return json.encode(selection.get(assert(selection.parse(selected)), value), { keep_order = true })
+    end
+    assert.equal('{"total":2,"items[1].id":2}', text("total,items[1].id"))
+    assert.equal('{"n":2,"first":1}', text("{n: total, first:items[0].id}"))
+    assert.equal('{"n":2}', text("n: total"))
+    assert.equal('{"id":1}', text("items[0].{id}"))
+    assert.equal('--select: the answer has no "x"; it has items, total', get("total,x"))
+  end)
+
+  it("takes parts of each item of a list, null where one lacks a part", function()
+    local function text(selected, of)
+      return json.encode(selection.get(assert(selection.parse(selected)), of or value), { keep_order = true })
+    end
+    assert.equal('[{"id":1,"c":true},{"id":2,"c":null}]', text('items[].{id,c:["a.b"]["c d"]}'))
+    assert.equal('[{"id":1},{"id":2}]', text("items.{id}"))
+    assert.equal('[{"id":1},{"id":2}]', text("{id}", value.items))
+    assert.equal('[{"id":2,"x":null}]', text("id,x", json.decode('[{"id":2}]')))
+    assert.equal("[1,2]", text("items[].{id}.id"))
+  end)
+
   it("cannot read other texts", function()
-    for text, rest in pairs({ ["a..b"] = "..b", ["a[x]"] = "[x]", ["a[1"] = "[1", ["]"] = "]" }) do
+    for text, rest in pairs({ ["a..b"] = "..b", ["a[x]"] = "[x]", ["a[1"] = "[1", ["]"] = "]", ["a,,b"] = ",b",
+      ["{}"] = "}", ["a}"] = "}", ["{a,"] = "" }) do
       local _, message = selection.parse(text)
-      assert.equal(("--select: cannot read %q at %q: expected a path such as items[0].name, or a JSON Pointer"):format(
-        text, rest), message)
+      assert.equal(("--select: cannot read %q at %q: expected a path such as items[0].name, parts such as "
+        .. "id,name, or a JSON Pointer"):format(text, rest), message)
     end
     assert.same({ nil, '--select: "a." ends with a dot' }, { selection.parse("a.") })
+    assert.same({ nil, '--select: "a." ends with a dot' }, { selection.parse("a.,b") })
+    assert.same({ nil, '--select: "x.{a" lacks a }' }, { selection.parse("x.{a") })
   end)
 
   it("says of a list how long it is, or how to look into its items", function()

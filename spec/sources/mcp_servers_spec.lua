@@ -59,7 +59,7 @@ describe("the servers of a file", function()
       args = { "spec/support/mcp/server.lua", "legacy" }, env = command.environment() } } }))
     file:close()
     local face = {
-      at_end = output.at_end, complain = output.complain,
+      at_end = output.at_end, complain = output.complain, notice = output.notice,
       login = function() return {} end,
       progress = function(text)
         told[#told + 1] = text
@@ -100,7 +100,8 @@ describe("the servers of a file", function()
     local function action(face)
       return operations.run(function()
         local definitions = assert(mcp_servers.file({ place = path }, print, { person = face,
-          face = { at_end = output.at_end, complain = print, progress = print, login = function() return {} end } }))
+          face = { at_end = output.at_end, complain = print, notice = print, progress = print,
+            login = function() return {} end } }))
         local registry = operations.registry()
         assert(registry:register_all(definitions))
         local result = assert(registry:execute("s.ask_user", { params = { mode = "form",

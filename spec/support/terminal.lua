@@ -15,7 +15,7 @@ function terminal.run(script, width)
   local file = assert(io.open(path, "w"))
   file:write(('operations() { LD_PRELOAD="$SANITIZER" %s lua/operations/cli/main.lua "$@"; }\n')
     :format(command.interpreter()),
-    "export LUA_PATH='", package.path, "' LUA_CPATH='", package.cpath, "'\n", script,
+    "unset PAGER; export LUA_PATH='", package.path, "' LUA_CPATH='", package.cpath, "'\n", script,
     "\nprintf '\\nthe end\\n'; sleep 100\n")
   file:close()
   local result = command.run(([[

@@ -70,13 +70,13 @@ describe("operations.system", function()
 
   it("knows that a closed descriptor is no terminal", function()
     assert.is_false(system.is_terminal(-1))
-    assert.is_nil(system.terminal_width(-1))
+    assert.is_nil(system.terminal_size(-1))
   end)
 
   it("knows the width of a terminal that has one", function()
     local file = assert(io.open(root .. "/width.lua", "w"))
     file:write('local system = require("operations.system") ',
-      'print(system.is_terminal(0), (tostring(system.terminal_width(0))))')
+      'print(system.is_terminal(0), (tostring(system.terminal_size(0))))')
     file:close()
     assert.same("true\tnil\ntrue\t1\ntrue\t2\ntrue\t93\nfalse\tnil\n", (terminal.run(([[
       width() { LD_PRELOAD="$SANITIZER" %s %s/width.lua; }

@@ -250,14 +250,18 @@ static int system_is_terminal(lua_State *L) {
   return 1;
 }
 
-/* system.terminal_width(descriptor) -> columns | nil when it is not a terminal
-** or does not know its width */
-static int system_terminal_width(lua_State *L) {
+/* system.terminal_size(descriptor) -> columns, rows | nil when it is not a
+** terminal or does not know its size */
+static int system_terminal_size(lua_State *L) {
   struct winsize size;
   int fd = (int)luaL_checkinteger(L, 1);
-  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) lua_pushnil(L);
-  else lua_pushinteger(L, size.ws_col);
-  return 1;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_pushinteger(L, size.ws_col);
+  lua_pushinteger(L, size.ws_row);
+  return 2;
 }
 
 /* Sets a handler for a signal that interrupts no call. */
@@ -555,7 +559,7 @@ static const luaL_Reg system_functions[] = {
     {"open_standard_descriptors", system_open_standard_descriptors},
     {"real_path", system_real_path},
     {"is_terminal", system_is_terminal},
-    {"terminal_width", system_terminal_width},
+    {"terminal_size", system_terminal_size},
     {"survive_broken_pipes", system_survive_broken_pipes},
     {"catch_signals", system_catch_signals},
     {"release_signals", system_release_signals},

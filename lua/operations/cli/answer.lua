@@ -8,6 +8,7 @@ local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
 local schema_place = require("operations.people.schema_place")
 local selection = require("operations.cli.selection")
+local styles = require("operations.cli.style")
 local suggestion = require("operations.base.suggestion")
 local yaml = require("operations.cli.yaml")
 
@@ -16,12 +17,13 @@ local answer = {}
 ---@type operations.cli.Option[]
 answer.options = {
   { name = "--envelope", help = "print the whole envelope, also of an HTTP error" },
-  { name = "--select", value = "PATH", help = "print a part: items[0].name, items[].id, /items/0" },
-  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table or ndjson (a line per item)" },
+  { name = "--select", value = "PATH", help = "print a part: items[0].name, /items/0, or id,name" },
+  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table, csv or ndjson (a line per item)" },
   { name = "--raw", help = "print strings without quotes" },
   { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
   { name = "--compact", help = "one line of JSON (the default elsewhere)" },
   { name = "--cast", help = "convert the answer to its schema" },
+  styles.option,
 }
 
 ---@type operations.cli.Option[]
@@ -30,20 +32,22 @@ answer.file_options = {
   { name = "--remote-name", short = "-O", help = "write it to a file with the server's name for it" },
 }
 
-local formats = { "json", "yaml", "table", "ndjson" }
+local formats = { "json", "yaml", "table", "csv", "ndjson" }
 
 ---@class operations.cli.Answer
 ---@field options table<string, any>
 ---@field format? string             chosen by the user
 ---@field place? operations.cli.Destination  the file, if any
 ---@field _steps? operations.cli.Step[]
+---@field _style operations.cli.Style
 ---@field _schema any                of the output
 local Answer = {}
 Answer.__index = Answer
 
 local function check_format(name)
   if not members.contains(formats, name) then
-    return ("--format: expected json, yaml, table or ndjson, got %q%s"):format(name, suggestion.behind(name, formats))
+    return ("--format: expected json, yaml, table, csv or ndjson, got %q%s"):format(name,
+      suggestion.behind(name, formats))
   end
 end
 
@@ -60,15 +64,18 @@ function answer.new(options)
   elseif options.output and options["remote-name"] then
     return nil, "--output and --remote-name exclude each other"
   end
-  local steps
-  if options.select then
+  local steps, style
+  style, message = styles.of(options)
+  if not style then
+    return nil, message
+  elseif options.select then
     steps, message = selection.parse(options.select)
     if not steps then
       return nil, message
     end
   end
   return setmetatable({ options = options, format = options.format, _steps = steps, place = nil, _schema = nil,
-    _raw_stdout = options.output == "-" }, Answer)
+    _style = style, _raw_stdout = options.output == "-" }, Answer)
 end
 
 --- Opens the file for the answer, if there is one.
@@ -124,7 +131,7 @@ local function print_json(self, value, pretty)
   if self.place then
     self.place:write(text)
   else
-    output.json(text)
+    output.json(text, self._style)
   end
 end
 
@@ -136,13 +143,19 @@ local function print_text(self, text)
   end
 end
 
--- The member names of an object or of a list's items, in the order of the schema.
+-- The member names of an object or of a list's items, in the order of --select or of the schema.
 local function known_names(self)
-  local tokens = {}
+  local tokens, names = {}, {}
   for _, step in ipairs(self._steps or {}) do
+    for i, part in ipairs(type(step) == "table" and step or {}) do
+      names[i] = part.name
+    end
     tokens[#tokens + 1] = step == true and 0 or step
   end
-  local names, places = {}, schema_place.find(self._schema, tokens)
+  if names[1] then
+    return names
+  end
+  local places = schema_place.find(self._schema, tokens)
   for _, list in ipairs({ places, schema_place.find(self._schema, tokens, 0) }) do
     for _, schema in ipairs(list) do
       for _, name in ipairs(property_order.names(type(schema.properties) == "table" and schema.properties or {})) do
@@ -169,9 +182,13 @@ function writers.table(self, value)
     is_shown and output.width() or nil)
   print_text(self, text)
   if left_out[1] then
-    output.complain("no place for the column%s %s: --select or another --format shows %s", left_out[2] and "s" or "",
+    output.notice("no place for the column%s %s: --select or another --format shows %s", left_out[2] and "s" or "",
       table.concat(left_out, ", "), left_out[2] and "them" or "it")
   end
+end
+
+function writers.csv(self, value)
+  print_text(self, grid.csv(value, known_names(self)))
 end
 
 function writers.ndjson(self, value)

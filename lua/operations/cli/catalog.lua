@@ -30,6 +30,10 @@ catalog.general = {
   { name = "--version", help = "print the version" },
 }
 
+-- Of each of them.
+local shared = { catalog.general[1],
+  { name = "--quiet", short = "-q", help = "print no progress, warnings and notices, only errors" } }
+
 local modules = { complete = "completion" } -- of commands, by their names; complete is for scripts, not shown in help
 for _, command in ipairs(catalog.commands) do
   modules[command[1]] = command[3] or command[1]
@@ -43,11 +47,18 @@ function catalog.find(name)
   return module and (module[name] or module)
 end
 
+--- The options of a command that its help lists as its own.
+---@param command table
+---@return operations.cli.Option[]
+function catalog.own_options(command)
+  return members.joined(command.options, shared)
+end
+
 --- The options of a command.
 ---@param command table
 ---@return operations.cli.Option[]
 function catalog.options(command)
-  return members.joined(command.options, command.without_sources and {} or source_options.list, { catalog.general[1] })
+  return members.joined(command.options, command.without_sources and {} or source_options.list, shared)
 end
 
 return catalog

@@ -13,13 +13,14 @@ local sample = require("operations.people.sample")
 local schema_place = require("operations.people.schema_place")
 local shell = require("operations.base.shell")
 local sources = require("operations.cli.sources")
+local styles = require("operations.cli.style")
 
 local describe = {
   usage = "operations describe OPERATION [OPTIONS]",
   summary = "Shows the input, output and errors of an operation, and a call to copy.",
   options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
-    output.colour_option,
+    styles.option,
   }, arguments.identity_options),
 }
 
@@ -124,7 +125,7 @@ function describe.run(parsed)
   if #parsed.rest ~= 1 then
     return output.usage("describe: expected one OPERATION, got %d", #parsed.rest)
   end
-  local style, problem = output.style(parsed.options)
+  local style, problem = styles.of(parsed.options)
   local identity, message = arguments.identity(parsed.options)
   if message or not style then
     return output.usage("%s", message or problem)

@@ -173,7 +173,7 @@ function File:finish()
   end
   self.draft = nil
   if self.name then
-    output.complain("saved %s, %s", self.path, output.size(self.count))
+    output.notice("saved %s, %s", self.path, output.size(self.count))
   end
 end
 

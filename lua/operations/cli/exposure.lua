@@ -123,9 +123,9 @@ function Exposure:tell(registry, who)
     end
   end
   if #hidden == 0 then
-    output.complain("serving %d operation%s", #all, #all == 1 and "" or "s")
+    output.notice("serving %d operation%s", #all, #all == 1 and "" or "s")
   else
-    output.complain("serving %d of %d operations; %s", #all - #hidden, #all, proposals(hidden))
+    output.notice("serving %d of %d operations; %s", #all - #hidden, #all, proposals(hidden))
   end
   for _, entry in ipairs(self._patterns) do
     if not entry.used then

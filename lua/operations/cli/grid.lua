@@ -1,4 +1,5 @@
---- `--format table`: a list of objects in rows and columns, limited to the width of the terminal.
+--- `--format table`: a list of objects in rows and columns, limited to the width of the terminal. `--format csv`: the
+--- same rows as comma-separated values (RFC 4180).
 local cells = require("operations.people.cells")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -153,6 +154,45 @@ function grid.text(value, known, width)
     lines[i] = (width and cells.cut(text, width) or text) .. "\n"
   end
   return table.concat(lines), {}
+end
+
+local function quoted(value)
+  local text = (value == nil or value == core.null) and "" or type(value) == "string" and value or cell(value)
+  return text:find('[",\r\n]') and '"' .. text:gsub('"', '""') .. '"' or text
+end
+
+local function csv_line(values, count)
+  local texts = {}
+  for i = 1, count do
+    texts[i] = quoted(values[i])
+  end
+  return table.concat(texts, ",") .. "\n"
+end
+
+--- A value as comma-separated values: a line of names and one for each object of a list or the only one; of other
+--- lists a line for each item. Null is empty; objects and lists within are JSON.
+---@param value any
+---@param known? string[]  column names in order
+---@return string
+function grid.csv(value, known)
+  local list = core.kind(value) == "array" and value or { value }
+  local lines = {}
+  if not are_objects(list) then
+    for i, item in ipairs(list) do
+      lines[i] = csv_line({ item }, 1)
+    end
+    return table.concat(lines)
+  end
+  local names = names_of(list, known or {})
+  lines[1] = csv_line(names, #names)
+  for i, row in ipairs(list) do
+    local values = {}
+    for k, name in ipairs(names) do
+      values[k] = row[name]
+    end
+    lines[i + 1] = csv_line(values, #names)
+  end
+  return table.concat(lines)
 end
 
 return grid

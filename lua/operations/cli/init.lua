@@ -2,7 +2,6 @@
 local arguments = require("operations.cli.arguments")
 local catalog = require("operations.cli.catalog")
 local hosts = require("operations.hosts")
-local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local source_options = require("operations.sources.options")
 local stdin = require("operations.cli.stdin")
@@ -39,7 +38,7 @@ local function command_help(command)
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
     command.without_sources and "" or ("Sources:\n%s\n%s\n"):format(arguments.help(source_options.list),
       source_options.help),
-    "Options:\n", arguments.help(members.joined(command.options, { catalog.general[1] })),
+    "Options:\n", arguments.help(catalog.own_options(command)),
   })
 end
 
@@ -56,6 +55,9 @@ local function run_command(name, command, argv)
   elseif parsed.options.help then
     output.text(command_help(command))
     return output.codes.OK
+  end
+  if parsed.options.quiet then
+    output.be_quiet()
   end
   return command.run(parsed)
 end

@@ -167,7 +167,7 @@ function invocation.watch.run(parsed)
   local text, format = parsed.options.limit, parsed.options.format
   if text and not text:find("^%d+$") then
     return output.usage("--limit: expected a whole number, got %q", text)
-  elseif format == "table" or format == "yaml" then
+  elseif format and format ~= "json" and format ~= "ndjson" then
     return output.usage("--format: events are lines: expected json or ndjson, got %q", format)
   end
   local asked, code = request.read(parsed)

@@ -7,6 +7,7 @@ local operations = require("operations")
 local output = require("operations.cli.output")
 local prose = require("operations.people.prose")
 local sources = require("operations.cli.sources")
+local styles = require("operations.cli.style")
 
 local list = {
   usage = "operations list [SOURCE] [WORD...] [OPTIONS]",
@@ -17,7 +18,7 @@ local list = {
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
-    output.colour_option,
+    styles.option,
   }, arguments.identity_options),
 }
 
@@ -157,7 +158,7 @@ function list.run(parsed)
   if kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
     return output.usage("--type: expected query, mutation or subscription, got %q", kind)
   end
-  local style, problem = output.style(parsed.options)
+  local style, problem = styles.of(parsed.options)
   local identity, message = arguments.identity(parsed.options)
   if message or not style then
     return output.usage("%s", message or problem)

@@ -125,7 +125,7 @@ function mcp_server.mcp.run(parsed)
     resources = given.resources, upstream_errors = given["upstream-errors"], clients = clients[1] and clients or nil,
     wait = wait and wait * 1000 })
   if system.is_terminal(STDIN) then
-    output.complain("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
+    output.notice("waiting for JSON-RPC on stdin: MCP clients start this command; Ctrl-D ends it")
   end
   local ok, err = server:stdio()
   if not ok then

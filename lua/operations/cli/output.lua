@@ -46,12 +46,46 @@ local function write(text)
   end
 end
 
-local progress_shown = false
+-- Long texts at a terminal.
+
+-- The program in the environment that shows long texts, page by page.
+local function pager()
+  local own = os.getenv("OPERATIONS_PAGER") or os.getenv("PAGER") or ""
+  return own:find("%S") and own ~= "cat" and system.is_terminal(STDIN) and own or nil
+end
+
+-- Less shows colours, and ends at once where all fits, unless its own variable says otherwise.
+local function paged(program, text)
+  local pipe = io.popen((os.getenv("LESS") and "" or "export LESS=FRX; ") .. "exec " .. program, "w")
+  if not pipe then
+    return write(text)
+  end
+  pipe:write(text) -- fails if the reader has seen enough
+  pipe:close()
+end
+
+-- Writes a text; one with more lines than the terminal goes to a pager, if there is one.
+local function show(text)
+  local _, rows = system.terminal_size(STDOUT)
+  local program = rows and select(2, text:gsub("\n", "\n", rows)) >= rows and pager()
+  if program then
+    paged(program, text)
+  else
+    write(text)
+  end
+end
+
+local progress_shown, is_quiet = false, false
+
+--- Leaves out progress, warnings and notices from now on: `--quiet`.
+function output.be_quiet()
+  is_quiet = true
+end
 
 --- Shows progress when a person watches; the next output on stderr erases it.
 ---@param text string
 function output.progress(text)
-  if system.is_terminal(STDERR) then
+  if system.is_terminal(STDERR) and not is_quiet then
     io.stderr:write("\r\27[K", (printable.text(text):gsub("%s+", " ")), " ")
     progress_shown = true
   end
@@ -70,7 +104,7 @@ end
 ---@param as_is? boolean
 function output.text(text, as_is)
   output.settle()
-  write(as_is and not system.is_terminal(STDOUT) and text or printable.text(text))
+  show(as_is and not system.is_terminal(STDOUT) and text or printable.text(text))
 end
 
 --- Prints bytes unchanged.
@@ -89,14 +123,16 @@ end
 --- The width of the terminal that standard output is.
 ---@return integer?  nil: not a terminal, lines may have any length
 function output.width()
-  return system.is_terminal(STDOUT) and (system.terminal_width(STDOUT) or WIDTH) or nil
+  return system.is_terminal(STDOUT) and (system.terminal_size(STDOUT) or WIDTH) or nil
 end
 
 --- Prints JSON text; on a terminal, without control sequences.
 ---@param text string
-function output.json(text)
+---@param style? operations.cli.Style  its colours
+function output.json(text, style)
   output.settle()
-  write(system.is_terminal(STDOUT) and printable.json(text) or text)
+  text = system.is_terminal(STDOUT) and printable.json(text) or text
+  show(style and style:json(text) or text)
 end
 
 --- A value as JSON; raises the error object when it is not JSON.
@@ -141,7 +177,7 @@ function output.styled(text)
   for before, colour in (text .. "\27[0m"):gmatch("(.-)(\27%[%d+m)") do
     parts[#parts + 1] = printable.text(before) .. colour
   end
-  write((table.concat(parts):gsub("\27%[0m$", "")))
+  show((table.concat(parts):gsub("\27%[0m$", "")))
 end
 
 --- Prints a value as JSON; raises the error object when it is not JSON.
@@ -219,6 +255,14 @@ output.person = {
 function output.complain(format, ...)
   output.settle()
   io.stderr:write("operations: ", printable.message(format:format(...)), "\n")
+end
+
+--- Prints a warning or a notice, which `--quiet` leaves out.
+---@param format string
+function output.notice(format, ...)
+  if not is_quiet then
+    output.complain(format, ...)
+  end
 end
 
 --- Reports why a file gives no definition.
@@ -350,7 +394,7 @@ function output.fail(err)
   return output.exit_code(err)
 end
 
--- Texts for people: sizes, and the style of their terminal.
+-- Sizes for people.
 
 local units = { "kB", "MB", "GB", "TB" }
 
@@ -379,43 +423,6 @@ function output.transfer(count, total, elapsed)
     text = ("%s of %s (%d %%)"):format(text, output.size(total), math.floor(count * 100 / total))
   end
   return elapsed > 0 and ("%s, %s/s"):format(text, output.size(math.floor(count * 1000 / elapsed))) or text
-end
-
----@type operations.cli.Option
-output.colour_option = { name = "--color", value = "WHEN", help = "auto, always or never (auto: at a terminal)" }
-
-local colours = { bold = "1", dim = "2", green = "32", yellow = "33" }
-
----@class operations.cli.Style
----@field width integer  columns
----@field is_terminal boolean
----@field _has_colour boolean
-local Style = {}
-Style.__index = Style
-
---- The style from the options.
----@param options table<string, any>  of parsed arguments
----@return operations.cli.Style?
----@return string? message  error in --color
-function output.style(options)
-  local wish, is_terminal = options.color or "auto", system.is_terminal(STDOUT)
-  if wish ~= "auto" and wish ~= "always" and wish ~= "never" then
-    return nil, ("--color: expected auto, always or never, got %q"):format(wish)
-  end
-  local none = os.getenv("NO_COLOR")
-  local has_colour = wish == "always" or wish == "auto" and is_terminal and (none == nil or none == "")
-    and os.getenv("TERM") ~= "dumb"
-  return setmetatable({
-    width = system.terminal_width(STDOUT) or WIDTH, is_terminal = is_terminal, _has_colour = has_colour,
-  }, Style)
-end
-
---- A text in a colour, or unchanged.
----@param name "bold"|"dim"|"green"|"yellow"
----@param text string
----@return string
-function Style:paint(name, text)
-  return self._has_colour and text ~= "" and ("\27[%sm%s\27[0m"):format(colours[name], text) or text
 end
 
 -- What is closed before the program ends, however it ends.

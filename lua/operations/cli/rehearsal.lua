@@ -23,7 +23,7 @@ end
 local function tell_of_redirects(held, text)
   for _, name in ipairs(text:find("--location", 1, true) and held.credentials or {}) do
     if held.headers[name] and name:lower() ~= "authorization" and name:lower() ~= "cookie" then
-      output.complain("if the server redirects to another host, curl sends it %s too; operations does not", name)
+      output.notice("if the server redirects to another host, curl sends it %s too; operations does not", name)
     end
   end
 end
@@ -34,7 +34,7 @@ local function print_curl(asked, options)
     { variables = curl.variables(options, asked.references), timeout = tonumber(options.timeout) })
   output.text(text, true)
   if text:find("***", 1, true) then
-    output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
+    output.notice("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
   end
   tell_of_redirects(held, text)
 end

@@ -55,13 +55,18 @@ local function context_of(options)
   return context
 end
 
--- Reports an answer that differs from its schema in one line, unless more is requested.
+-- Reports an answer that differs from its schema in one line for all pages and events, unless more is requested.
 local function warner(options)
+  local told = {}
   return function(warning)
     local issues = warning.issues or {}
     local subject = warning.code and "the details of " .. warning.code
       or (warning.input and "the input of " or "the answer of ") .. warning.operationId
-    output.complain("warning: %s differ%s from %s schema in %s%s", subject, warning.code and "" or "s",
+    if told[subject] and not options.verbose then
+      return
+    end
+    told[subject] = true
+    output.notice("warning: %s differ%s from %s schema in %s%s", subject, warning.code and "" or "s",
       warning.code and "their" or "its", #issues == 1 and "one place" or #issues .. " places",
       options.verbose and ":" or (options.cast or warning.input) and " (--verbose shows where)"
         or " (--verbose shows where, --cast converts it)")
@@ -180,7 +185,7 @@ local function read_input(asked, items)
   if asked.schema and not message and not asked.is_http then
     local _, issues = asked.schema:check(asked.input) -- the call reports them
     for _, near in ipairs(request.near(value, schema, issues or {})) do
-      output.complain("warning: %s", near)
+      output.notice("warning: %s", near)
     end
   end
   return message

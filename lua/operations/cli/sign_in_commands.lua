@@ -125,7 +125,7 @@ function sign_in_commands.login.run(parsed)
   if not done then
     return output.fail(err)
   end
-  output.complain("logged in to %s", source.name)
+  output.notice("logged in to %s", source.name)
   return output.codes.OK
 end
 
@@ -147,7 +147,7 @@ function sign_in_commands.logout.run(parsed)
     return output.usage("logout: %s is a source of kind %s, which has no login", source.name, source.kind)
   end
   local removed = credentials.forget(source)
-  output.complain("logged out of %s%s", source.name, removed ~= "" and ": removed " .. removed
+  output.notice("logged out of %s%s", source.name, removed ~= "" and ": removed " .. removed
     or source.kind ~= "openapi" and ": there was no login" or "")
   return output.codes.OK
 end

@@ -84,7 +84,7 @@ local function add_profile(name, profile, entry, all)
     list[name].profiles[profile] = operations.object(entry)
   end)
   if code == output.codes.OK then
-    output.complain("remembered the profile %s of %s: --profile %s uses it", profile, name, profile)
+    output.notice("remembered the profile %s of %s: --profile %s uses it", profile, name, profile)
   end
   return code
 end
@@ -164,7 +164,7 @@ function source_commands.add.run(parsed)
     list[name] = members.merged(entry, { profiles = before.profiles })
   end)
   if code == output.codes.OK then
-    output.complain("remembered %s: %s", name, has)
+    output.notice("remembered %s: %s", name, has)
   end
   return code
 end
@@ -201,7 +201,7 @@ function source_commands.remove.run(parsed)
       list[source.name] = nil
       local removed = credentials.forget(source)
       if removed ~= "" then
-        output.complain("removed %s of %s", removed, source.name)
+        output.notice("removed %s of %s", removed, source.name)
       end
     end
   end)
@@ -334,7 +334,7 @@ function source_commands.trust.run(parsed)
       output.complain("%s", message)
       return output.codes.SOURCE
     elseif not parsed.options.show then
-      output.complain(parsed.options.revoke and "%s is not trusted any more" or "%s is trusted as it is now", path)
+      output.notice(parsed.options.revoke and "%s is not trusted any more" or "%s is trusted as it is now", path)
     end
   end
   return output.codes.OK

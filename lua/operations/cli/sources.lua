@@ -42,8 +42,8 @@ end
 --- How the loads of the command line talk to the user.
 ---@type operations.sources.Face
 sources.face = {
-  complain = output.complain, failure = output.failure, problem = output.problem, progress = output.progress,
-  at_end = output.at_end, trusts = trusts,
+  complain = output.complain, notice = output.notice, failure = output.failure, problem = output.problem,
+  progress = output.progress, at_end = output.at_end, trusts = trusts,
   login = function()
     return require("operations.cli.login").options()
   end,
@@ -146,7 +146,7 @@ local function register(registry, source, given, owners)
 end
 
 local function warn(warning)
-  output.complain("warning: the result of %s does not fit its schema", warning.operationId)
+  output.notice("warning: the result of %s does not fit its schema", warning.operationId)
   output.issues(warning.issues or {})
 end
 

@@ -37,7 +37,7 @@ local function wait(self)
       return
     elseif not told and now - began >= PATIENCE then
       told = true
-      output.complain("waiting for a body on standard input; - asks for it, </dev/null gives none")
+      output.notice("waiting for a body on standard input; - asks for it, </dev/null gives none")
     end
   end
 end
@@ -112,7 +112,7 @@ end
 ---@param why string
 function stdin.tell_unread(why)
   if not system.is_terminal(STDIN) and not file:seek("cur") and (system.readable(STDIN, 0) or 0) > 0 then
-    output.complain("standard input is not read: %s; </dev/null says so", why)
+    output.notice("standard input is not read: %s; </dev/null says so", why)
   end
 end
 

@@ -335,7 +335,7 @@ function documents.open(source, options)
     cache.check(key)
     return held
   elseif not text and held and is_url(source.place) and not options.refresh then
-    options.face.complain("%s cannot be asked for news: using its document of %s", source.shown,
+    options.face.notice("%s cannot be asked for news: using its document of %s", source.shown,
       os.date("%Y-%m-%d", held.checked))
     return held
   elseif not text then

@@ -44,6 +44,7 @@ local function face_of(name, options, things)
   local log = options.log or write
   return {
     complain = function(format, ...) log("warn", format:format(...)) end,
+    notice = function(format, ...) log("warn", format:format(...)) end,
     failure = function(err) log("error", errors.text(err)) end,
     problem = function(problem) log("error", ("%s: %s"):format(problem.path, problem.message)) end,
     progress = function(text) log("debug", text) end,

@@ -12,6 +12,7 @@ local loader = {}
 
 ---@class operations.sources.Face  how a load talks to a person: on a terminal, or in a program's log
 ---@field complain fun(format: string, ...)  warns
+---@field notice fun(format: string, ...)  warns of something that leaves nothing out
 ---@field failure fun(err: any)  reports an error
 ---@field problem fun(problem: operations.ScanProblem)  reports a file that gives no definition
 ---@field progress fun(text: string)
@@ -47,7 +48,7 @@ local function directory(place, options)
   end
   tell_problems(problems, options)
   if #list == 0 and #problems == 0 then
-    options.face.complain("warning: no Lua files (*.lua) in %s", place)
+    options.face.notice("warning: no Lua files (*.lua) in %s", place)
   end
   return list
 end
@@ -89,14 +90,14 @@ end
 local load = {}
 
 local function tell_report(source, report, options)
-  local complain = options.face.complain
+  local notice = options.face.notice
   if #report > 0 and not options.verbose then
-    complain("%s: %s not taken over (--verbose tells more)", source.shown,
+    notice("%s: %s not taken over (--verbose tells more)", source.shown,
       #report == 1 and "one part was" or #report .. " parts were")
     return
   end
   for _, problem in ipairs(report) do
-    complain("%s%s: %s", source.shown, problem.pointer, problem.message)
+    notice("%s%s: %s", source.shown, problem.pointer, problem.message)
   end
 end
 
