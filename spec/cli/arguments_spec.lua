@@ -24,6 +24,17 @@ describe("command line arguments", function()
     assert.same({ limit = "--json" }, parse("--limit", "--json").options)
   end)
 
+  it("may join short options, and their value", function()
+    local short = { { name = "--format", short = "-f", value = "NAME", help = "" },
+      { name = "--quiet", short = "-q", help = "" }, { name = "--raw", short = "-r", help = "" } }
+    assert.same({ format = "yaml" }, arguments.parse({ "-fyaml" }, short).options)
+    assert.same({ quiet = true, raw = true, format = "yaml" }, arguments.parse({ "-qrfyaml" }, short).options)
+    local parsed = arguments.parse({ "-qf", "yaml", "a" }, short)
+    assert.same({ { quiet = true, format = "yaml" }, { "a" } }, { parsed.options, parsed.rest })
+    assert.same({ nil, "unknown option -x" }, { arguments.parse({ "-qx" }, short) })
+    assert.same({ nil, "-f needs a value: NAME" }, { arguments.parse({ "-qf" }, short) })
+  end)
+
   it("keep what is given more than once, and the order of everything", function()
     local parsed = parse("--lua", "x", "--json", "--lua=y")
     assert.same({ "x", "y" }, parsed.options.lua)

@@ -571,6 +571,16 @@ describe("a terminal", function()
   end)
 end)
 
+describe("the help of an operation", function()
+  it("is its description", function()
+    local arguments = " tasks.get --openapi examples/tasks.openapi.json"
+    local described = command.run("operations describe" .. arguments)
+    assert.matches("^tasks.get  query", described.out)
+    assert.same(described, command.run("operations call" .. arguments .. " --help"))
+    assert.same(described, command.run("operations call --help" .. arguments .. " id=1"))
+  end)
+end)
+
 describe("operations watch", function()
   it("prints a line per event and closes the subscription", function()
     local result = run("watch t.count to=3")

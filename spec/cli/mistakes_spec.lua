@@ -39,8 +39,21 @@ local mistakes = {
   { create .. "counts=3", INVALID,
     'VALIDATION_ERROR\n  /body/counts: unknown property; expected "title", "count", "labels", "lines" or "owner" '
       .. "(did you mean count?)" },
-  { create .. "count=three", INVALID, "VALIDATION_ERROR\n  /body/count: expected integer, got string" },
+  { create .. "count=three", INVALID, "VALIDATION_ERROR\n  /body/count: expected integer, got \"three\"" },
+  { create .. "title:=7 labels:=true", INVALID, "VALIDATION_ERROR\n  /body/title: expected string, got 7\n"
+    .. "  /body/labels: expected array, got true" },
+  { create .. "title:='{}'", INVALID, "VALIDATION_ERROR\n  /body/title: expected string, got object" },
+  { "attach", INVALID, "VALIDATION_ERROR\n  /body: required, but missing; expected object; its fields are given as "
+    .. "file=..." },
   { "create title=x", INVALID, "VALIDATION_ERROR\n  /owner: required, but missing; expected string" },
+  { "thing --base-url http://u:p@h", USAGE,
+    "--base-url: expected a URL without a user name and password: --basic USER:PASSWORD gives them" },
+  { "thing -fjsn", USAGE, '--format: expected json, yaml, table, csv or ndjson, got "jsn" (did you mean json?)' },
+  { "thing -vx", USAGE, "unknown option -x; see operations call --help" },
+  { "denied", 10, "HTTP_401: 401 Unauthorized\n  {}\noperations: --bearer, --basic or --api-key gives credentials, "
+    .. "operations login those of a remembered source; operations describe shell.denied shows which" },
+  { "page status=500", 11, "HTTP_500: 500 Internal Server Error\n  Sorry Come back later. (129 bytes; --envelope shows "
+    .. "all)" },
   { "bytes --dry-run --document-header x", USAGE, "--document-header: expected 'NAME: VALUE', got \"x\"" },
 }
 
@@ -61,6 +74,20 @@ describe("a mistake", function()
       assert.same({ out = "", err = "operations: " .. mistake[3] .. "\n", code = mistake[2], files = "" }, result)
     end)
   end
+
+  it("of an address, which answers a page instead of JSON, is told", function()
+    local result = api:run("call page")
+    assert.matches("Come back later", result.out, 1, true)
+    assert.equal("operations: warning: the answer is text/html, and shell.page answers JSON: is this the API's "
+      .. "address?\n", result.err)
+    assert.equal("", api:run("call text").err)
+  end)
+
+  it("of a server is told in at most a thousand bytes", function()
+    local result = api:run("call page status=500 more=1000")
+    assert.matches("\n  Sorry Come back later%. [\195\164 ]+%.%.%. %(10%.1 kB; %-%-envelope shows all%)\n$", result.err)
+    assert.is_true(#result.err < 1200)
+  end)
 
   it("in the name of an argument is told beside the one that is missing", function()
     local result = api:run([[echo 'return { namespace = "t", name = "read", handler = print, inputSchema =

@@ -31,7 +31,7 @@ describe("a request", function()
       .. '{"title":"x"}\n'):format(api.url), printed("create owner=ada title=x --bearer abcdef --dry-run"))
     assert.equal(("GET %s/shell/mute\nAccept: application/json\n"):format(api.url), printed("mute --dry-run"))
     fails("create owner=ada --dry-run count=x", 5, "operations: VALIDATION_ERROR\n"
-      .. '  /body/title: required, but missing; expected string\n  /body/count: expected integer, got string\n')
+      .. '  /body/title: required, but missing; expected string\n  /body/count: expected integer, got "x"\n')
   end)
 
   it("is a command of curl that does the same", function()

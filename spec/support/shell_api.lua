@@ -45,6 +45,8 @@ local function paths()
     ["/shell/mute"] = get("mute"),
     ["/shell/empty"] = get("empty"),
     ["/shell/error"] = get("error"),
+    ["/shell/page"] = get("page", item, { query("status", { type = "integer" }), query("more", { type = "integer" }) }),
+    ["/shell/denied"] = get("denied"),
     ["/shell/items"] = get("items", { type = "array", items = item },
       { query("page", { type = "integer" }), query("wrapped"), query("broken") }),
     ["/shell/thing"] = get("thing", { type = "object", properties = { id = { type = "string" },

@@ -38,8 +38,19 @@ local function add(parsed, option, value)
   end
 end
 
---- Reads the option at argv[i]; returns the number of arguments used, or nil and a message.
-local function take_option(parsed, options, argv, i)
+local take_option
+
+-- Reads the option at argv[i]; returns the number of arguments used, or nil and a message.
+function take_option(parsed, options, argv, i)
+  local letter, joined = argv[i]:match("^(%-%a)(.+)$")
+  local short = letter and find(options, letter)
+  if short and short.value then
+    add(parsed, short, joined) -- -fyaml
+    return 1
+  elseif short then
+    add(parsed, short, true) -- -qv
+    return take_option(parsed, options, { "-" .. joined, argv[i + 1] }, 1)
+  end
   local name, value = argv[i]:match("^(%-%-[^=]+)=(.*)$")
   name = name or (argv[i] == "-h" and "--help") or argv[i]
   local option = find(options, name)
@@ -61,7 +72,8 @@ local function take_option(parsed, options, argv, i)
   return value and 1 or 2
 end
 
---- Separates options from other words. `--name value`, `--name=value`; `--` ends the options; `-` alone is not one.
+--- Separates options from other words. `--name value`, `--name=value`, `-nvalue`; `--` ends the options; `-` alone is
+--- no option.
 ---@param argv string[]
 ---@param options operations.cli.Option[]
 ---@param first? integer  where to begin, default 1

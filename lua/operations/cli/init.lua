@@ -52,6 +52,8 @@ local function run_command(name, command, argv)
     local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)$")
     return output.usage("%s; %ssee operations %s --help", message,
       key and ("input is given as %s=VALUE, "):format(key) or "", name)
+  elseif parsed.options.help and command.takes_input and parsed.rest[1] then
+    return catalog.find("describe").run({ options = parsed.options, order = parsed.order, rest = { parsed.rest[1] } })
   elseif parsed.options.help then
     output.text(command_help(command))
     return output.codes.OK

@@ -3,6 +3,8 @@ local core = require("operations.core")
 local marked = require("operations.base.marked")
 local output = require("operations.cli.output")
 local request = require("operations.cli.request")
+local schema_place = require("operations.people.schema_place")
+local shell = require("operations.base.shell")
 
 local outcome = {}
 
@@ -47,7 +49,22 @@ function outcome.failed(asked, err)
     output.complain("%s", tostring(err))
     return message and output.usage("%s", message) or output.exit_code(err)
   end
-  return output.fail(request.hinted(err, asked.spec.inputSchema))
+  local code = output.fail(request.hinted(err, asked.spec.inputSchema, asked.input))
+  if details.statusCode == 401 and asked.is_http then
+    output.notice("--bearer, --basic or --api-key gives credentials, operations login those of a remembered source; "
+      .. "operations describe %s shows which", shell.word(asked.id))
+  end
+  return code
+end
+
+-- A page instead of JSON: of a login, a proxy or a wrong address.
+local function warn_of_page(asked)
+  local media_type = asked.exchange.head and asked.exchange.head.headers["content-type"]
+  local schema = asked.spec.outputSchema
+  if asked.is_http and type(media_type) == "string" and media_type:lower():find("^text/html")
+    and type(schema) == "table" and not schema_place.allows(schema_place.find(schema, {}), "string") then
+    output.notice("warning: the answer is text/html, and %s answers JSON: is this the API's address?", asked.id)
+  end
 end
 
 --- Prints the data of an envelope, or all of it, by the options. The answer of a failed MCP tool (`isError`) is printed
@@ -87,6 +104,7 @@ end
 ---@param code integer
 ---@return integer code  of the last failure, else `code`
 function outcome.finish(asked, code)
+  warn_of_page(asked)
   local place = asked.answer.place
   if place and (code == output.codes.OK or code == output.codes.SELECTION) then
     local ok, result = pcall(place.finish, place)

@@ -296,12 +296,27 @@ function output.issues(issues)
   end
 end
 
+local LONGEST = 1000 -- bytes of an error's text that are shown
+
+-- The beginning of a text; of a page of HTML what it says.
+local function excerpt(text)
+  local size = #text
+  if text:find("^%s*<[!hH]") then
+    text = text:gsub("<[sS][tTcC][yYrR].-</[sS][tTcC][yYrR]%l*>", ""):gsub("<[^>]*>", " "):gsub("%s+", " ")
+    text = text:match("^ ?(.-) ?$")
+  end
+  if #text > LONGEST then
+    text = text:sub(1, LONGEST):gsub("[\192-\255][\128-\191]*$", "") .. "..."
+  end
+  return #text < size and ("%s (%s; --envelope shows all)"):format(text, output.size(size)) or text
+end
+
 local function http_body(details)
   local body = details.body
   if body == nil or body == "" then
     return nil
   end
-  return type(body) == "string" and body or json.encode(body, { sort_keys = true })
+  return type(body) == "string" and excerpt(body) or json.encode(body, { sort_keys = true })
 end
 
 --- The first line about an error; leaves out a message that repeats the first issue.

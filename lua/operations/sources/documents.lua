@@ -229,8 +229,10 @@ end
 -- Fetching.
 
 local function status_error(place, reply)
-  return errors.new("EXECUTION_ERROR", ("%s: answered %d instead of an OpenAPI document"):format(url.redact(place),
-    reply.status), { kind = "status", location = url.redact(place) })
+  local hint = (reply.status == 401 or reply.status == 403)
+    and "; --document-header 'Authorization: Bearer env:TOKEN' gives it credentials" or ""
+  return errors.new("EXECUTION_ERROR", ("%s: answered %d instead of an OpenAPI document%s"):format(url.redact(place),
+    reply.status, hint), { kind = "status", location = url.redact(place) })
 end
 
 -- The text of a document if its validators have changed; true if not.

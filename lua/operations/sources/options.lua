@@ -126,6 +126,8 @@ local setters = {
   ["base-url"] = function(config, value)
     if not value:find("^https?://[^/]") then
       return ("--base-url: expected a URL such as https://api.example/v1, got %q"):format(value)
+    elseif value:find("^%a+://[^/?#]*@") then
+      return "--base-url: expected a URL without a user name and password: --basic USER:PASSWORD gives them"
     end
     config.base_url = value
   end,

@@ -60,6 +60,20 @@ function answers.empty()
   ngx.exit(204)
 end
 
+-- A page for people, also with a status of a failure.
+function answers.page()
+  ngx.status = tonumber(arguments.status) or 200
+  ngx.header["Content-Type"] = "text/html; charset=utf-8"
+  ngx.print("<!DOCTYPE html><html><head><title>Sorry</title><style>p { color: red }</style></head>\n<body><p>Come back "
+    .. "later.</p>", (" <p>\195\164</p>"):rep(tonumber(arguments.more) or 0), "</body></html>")
+end
+
+function answers.denied()
+  ngx.status = 401
+  ngx.header["Content-Type"] = "application/json"
+  ngx.print("{}")
+end
+
 function answers.error()
   ngx.status = 422
   ngx.header["Content-Type"] = "application/json"
