@@ -1,4 +1,5 @@
---- A model that says what it was told to, behind the HTTP APIs of four vendors: for examples without a network.
+--- A model that says what it was told to, behind the HTTP APIs of four vendors, whole and streamed: for examples
+--- without a network.
 local operations = require("operations")
 local json = operations.json
 
@@ -46,6 +47,84 @@ function say.gemini(calls, words)
   return { candidates = { { content = { role = "model", parts = parts } } } }
 end
 
+-- The same answers as events of a stream, with the texts in pieces, as the vendors send them.
+local stream = {}
+
+local function pieces_of(words)
+  local pieces = {}
+  for piece in words:gmatch("%S+%s*") do
+    pieces[#pieces + 1] = piece
+  end
+  return pieces
+end
+
+function stream.openai(answer)
+  local message = answer.choices[1].message
+  local function chunk(delta, reason)
+    return { choices = { { index = 0, delta = delta, finish_reason = reason or operations.null } } }
+  end
+  local events = { chunk({ role = "assistant", content = operations.null }) }
+  for _, piece in ipairs(pieces_of(message.content)) do
+    events[#events + 1] = chunk({ content = piece })
+  end
+  for i, call in ipairs(message.tool_calls or {}) do
+    events[#events + 1] = chunk({ content = operations.null, tool_calls = { { index = i - 1, id = call.id,
+      type = "function", ["function"] = call["function"] } } })
+  end
+  events[#events + 1] = chunk(operations.object(), "stop")
+  events[#events + 1] = "[DONE]"
+  return events
+end
+
+stream["openai-responses"] = function(answer)
+  local events = {}
+  for _, item in ipairs(answer.output) do
+    for _, piece in ipairs(item.content and pieces_of(item.content[1].text) or {}) do
+      events[#events + 1] = { type = "response.output_text.delta", delta = piece }
+    end
+    events[#events + 1] = { type = "response.output_item.done", item = item }
+  end
+  events[#events + 1] = { type = "response.completed", response = { output = operations.array() } }
+  return events
+end
+
+function stream.anthropic(answer)
+  local events = { { type = "message_start", message = { role = "assistant", content = operations.array() } } }
+  local function add(event)
+    events[#events + 1] = event
+  end
+  for i, block in ipairs(answer.content) do
+    if block.text then
+      add({ type = "content_block_start", index = i - 1, content_block = { type = "text", text = "" } })
+      for _, piece in ipairs(pieces_of(block.text)) do
+        add({ type = "content_block_delta", index = i - 1, delta = { type = "text_delta", text = piece } })
+      end
+    else
+      add({ type = "content_block_start", index = i - 1, content_block = { type = "tool_use", id = block.id,
+        name = block.name, input = operations.object() } })
+      add({ type = "content_block_delta", index = i - 1, delta = { type = "input_json_delta",
+        partial_json = json.encode(block.input) } })
+    end
+    add({ type = "content_block_stop", index = i - 1 })
+  end
+  add({ type = "message_delta", delta = { stop_reason = "end_turn" } })
+  add({ type = "message_stop" })
+  return events
+end
+
+function stream.gemini(answer)
+  local events = {}
+  for _, part in ipairs(answer.candidates[1].content.parts) do
+    for _, piece in ipairs(part.text and pieces_of(part.text) or { part }) do
+      events[#events + 1] = { candidates = { { content = { role = "model",
+        parts = { part.text and { text = piece } or piece } } } } }
+    end
+  end
+  events[#events + 1] = { candidates = { { content = { role = "model", parts = operations.array() },
+    finishReason = "STOP" } } }
+  return events
+end
+
 -- Which vendor's a request is; the example of an agent says it.
 local function format_of(input)
   return input.format or input.contents and "gemini" or input.input and "openai-responses"
@@ -67,13 +146,20 @@ end
 
 --- Starts the server on a free port.
 ---@param turns? table[]  lists of calls { name, arguments }
----@return string url
+---@return string url  of whole answers; that of streamed ones ends in "stream" instead of "answer"
 ---@return fun() close
 function model.start(turns)
   local registry = operations.registry()
   assert(registry:register({ namespace = "model", name = "answer", inputSchema = operations.type.any(),
     handler = function(input)
       return answer_of(turns or usual, input)
+    end }))
+  assert(registry:register({ namespace = "model", name = "stream", inputSchema = operations.type.any(),
+    outputSchema = operations.type.string({ contentMediaType = "text/event-stream" }),
+    handler = function(input, context)
+      for _, event in ipairs(stream[format_of(input)](answer_of(turns or usual, input))) do
+        context.sink(("data: %s\n\n"):format(type(event) == "string" and event or json.encode(event)))
+      end
     end }))
   local server = assert(operations.to_http(registry))
   local listener = assert(server:listen({ port = 0 }))

@@ -5,30 +5,45 @@ notified: the assistant is at work: :AssistantStop
 ## You
 Plan my day
 Turn 1
+  calls spec.echo
+  calls tasks.list
   spec.echo: hello
   tasks.list: [{"done":true,"id":1,"priority":"high","title":"Read the design"},{"done":false,"id":2,"priority":"low",]]
   .. [["title":"Water the plants"}]
 Turn 2
+  calls spec.blocks
+  calls tasks.create
+  calls tasks.create
   spec.blocks: a [image image/png, 3 B]
   tasks.create: {"done":false,"id":3,"priority":"normal","title":"buy milk"}
   tasks.create: ACCESS_DENIED: the call was not approved: the user said no
 Turn 3
+  calls tasks.create
+  calls spec.steps
   ... 1 of 2 at
   ... 2 of 2 at
   tasks.create: {"done":false,"id":4,"priority":"normal","title":"buy milk"}
   spec.steps: done
 Turn 4
+  calls spec.steps
   ... 1 of 100000 at
   ... 2 of 100000 at
   ... 3 of 100000 at
   spec.steps: ABORTED: stopped by the user
 ABORTED: POST URL: stopped by the user
 ## You
+
 Call spec.blocks {}?
 Call tasks.create {"body":{"title":"buy milk"}}?
 Call tasks.create {"body":{"title":"a yacht"}}?
 Call spec.steps {"count":2,"pause":0.02}?
 Call spec.steps {"count":100000,"pause":0.05}?
+(a conversation of N messages goes on; :AssistantNew begins another)
+## You
+Once more
+Turn 5
+## You
+
 ]]
 
 describe("the example of an assistant for Neovim", function()
@@ -39,10 +54,11 @@ describe("the example of an assistant for Neovim", function()
   end
 
   for _, format in ipairs({ "openai", "openai-responses", "anthropic", "gemini" }) do
-    it("calls tools of servers and documents, asks, shows progress, and stops: " .. format, function()
+    it("streams, calls tools of servers and documents, asks, stops, and goes on after a restart: " .. format, function()
       local result = inside.nvim("spec/support/neovim_assistant.lua", ("FORMAT=%s examples/server/run"):format(format),
         "-c 'qa!'")
       local chat = result.out:gsub("http://[%d.]+:%d+[%l/]+", "URL"):gsub(" +\n", "\n")
+        :gsub("of %d+ messages", "of N messages")
       assert.equal(CHAT, chat)
       assert.equal(0, result.code)
     end)

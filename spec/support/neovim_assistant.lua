@@ -20,10 +20,10 @@ local url, stop = model.start({
 })
 
 vim.opt.runtimepath:prepend("examples/neovim")
-local assistant = require("assistant")
-assistant.setup({ url = url, format = os.getenv("FORMAT"), model = "canned", servers = path,
-  apis = { { file = "examples/tasks.openapi.json", config = { namespace = "tasks", accessControl = {},
-    base_url = os.getenv("TASKS_URL") } } } })
+require("operations.nvim").setup({ servers = path, mcp = { accessControl = {} }, apis = { tasks = {
+  file = vim.fn.getcwd() .. "/examples/tasks.openapi.json", accessControl = {}, base_url = os.getenv("TASKS_URL") } } })
+local assistant, kept = require("assistant"), os.tmpname()
+assistant.setup({ url = url:gsub("answer$", "stream"), format = os.getenv("FORMAT"), model = "canned", file = kept })
 
 local asked = {}
 vim.ui.select = function(items, given, done)
@@ -46,7 +46,7 @@ end
 
 -- Writes below the last line, sends it.
 local function say(text)
-  vim.api.nvim_buf_set_lines(0, -1, -1, true, { text })
+  vim.api.nvim_buf_set_lines(0, -2, -1, true, { text })
   vim.cmd("AssistantSend")
 end
 
@@ -58,11 +58,19 @@ wait(function()
 end)
 vim.cmd("AssistantStop")
 wait(function()
-  return lines()[#lines()] == "## You"
+  return lines()[#lines() - 1] == "## You"
 end)
 io.stdout:write(table.concat(lines(), "\n"), "\n", table.concat(asked, "\n"), "\n")
+vim.cmd("bwipeout!")
+vim.cmd("Assistant")
 say("Once more")
+wait(function()
+  return #lines() > 4 and lines()[#lines() - 1] == "## You"
+end)
+io.stdout:write(table.concat(lines(), "\n"), "\n")
+say("And again")
 vim.cmd("bwipeout!")
 vim.wait(200)
+os.remove(kept)
 stop()
 os.remove(path)

@@ -3,8 +3,8 @@
 ---   :McpCall everything.echo {"message": "hi"}
 --- `vim.g.mcp_config` is the file, by default mcp.json beside init.lua. To try it:
 ---   eval "$(make luapath LUA=luajit)"; nvim --cmd "set rtp+=examples/neovim"
-local json = require("operations.base.json")
 local operations = require("operations")
+local json = operations.json
 
 local connecting, servers, registry
 
