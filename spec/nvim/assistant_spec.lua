@@ -38,7 +38,7 @@ Call tasks.create {"body":{"title":"buy milk"}}?
 Call tasks.create {"body":{"title":"a yacht"}}?
 Call spec.steps {"count":2,"pause":0.02}?
 Call spec.steps {"count":100000,"pause":0.05}?
-(a conversation of N messages goes on; :AssistantNew begins another)
+(a conversation of N messages continues; :AssistantNew begins another)
 ## You
 Once more
 Turn 5
@@ -54,7 +54,7 @@ describe("the example of an assistant for Neovim", function()
   end
 
   for _, format in ipairs({ "openai", "openai-responses", "anthropic", "gemini" }) do
-    it("streams, calls tools of servers and documents, asks, stops, and goes on after a restart: " .. format, function()
+    it("streams, calls tools of servers and documents, asks, stops, and continues after a restart: " .. format, function()
       local result = inside.nvim("spec/support/neovim_assistant.lua", ("FORMAT=%s examples/server/run"):format(format),
         "-c 'qa!'")
       local chat = result.out:gsub("http://[%d.]+:%d+[%l/]+", "URL"):gsub(" +\n", "\n")

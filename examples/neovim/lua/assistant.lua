@@ -1,9 +1,9 @@
 --- An assistant in a buffer: what you write is sent to a model, which calls the operations of the editor's sources:
 --- the MCP servers and HTTP APIs of `require("operations.nvim").setup`, and those that plugins added.
 ---   nvim --cmd "set rtp+=examples/neovim" -c "lua require('assistant').setup({ ... })" -c Assistant
---- `:Assistant` opens the chat, with the conversation of the last time; write below the last line and `:AssistantSend`;
---- `:AssistantStop` stops in the middle of an answer or a call; `:AssistantNew` begins another conversation. A call that
---- changes something is shown by `vim.ui.select` first.
+--- `:Assistant` opens the chat, with the conversation of the last time; write below the last line, and
+--- `:AssistantSend`; `:AssistantStop` stops in the middle of an answer or a call; `:AssistantNew` begins another
+--- conversation. A call that changes something is shown by `vim.ui.select` first.
 local nvim = require("operations.nvim")
 local operations = require("operations")
 local json = operations.json
@@ -184,8 +184,9 @@ function assistant.setup(given)
     buffer = vim.api.nvim_get_current_buf()
     vim.bo.buftype, vim.bo.filetype = "nofile", "markdown"
     restore()
-    local past = ("(a conversation of %d messages goes on; :AssistantNew begins another)"):format(#conversation)
-    vim.api.nvim_buf_set_lines(buffer, 0, -1, true, vim.list_extend(#conversation > 0 and { past } or {}, { "## You", "" }))
+    local past = ("(a conversation of %d messages continues; :AssistantNew begins another)"):format(#conversation)
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, true,
+      vim.list_extend(#conversation > 0 and { past } or {}, { "## You", "" }))
     vim.api.nvim_create_autocmd("BufWipeout", { buffer = buffer, callback = assistant.stop })
   end, {})
   command("AssistantNew", function()
