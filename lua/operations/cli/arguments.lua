@@ -18,6 +18,8 @@ local arguments = {}
 ---@field options table<string, any>       by name without dashes: true, a string, or a list of strings
 ---@field order { name: string, value: any }[]  the options in the given order
 ---@field rest string[]                    words other than options
+---@field added? { method: string, path: string, names: string[], has_body: boolean }  an operation of the command line
+---@field names? string[]                  remembered sources, for the added operation
 
 local function find(options, name)
   for _, option in ipairs(options) do

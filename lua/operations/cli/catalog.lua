@@ -11,6 +11,7 @@ catalog.commands = {
   { "describe", "show the input, output and errors of an operation" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
+  { "request", "send any request to the API of a source", "any_request" },
   { "add", "remember a source under a name", "source_commands" },
   { "sources", "list the remembered sources", "source_commands" },
   { "remove", "forget a remembered source", "source_commands" },

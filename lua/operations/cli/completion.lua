@@ -190,7 +190,7 @@ local function offer_words(command, words, named, offer)
     end)
   elseif takes_operation[command] and command ~= "describe" then
     offer_keys(named, words, offer)
-  elseif takes_sources[command] then
+  elseif takes_sources[command] or command == "request" and #words == 1 then
     offer_sources(named, offer)
   elseif command == "completion" and #words == 1 then
     offer("bash")

@@ -2,6 +2,7 @@
 local answers = require("operations.cli.answer")
 local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
+local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
 local exchange = require("operations.cli.exchange")
 local fields = require("operations.people.fields")
@@ -217,6 +218,20 @@ local function read_input(asked, items)
   return message
 end
 
+-- The items of the input with those of a request like "GET /repos/octo/hello" before them, unless they are given again.
+local function with_path(asked, word, items)
+  local meta = type(asked.spec._meta) == "table" and asked.spec._meta or {}
+  local filled = asked.is_http and meta.method and entry.filled(word, meta.method, meta.path) or {}
+  local given, all = {}, {}
+  for _, item in ipairs(items) do
+    given[item.key or 0] = true
+  end
+  for _, item in ipairs(filled) do
+    all[#all + 1] = not given[item.key] and item or nil
+  end
+  return members.joined(all, items)
+end
+
 local function load(asked, parsed)
   local kinds, is_rehearsal = {}, parsed.options["dry-run"] or parsed.options.curl
   local deadline = asked.context.deadline -- it also limits loading the sources
@@ -224,11 +239,12 @@ local function load(asked, parsed)
     task.deadline(deadline)
   end
   local registry, code = sources.registry(parsed, {
-    id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
+    id = not parsed.added and asked.id or nil, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
     http = asked.exchange.client, kinds = kinds, references = asked.references,
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
+    added = parsed.added, names = parsed.names,
     person = not asked.reads_stdin and output.can_ask() and output.person or nil,
   })
   if deadline then
@@ -238,7 +254,11 @@ local function load(asked, parsed)
     return code
   end
   asked.registry = registry
-  asked.spec, code = sources.find(registry, asked.id)
+  if parsed.added then
+    asked.spec = registry:specs()[1]
+  else
+    asked.spec, code = sources.find(registry, asked.id)
+  end
   if asked.spec then
     asked.id = asked.spec.namespace .. "." .. asked.spec.name
     asked.kind = kinds[asked.id]
@@ -271,7 +291,7 @@ function request.read(parsed)
   if code then
     return nil, code
   end
-  local message = read_input(asked, items)
+  local message = read_input(asked, with_path(asked, id, items))
   if message then
     return nil, output.usage("%s", message)
   end

@@ -195,6 +195,7 @@ end
 ---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers keep their charset
 ---@field http? table  the HTTP client of APIs
+---@field added? table  an operation that the document does not have, and the only one that is loaded
 ---@field is_rehearsal? boolean  nothing must be sent to the APIs
 
 local function planned(parsed, options)

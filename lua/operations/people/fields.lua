@@ -148,7 +148,7 @@ local function body_field(self)
 end
 
 local function put(self, item)
-  local tokens = tokens_of(self, item.key)
+  local tokens = item.is_parameter and { item.key } or tokens_of(self, item.key)
   if self.has_body and item.text and #tokens == 1 and tokens[1] == "body" then
     local field, message = body_field(self)
     if message then

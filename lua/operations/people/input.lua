@@ -118,6 +118,7 @@ end
 ---@field whole? any
 ---@field key? string
 ---@field text? string
+---@field is_parameter? boolean  the key is not one of the body
 ---@field path? string  of a file to read
 ---@field value? any
 

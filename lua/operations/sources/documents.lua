@@ -10,6 +10,7 @@ local json = require("operations.base.json")
 local json_patch = require("operations.base.json_patch")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local registries = require("operations.registry")
 local source_options = require("operations.sources.options")
@@ -387,6 +388,61 @@ function documents.definitions(source, held, item)
     return nil, err
   end
   return from_openapi.document(root, config)
+end
+
+-- The text of a document without its operations, as a table: servers, security.
+local function root_of(source, held)
+  local found = held and json.decode(held:read("parts") or "null")
+  if type(found) == "table" then
+    return json.decode(compose(function(from, to) return held:read("document", from, to) end, found, {}))
+  elseif held then
+    return document.parse(held:read("document") or "", source.shown)
+  end
+  local text, meta = read_file(source)
+  if not text then
+    return nil, meta
+  end
+  return document.parse(text, meta.location)
+end
+
+--- The definition of an operation that a document does not have, at its server and with its credentials.
+---@param source operations.sources.Source
+---@param operation { method: string, path: string, names: string[], has_body: boolean }  names of a query
+---@param options { face: operations.sources.Face, refresh?: boolean }
+---@return operations.Definition[]? definitions
+---@return any err
+function documents.added(source, operation, options)
+  local held, err
+  if source.name or is_url(source.place) then
+    held, err = documents.open(source, options)
+  end
+  local root
+  if not err then
+    root, err = root_of(source, held)
+  end
+  if type(root) ~= "table" then
+    return nil, err
+  end
+  local is_old, parameters = root.swagger ~= nil, {}
+  for i, name in ipairs(operation.names) do
+    parameters[i] = { name = name, ["in"] = "query", schema = not is_old and {} or nil }
+  end
+  local item = { operationId = "request", parameters = parameters, responses = { default = { description = "" } } }
+  if operation.has_body and is_old then
+    parameters[#parameters + 1] = { name = "body", ["in"] = "body", schema = {} }
+  elseif operation.has_body then
+    item.requestBody = { content = { ["application/json"] = { schema = {} } } }
+  end
+  local schemes = is_old and root.securityDefinitions
+    or type(root.components) == "table" and root.components.securitySchemes
+  if root.security == nil and type(schemes) == "table" then
+    item.security = marked.array({ marked.object() }) -- no credentials, unless there are some
+    for _, name in ipairs(members.names(schemes)) do
+      table.insert(item.security, 1, { [name] = marked.array() })
+    end
+  end
+  root.paths = { [operation.path] = { [operation.method:lower()] = item } }
+  return from_openapi.document(root, config_of_cached(source, held and held.meta.location or source.place))
 end
 
 return documents

@@ -4,6 +4,7 @@ local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
 local suggestion = require("operations.base.suggestion")
+local url = require("operations.base.url")
 
 local entry = {}
 
@@ -123,7 +124,57 @@ local function is_named(item, wanted)
   return plain(item.id) == wanted or plain(name) == wanted or own ~= nil and (own == wanted or prefix .. own == wanted)
 end
 
---- The operations that a word may mean: the one with that id, else all with that name, operationId or endpoint.
+-- A template like "/repos/{owner}" as a pattern with a capture for each parameter, and their names.
+local function pattern_of(template)
+  local names, pattern = {}, ""
+  for before, name in (template .. "{}"):gmatch("([^{]*){([^}]*)}") do
+    pattern = pattern .. before:gsub("%p", "%%%0") .. (name ~= "" and "([^/?]+)" or "")
+    names[#names + 1] = name ~= "" and name or nil
+  end
+  return "^" .. pattern .. "$", names
+end
+
+--- The parameters that a request like "GET /repos/octo/hello?page=2" gives to an operation with this template.
+---@param word string
+---@param method string
+---@param template string
+---@return operations.people.InputItem[]? items  nil: it is no request of the operation
+function entry.filled(word, method, template)
+  local verb, path, query = word:match("^(%a+)%s+(/[^%s?#]*)%??([^%s#]*)$")
+  if not verb or verb:upper() ~= method or path:find("[{}]") then
+    return nil
+  end
+  local pattern, names = pattern_of(template)
+  local values = { path:match(pattern) }
+  if not values[1] then
+    return nil
+  end
+  local items = {}
+  for i, name in ipairs(names) do
+    items[i] = { key = name, text = url.decode(values[i]) or values[i], is_parameter = true }
+  end
+  for key, text in query:gmatch("([^&=]+)=?([^&]*)") do
+    text = text:gsub("%+", " ")
+    items[#items + 1] = { key = url.decode(key) or key, text = url.decode(text) or text, is_parameter = true }
+  end
+  return items
+end
+
+-- The operations whose templates a request fits, those with the fewest parameters in their path.
+local function requested(word, list)
+  local found, least = {}, math.huge
+  for _, item in ipairs(list) do
+    if item.method and entry.filled(word, item.method, tostring(item.path)) then
+      local _, count = item.path:gsub("{", "{")
+      found, least = count < least and {} or found, math.min(count, least)
+      found[#found + 1] = count == least and item or nil
+    end
+  end
+  return found
+end
+
+--- The operations that a word may mean: the one with that id, else all with that name, operationId or endpoint, else
+--- the most literal ones of which it is a request.
 ---@param word string
 ---@param list operations.sources.Entry[]
 ---@return operations.sources.Entry[]
@@ -137,7 +188,7 @@ function entry.find(word, list)
       found[#found + 1] = item
     end
   end
-  return found
+  return (found[1] or not word:find("^%a+%s+/")) and found or requested(word, list)
 end
 
 local SHOWN = 5
@@ -160,6 +211,9 @@ function entry.problem(word, found, list)
   for i, item in ipairs(list) do
     local namespace, name = item.id:match("^([^.]*)%.(.*)$")
     specs[i] = { namespace = namespace, name = name }
+  end
+  if word:find("^%a+%s+/") then
+    return ("no operation '%s'; operations request SOURCE %s sends it anyway"):format(word, word)
   end
   local near = suggestion.of(word, specs)
   return ("no operation '%s'%s"):format(word,

@@ -131,6 +131,9 @@ function load.openapi(source, options)
   local documents = require("operations.sources.documents")
   require("operations.sources.credentials").prepare(source, options.is_rehearsal)
   source.config.eager = options.verbose or nil
+  if options.added then
+    return documents.added(source, options.added, options)
+  end
   if source.name or source.place:find("^https?://") then
     return of_cache(documents, source, options)
   end
