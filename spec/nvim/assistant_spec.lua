@@ -54,7 +54,7 @@ describe("the example of an assistant for Neovim", function()
   end
 
   for _, format in ipairs({ "openai", "openai-responses", "anthropic", "gemini" }) do
-    it("streams, calls tools of servers and documents, asks, stops, and continues after a restart: " .. format, function()
+    it("streams, calls tools, asks, stops, and continues after a restart: " .. format, function()
       local result = inside.nvim("spec/support/neovim_assistant.lua", ("FORMAT=%s examples/server/run"):format(format),
         "-c 'qa!'")
       local chat = result.out:gsub("http://[%d.]+:%d+[%l/]+", "URL"):gsub(" +\n", "\n")

@@ -314,6 +314,31 @@ describe("an editor that is an MCP server", function()
     end
   end)
 
+  it("shows a change of a buffer as the lines that go and those that come", function()
+    local nvim = editor.start(SERVE:format("allow = {'buffers.edit'}")
+      .. [[ vim.api.nvim_buf_set_lines(0, 0, -1, true, {"one", "two", "three"}) vim.cmd("file /tmp/notes.txt") ]])
+    local client = nvim:client()
+    local function change(id, from, to, lines)
+      ask(client, id, "buffers_edit", { buffer = 1, from = from, to = to, lines = lines })
+    end
+    change("a", 2, 2, { "zwei", "\tdrei\27[2J" })
+    nvim:wait_for(QUESTIONS, "1")
+    local shown = nvim:lua([[table.concat(vim.tbl_map(function(w) return table.concat(vim.api.nvim_buf_get_lines(
+      vim.api.nvim_win_get_buf(w), 0, -1, true), "|") end, vim.api.nvim_list_wins()), " ")]])
+    assert.matches("notes.txt, lines 2 to 2|-two|+zwei|+^Idrei\\u{1b}[2J|", shown, 1, true)
+    nvim:eval("setline(2, 'TWO')") -- what was shown is no longer there
+    nvim:eval("execute('OperationsAnswer once')")
+    assert.matches("CONFLICT", answer_of(client, "a").content[1].text)
+    assert.equal("one,TWO,three", nvim:lua("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), ',')"))
+    change("b", 9, 9, { "x" }) -- would fail, so the user is not asked
+    assert.matches("lines 9 to 9: buffer 1 has 3 lines", answer_of(client, "b").content[1].text)
+    change("c", 3, 3, { "drei" })
+    nvim:wait_for(QUESTIONS, "1")
+    nvim:eval("execute('OperationsAnswer once')")
+    assert.is_nil(answer_of(client, "c").isError)
+    assert.equal("one,TWO,drei", nvim:lua("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), ',')"))
+  end)
+
   it("shows a long question in its window where a menu would cut it", function()
     local nvim = editor.start(SERVE:format("allow = {'editor.command'}") .. [[ vim.ui.select = function(items, o, done)
       prompt = o.prompt end ]])
@@ -414,6 +439,7 @@ describe("an editor that is an MCP server", function()
       "call setline(1, \"z\")").content[1].text)
     assert.matches("CONFLICT: buffer 2 was not changed: .*modifiable", asked("b", { buffer = 2 },
       "set nomodifiable").content[1].text)
+    nvim:eval("execute('set modifiable')")
     assert.matches("NOT_FOUND: there is no buffer 2", asked("c", { buffer = 2 }, "bwipeout! 2").content[1].text)
   end)
 

@@ -3,6 +3,7 @@ local base64 = require("operations.base.base64")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
+local members = require("operations.base.members")
 local pace = require("operations.nvim.serve.pace")
 local text = require("operations.nvim.serve.text")
 
@@ -169,7 +170,8 @@ function buffers.read(input)
   return answer
 end
 
-local function edit(input)
+-- The buffer of a change that can be made.
+local function editable(input)
   local buffer, err = find_loaded(input.buffer)
   if not buffer then
     return nil, err
@@ -181,6 +183,16 @@ local function edit(input)
   elseif input.from > lines + 1 or input.to > lines or input.to < input.from - 1 then
     return failure("VALIDATION_ERROR", "lines %d to %d: buffer %d has %d lines; to insert before a line, let `to` be "
       .. "one less than `from`", input.from, input.to, buffer, lines)
+  elseif not vim.bo[buffer].modifiable then
+    return failure("CONFLICT", "buffer %d was not changed: 'modifiable' is off", buffer)
+  end
+  return buffer
+end
+
+local function edit(input)
+  local buffer, err = editable(input)
+  if not buffer then
+    return nil, err
   end
   local ok, raised = pcall(api.nvim_buf_set_lines, buffer, input.from - 1, input.to, true, input.lines)
   if not ok then
@@ -189,6 +201,36 @@ local function edit(input)
   return { buffer = buffer, tick = api.nvim_buf_get_changedtick(buffer), lines = api.nvim_buf_line_count(buffer),
     modified = vim.bo[buffer].modified }
 end
+
+-- A change as people read it: the file, the lines that go and those that come. Also the input with the tick of these
+-- lines: what was approved is the change of this text.
+local function preview_edit(input)
+  local buffer, err = editable(input)
+  if not buffer then
+    return nil, err
+  end
+  local name = name_of(buffer)
+  local lines = { ("%s, %s"):format(name == "" and "buffer " .. buffer or name, input.to < input.from
+    and ("before line %d"):format(input.from) or ("lines %d to %d"):format(input.from, input.to)) }
+  for _, given in ipairs(api.nvim_buf_get_lines(buffer, input.from - 1, input.to, true)) do
+    lines[#lines + 1] = "-" .. given
+  end
+  for _, given in ipairs(input.lines) do
+    lines[#lines + 1] = "+" .. given
+  end
+  return lines, members.merged(input, { buffer = buffer, tick = api.nvim_buf_get_changedtick(buffer) })
+end
+
+local function preview_save(input)
+  local buffer, err = find_loaded(input.buffer)
+  if not buffer then
+    return nil, err
+  end
+  return { name_of(buffer) }, input
+end
+
+--- What calls would do, as lines, and the input to approve; nil and an error where the call would fail. By id.
+buffers.previews = { ["buffers.edit"] = preview_edit, ["buffers.save"] = preview_save }
 
 -- Buffers whose files were changed by another program: `:write` would ask, and block the editor. `:checktime` reports a
 -- change only once, so it is remembered until the user reads or writes the buffer.

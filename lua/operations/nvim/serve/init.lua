@@ -102,20 +102,27 @@ local function memory_of(self, mcp)
   return self._memories[key]
 end
 
--- The definition with a handler that asks the user first.
+-- The definition with a handler that asks the user first. A call that would fail is not asked about.
 local function confirmed(self, definition, id)
-  local handler = definition.handler
+  local handler, preview = definition.handler, buffers.previews[id]
   return members.merged(definition, { handler = function(input, context)
+    local lines, given
+    if preview then
+      lines, given = preview(input)
+      if not lines then
+        return nil, given
+      end
+    end
     local mcp = type(context.metadata) == "table" and context.metadata.mcp or {}
     local memory, identity = memory_of(self, mcp)
     local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity or identity,
-      spec = definition, client = mcp.client }, function(call)
+      spec = definition, client = mcp.client, preview = lines }, function(call)
       return self._confirm(call, memory)
     end, memory)
     if not ok then
       return nil, err
     end
-    return handler(input, context)
+    return handler(given or input, context)
   end })
 end
 

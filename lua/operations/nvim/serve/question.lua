@@ -43,6 +43,20 @@ local function arguments_of(call, indent)
   return arguments and #arguments <= limits.nvim_arguments and printable.json(arguments) or nil
 end
 
+-- The lines of a preview or of the arguments; nil: more than can be shown.
+local function body_of(call)
+  if not call.preview then
+    local arguments = arguments_of(call, 2)
+    return arguments and vim.split(arguments, "\n")
+  end
+  local lines, bytes = {}, 0
+  for i, line in ipairs(call.preview) do
+    lines[i] = printable.escaped((text.shown(line, #line):gsub("\n", "\\0"))) -- Neovim's NUL
+    bytes = bytes + #line + 1
+  end
+  return bytes <= limits.nvim_arguments and lines or nil
+end
+
 local widths = {} -- columns of characters other than ASCII; Neovim's own measure, which options change
 
 local function width_of(char)
@@ -73,12 +87,12 @@ end
 -- The question as lines that fit; and whether it may be approved: it is whole.
 local function lines_of(call)
   local lines, width = {}, math.max(10, math.min(WIDEST, vim.o.columns - 4))
-  local arguments = arguments_of(call, 2)
+  local body = body_of(call)
   wrap(lines, subject_of(call), width)
-  for _, line in ipairs(vim.split(arguments or "(more than can be shown, so the only answer is no)", "\n")) do
+  for _, line in ipairs(body or { "(more than can be shown, so the only answer is no)" }) do
     wrap(lines, line, width)
   end
-  return lines, arguments ~= nil
+  return lines, body ~= nil
 end
 
 local function open_window(buffer)
@@ -160,6 +174,9 @@ function question.float(call, answer)
     fill(buffer, window, page_of(self))
   end
   begin()
+  if call.preview then
+    vim.bo[buffer].syntax = "diff"
+  end
   set_keys(buffer, self, answer)
   local resized = api.nvim_create_autocmd("VimResized", { callback = begin })
   return function()
@@ -174,7 +191,7 @@ end
 
 -- The whole question in one line; nil if a menu could cut it.
 local function prompt_of(call)
-  local arguments = arguments_of(call)
+  local arguments = not (call.preview and call.preview[2]) and arguments_of(call)
   local prompt = arguments and subject_of(call) .. " " .. arguments
   return prompt and vim.fn.strdisplaywidth(prompt) <= math.min(PROMPT, vim.o.columns - 10) and prompt or nil
 end
@@ -252,6 +269,7 @@ end
 --- The call to ask about.
 ---@class operations.nvim.Question : operations.ApprovalCall
 ---@field client? table  its `clientInfo`
+---@field preview? string[]  what the call would do; shown instead of its input
 
 --- Asks, and waits for the answer; for `confirm` of `operations.approvals`.
 ---@param call operations.nvim.Question
