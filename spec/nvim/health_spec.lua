@@ -42,9 +42,10 @@ describe(":checkhealth operations", function()
       "version " }) do
       has(text, "OK", line)
     end
+    has(text, "OK", plugin.path .. "/build/bin/operations, which is not in PATH")
     assert.is_nil(text:find("ERROR"), text)
     local at = 1
-    for _, part in ipairs({ "Neovim", "modules", "libcurl", "servers", "permissions" }) do
+    for _, part in ipairs({ "Neovim", "modules", "libcurl", "servers", "sources", "permissions", "the program" }) do
       at = assert(select(2, text:find("operations: " .. part, at, true)), part)
     end
   end)

@@ -36,6 +36,13 @@ describe("make nvim", function()
     assert.same({ out = expected, code = 0 }, plugin:nvim(loads))
   end)
 
+  it("makes the program for assistants, which runs from any directory", function()
+    local result = plugin:shell("cd / && $OLDPWD/build/bin/operations --version && "
+      .. "$OLDPWD/build/bin/operations mcp --help")
+    assert.matches("^operations %d", result.out)
+    assert.equal(0, result.code)
+  end)
+
   it("makes a package for packadd", function()
     local before = ("--cmd 'set packpath^=%s' --cmd 'packadd operations'"):format(plugin.directory)
     assert.same({ out = expected, code = 0 }, plugin:nvim(loads, before))

@@ -133,6 +133,23 @@ local function check_node()
   end
 end
 
+-- The program that connects assistants to an editor.
+local function check_program()
+  start("operations: the program")
+  local directory = plugin_directory()
+  local made = directory and directory .. "/build/bin/operations"
+  if vim.fn.executable("operations") == 1 then
+    ok("operations is in PATH")
+  elseif not made or vim.fn.executable(made) == 0 then
+    warn("there is no program `operations`, which assistants start",
+      { "run `make nvim` in " .. (directory or "the directory of the plugin") })
+  elseif vim.fn.executable("luajit") == 0 and vim.fn.has("nvim-0.9") == 0 then
+    warn(made .. " needs luajit in PATH, or Neovim 0.9")
+  else
+    ok(made .. ", which is not in PATH: assistants need this path, or a link to it in PATH")
+  end
+end
+
 local function check_commands(servers)
   for name, entry in pairs(servers) do
     local command = type(entry) == "table" and entry.command
@@ -213,6 +230,7 @@ function health.check()
     check_sources()
   end
   check_directory()
+  check_program()
 end
 
 return health
