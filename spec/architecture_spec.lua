@@ -29,6 +29,7 @@ local lazy = {
   ["lua/operations/sources/project.lua"] = "readers of documents and servers are loaded for a project that names some",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
   ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent",
+  ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",
   ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/middleware/init.lua"] = "each middleware is loaded when first named",
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",

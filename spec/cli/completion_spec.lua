@@ -5,10 +5,18 @@ local document = [[{ "openapi": "3.1.0", "info": { "title": "Pets", "version": "
   "servers": [ { "url": "http://127.0.0.1:9" } ], "paths": {
   "/pets/{kind}": { "get": { "operationId": "pets/list", "summary": "All  pets\nof a kind", "parameters": [
     { "name": "kind", "in": "path", "required": true, "schema": { "enum": ["cat", "dog"] } },
-    { "name": "age", "in": "query", "schema": { "type": "integer" } } ], "responses": { "200": { "description": "",
+    { "name": "age", "in": "query", "schema": { "type": "integer" } } ],
+    "tags": ["animals"], "responses": { "200": { "description": "",
       "content": { "application/json": {} } } } } },
   "/news": { "get": { "operationId": "news", "responses": { "200": { "description": "",
       "content": { "text/event-stream": {} } } } } } } }]]
+
+local nested = [[{ "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" }, "paths": {
+  "/pets": { "post": { "operationId": "pets/add", "requestBody": { "content": { "application/json": { "schema": {
+    "type": "object", "properties": { "photo": { "type": "string" }, "owner": { "type": "object", "properties": {
+      "name": { "type": "string" }, "address": { "type": "object", "properties": { "city": { "type": "string" } } },
+      "kind": { "enum": ["person", "firm"] }, "a.b": { "type": "string" } } } } } } } },
+    "responses": { "200": { "description": "" } } } } } }]]
 
 describe("completion", function()
   local home
@@ -98,7 +106,37 @@ describe("completion", function()
   end)
 
   it("knows no value of an option", function()
-    assert.same({ "", "", "" }, complete({ "call --bearer pets", "serve --port ''", "call -f ''" }))
+    assert.same({ "", "", "" }, complete({ "call --bearer pets", "serve --port ''", "call -o ''" }))
+  end)
+
+  it("knows the values of options that have a few", function()
+    assert.same({ "json\nyaml\ntable\ncsv\nndjson\n", "yaml\n", "--format=csv\n", "mutation\n", "client\n",
+      "never\n", "other.*\nother.news\n", "petstore.pets_list\tAll pets of a kind\n", "animals\n" },
+      complete({ "call -f ''", "call --format y", "call --format=c", "list --type m", "serve --upstream-errors c",
+        "call --color n", "serve --expose other.'*'; operations complete -- serve --expose other.n",
+        "mcp --include petstore.p", "list --tag a" }))
+  end)
+
+  it("knows the keys of members of objects, with their values", function()
+    local file = assert(io.open(home .. "/nested.json", "w"))
+    file:write(nested)
+    file:close()
+    assert.equal(0, run("operations add zoo ~/nested.json").code)
+    local found = complete({ "call zoo.pets_add o", "call zoo.pets_add owner.kind=" })
+    run("operations remove zoo")
+    assert.same({ "owner=\nowner.name=\nowner.address=\nowner.address.city=\nowner.kind=\nowner.a\\.b=\n",
+      "owner.kind=person\nowner.kind=firm\n" }, found)
+  end)
+
+  it("knows files after @, directories with their slash", function()
+    os.execute(("mkdir -p %s/files/inner && touch %s/files/a.json '%s/files/b c' %s/files/.hidden"):format(home, home,
+      home, home))
+    local found = {}
+    for word in complete({ "call petstore.pets_list photo=@$HOME/files/" })[1]:gmatch("[^\n]+") do
+      found[#found + 1] = word:gsub(home, "~", 1)
+    end
+    table.sort(found)
+    assert.same({ "photo=@~/files/a.json", "photo=@~/files/b c", "photo=@~/files/inner/" }, found)
   end)
 
   it("knows profiles", function()

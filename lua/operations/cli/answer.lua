@@ -14,11 +14,14 @@ local yaml = require("operations.cli.yaml")
 
 local answer = {}
 
+local formats = { "json", "yaml", "table", "csv", "ndjson" }
+
 ---@type operations.cli.Option[]
 answer.options = {
   { name = "--envelope", help = "print the whole envelope, also of an HTTP error" },
   { name = "--select", value = "PATH", help = "print a part: items[0].name, /items/0, or id,name" },
-  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table, csv or ndjson (a line per item)" },
+  { name = "--format", short = "-f", value = "NAME", values = formats,
+    help = "json, yaml, table, csv or ndjson (a line per item)" },
   { name = "--raw", help = "print strings without quotes" },
   { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
   { name = "--compact", help = "one line of JSON (the default elsewhere)" },
@@ -31,8 +34,6 @@ answer.file_options = {
   { name = "--output", short = "-o", value = "FILE", help = "write the answer to FILE; - is standard output" },
   { name = "--remote-name", short = "-O", help = "write it to a file with the server's name for it" },
 }
-
-local formats = { "json", "yaml", "table", "csv", "ndjson" }
 
 ---@class operations.cli.Answer
 ---@field options table<string, any>

@@ -11,6 +11,7 @@ local arguments = {}
 ---@field short? string  the short form: "-o"
 ---@field value? string  name of its value in capitals, for the help; nil for a switch
 ---@field optional? boolean  the value may be absent: it is then ""
+---@field values? string[]  the values that there are, for completion
 ---@field many? boolean  may be repeated: the result is a list
 ---@field help string
 

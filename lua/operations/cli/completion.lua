@@ -9,11 +9,12 @@ local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
 local remembered = require("operations.sources.remembered")
+local system = require("operations.system")
 
 local completion = {}
 
 -- Each script runs `operations complete -- WORDS...`, the word at the cursor last, and reads lines of
--- WORD<tab>DESCRIPTION. A word that ends with "=" is followed by a value, without a blank. Words come from documents:
+-- WORD<tab>DESCRIPTION. A word that ends with "=" or "/" is followed by more, without a blank. Words are foreign:
 -- bash gets them quoted, zsh and fish quote them; an open quote in bash, which would end within a word, gets none.
 local scripts = {}
 
@@ -26,14 +27,14 @@ _operations() {
   case $last in
   *[\"\']*) return ;;
   esac
-  # bash splits words at = and :, which keys and ids have; without -r, read removes the quotes of completed words
+  # bash splits words at =, : and @, which keys and ids have; without -r, read removes the quotes of completed words
   IFS=' ' read -a words <<<"${COMP_LINE:0:COMP_POINT}"
   words=("${words[@]:1}")
   [[ ${COMP_LINE:0:COMP_POINT} =~ (^|[^\\])\ $ ]] && words+=("")
   last=""
   [ ${#words[@]} -gt 0 ] && last="${words[${#words[@]}-1]}"
   case $last in
-  *[=:]*) prefix="${last%"${last##*[=:]}"}" ;;
+  *[=:@]*) prefix="${last%"${last##*[=:@]}"}" ;;
   esac
   while IFS= read -r line; do
     line="${line%%$'\t'*}"
@@ -42,7 +43,7 @@ _operations() {
     COMPREPLY+=("$line")
   done < <(operations complete -- "${words[@]}" 2>/dev/null)
   case ${COMPREPLY[0]} in
-  *=) compopt -o nospace ;;
+  *[=/]) compopt -o nospace ;;
   esac
   [ ${#COMPREPLY[@]} -eq 0 ] || compopt +o default
 }
@@ -57,7 +58,7 @@ _operations() {
   while IFS= read -r line; do
     word=${line%%$'\t'*} text=${line#*$'\t'}
     [[ $text == $line ]] && text=""
-    if [[ $word == *= ]]; then
+    if [[ $word == *[=/] ]]; then
       keys+=("$word") key_texts+=("$word${text:+  -- $text}")
     else
       plain+=("$word") plain_texts+=("$word${text:+  -- $text}")
@@ -133,8 +134,22 @@ local function offer_values(key, word, offer)
   end
 end
 
+-- Files after `key=@`, `key:=@` and `@`.
+local function offer_files(word, offer)
+  local before, directory, name = word:match("^([^@]*@)(.-)([^/]*)$")
+  for _, found in ipairs(system.list(directory == "" and "." or directory) or {}) do
+    if found:sub(1, #name) == name and (found:sub(1, 1) ~= "." or name ~= "") then
+      local path = directory .. found
+      offer(before .. path .. (system.kind(path) == "directory" and "/" or ""))
+    end
+  end
+end
+
 local function offer_keys(named, words, offer)
   local last, given = words[#words], {}
+  if last:find("^[^=]*=@") or last:find("^@") then
+    return offer_files(last, offer)
+  end
   for i = 1, #words - 1 do
     given[words[i]:match("^([^=:]+)") or ""] = true
   end
@@ -150,6 +165,41 @@ end
 local function offer_options(options, offer)
   for _, option in ipairs(options) do
     offer(option.name, option.help)
+  end
+end
+
+-- The values of an option: those that it has, tags, or patterns of operations.
+local function offer_option_values(option, prefix, named, offer)
+  for _, value in ipairs(option.values or {}) do
+    offer(prefix .. value)
+  end
+  if option.name == "--tag" then
+    each_entry(named, function(item)
+      for _, tag in ipairs(item.tags or {}) do
+        offer(prefix .. tag)
+      end
+    end)
+  elseif option.name == "--expose" or option.name == "--include" then
+    for _, name in ipairs(named.names) do
+      offer(prefix .. name .. ".*")
+    end
+    each_entry(named, function(item) offer(prefix .. item.id, item.title) end)
+  elseif option.name == "--profile" then
+    for _, name in ipairs(named:profiles()) do
+      offer(prefix .. name)
+    end
+  end
+end
+
+-- The option whose value is at the cursor, and the part of the word before the value.
+local function option_at(words, options)
+  local name = words[#words]:match("^(%-%-[%w-]+)=")
+  for _, option in ipairs(options) do
+    if option.value and name == option.name then
+      return option, name .. "="
+    elseif option.value and not name and (words[#words - 1] == option.name or words[#words - 1] == option.short) then
+      return option, ""
+    end
   end
 end
 
@@ -215,12 +265,11 @@ local function offer_all(words, offer)
   local rest = { compat.unpack(words, 2) }
   local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
   local named = remembered.named(parsed and { profile = parsed.options.profile, order = parsed.order } or {})
+  local option, prefix = option_at(words, options)
   if not named then
     return
-  elseif words[#words - 1] == "--profile" then
-    for _, name in ipairs(named:profiles()) do
-      offer(name)
-    end
+  elseif option then
+    offer_option_values(option, prefix, named, offer)
   elseif words[#words]:sub(1, 1) == "-" then
     offer_options(options, offer)
   else

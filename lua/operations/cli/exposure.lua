@@ -10,7 +10,7 @@ exposure.option = { name = "--expose", value = "PATTERN", many = true,
   help = "serve imported operations too, by id: 'petstore.*'" }
 
 ---@type operations.cli.Option
-exposure.upstream_errors = { name = "--upstream-errors", value = "RULE",
+exposure.upstream_errors = { name = "--upstream-errors", value = "RULE", values = { "client", "all", "none" },
   help = "API errors callers read: client, all, none" }
 
 local upstream_errors = members.set({ "client", "all", "none" })

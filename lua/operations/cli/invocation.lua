@@ -13,6 +13,7 @@ local invocation = {}
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
+  { name = "--no-input", help = "do not ask for required input at a terminal" },
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
 }, arguments.identity_options)
 

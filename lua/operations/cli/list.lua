@@ -15,7 +15,8 @@ local list = {
     .. "path, title, description or tags. At a terminal in groups, each with its\n"
     .. "required input; elsewhere a line of id, type and title.",
   options = members.joined({
-    { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
+    { name = "--type", value = "TYPE", values = { "query", "mutation", "subscription" },
+      help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
     styles.option,

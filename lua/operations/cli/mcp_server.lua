@@ -24,7 +24,8 @@ mcp_server.mcp = {
     .. "With --nvim it connects to the editor after require(\"operations.nvim\").serve().",
   options = {
     { name = "--include", value = "PATTERN", many = true, help = "only these ids or operationIds: 'issues.*'" },
-    { name = "--search", value = "auto|always|never", help = "search tools instead of listing them (above 64)" },
+    { name = "--search", value = "auto|always|never", values = { "auto", "always", "never" },
+      help = "search tools instead of listing them (above 64)" },
     { name = "--resources", help = "offer queries as resources, too" },
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },

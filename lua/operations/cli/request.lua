@@ -11,9 +11,11 @@ local input = require("operations.people.input")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local property_order = require("operations.base.property_order")
 local schema_place = require("operations.people.schema_place")
 local sources = require("operations.cli.sources")
 local stdin = require("operations.cli.stdin")
@@ -188,8 +190,44 @@ local function add_stdin(asked)
   return message
 end
 
+-- Asks at a terminal for the required members that `value` lacks; `but` is left out.
+local function ask_for(root, node, value, but)
+  local target, wanted = entry.target(root, node), { type = "object", properties = {}, required = {} }
+  for _, name in ipairs(type(target.required) == "table" and target.required or {}) do
+    if value[name] == nil and name ~= but then
+      wanted.required[#wanted.required + 1] = name
+      wanted.properties[name] = entry.target(root, (target.properties or {})[name])
+    end
+  end
+  if not wanted.required[1] then
+    return
+  end
+  property_order.set(wanted.properties, wanted.required)
+  local asking = require("operations.people.asking") -- late: scripts are not asked
+  for name, answer in pairs(asking.ask(output.person, { schema = wanted }) or {}) do
+    value[name] = answer
+  end
+end
+
+-- The input with what it requires and a person gave.
+local function complete(asked, schema, has_body)
+  local value = asked.input
+  if core.kind(value) ~= "object" or type(schema) ~= "table" then
+    return
+  end
+  ask_for(schema, schema, value, has_body and "body" or nil)
+  local target = entry.target(schema, schema)
+  local body = has_body and (target.properties or {}).body
+  if body and (value.body ~= nil or members.contains(target.required, "body")) then
+    value.body = value.body == nil and marked.object() or value.body
+    if core.kind(value.body) == "object" then
+      ask_for(schema, body, value.body)
+    end
+  end
+end
+
 -- Makes the input from the items; returns an error message.
-local function read_input(asked, items)
+local function read_input(asked, items, asks)
   local schema = asked.spec.inputSchema
   local _, known = schema_place.names(schema, {})
   local has_body = asked.is_http and known.body ~= nil
@@ -201,6 +239,9 @@ local function read_input(asked, items)
   if type(schema) == "table" and next(schema) ~= nil then
     asked.schema = assert(operations.schema.compile(schema))
     asked.input = input.convert(value, texts, asked.schema)
+  end
+  if asks and output.can_ask() and not asked.reads_stdin then
+    complete(asked, schema, has_body)
   end
   local is_body_given = core.kind(asked.input) ~= "object" or asked.input.body ~= nil
   local message
@@ -291,7 +332,7 @@ function request.read(parsed)
   if code then
     return nil, code
   end
-  local message = read_input(asked, with_path(asked, id, items))
+  local message = read_input(asked, with_path(asked, id, items), not options["no-input"])
   if message then
     return nil, output.usage("%s", message)
   end

@@ -14,7 +14,8 @@ Style.__index = Style
 local style = {}
 
 ---@type operations.cli.Option
-style.option = { name = "--color", value = "WHEN", help = "auto, always or never (auto: at a terminal)" }
+style.option = { name = "--color", value = "WHEN", values = { "auto", "always", "never" },
+  help = "auto, always or never (auto: at a terminal)" }
 
 local colours = { bold = "1", dim = "2", green = "32", yellow = "33" }
 

@@ -55,6 +55,23 @@ local function keys_of(root, node)
   return keys, target
 end
 
+local DEEPEST, MOST = 3, 200 -- of the keys of members: names in a key, keys of an operation
+
+-- Adds the keys of members of objects, "owner.name", behind those of the objects.
+local function with_members(root, node, keys, prefix, depth)
+  local target = entry.target(root, node)
+  for _, key in ipairs(depth < DEEPEST and (keys_of(root, node)) or {}) do
+    local place = prefix .. key.name:gsub("[.%[%]\\]", "\\%0")
+    if depth > 0 and #keys < MOST then
+      keys[#keys + 1] = { name = place, values = key.values }
+    end
+    if depth > 0 or key.name ~= "body" then
+      with_members(root, target.properties[key.name], keys, place .. ".", depth + 1)
+    end
+  end
+  return keys
+end
+
 local function signature_of(keys, fields)
   local words = {}
   for _, key in ipairs(keys) do
@@ -85,12 +102,17 @@ function entry.of(spec, source)
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local input = type(spec.inputSchema) == "table" and spec.inputSchema or {}
   local keys, target = keys_of(input, input)
-  local fields = target.properties and target.properties.body and keys_of(input, target.properties.body) or {}
+  local body = target.properties and target.properties.body
+  local fields = body and keys_of(input, body) or {}
+  local all = with_members(input, input, members.joined(keys, fields), "", 0)
+  if body then
+    all = with_members(input, body, all, "", 0)
+  end
   return {
     id = spec.namespace .. "." .. spec.name, source = source, type = spec.type, title = spec.title,
     summary = summary_of(spec.description), tags = spec.tags, method = meta.method, path = meta.path,
     operationId = meta.operationId or meta.tool, deprecated = meta.deprecated == true or nil,
-    signature = signature_of(keys, fields), keys = members.joined(keys, fields),
+    signature = signature_of(keys, fields), keys = all,
   }
 end
 
