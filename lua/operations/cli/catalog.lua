@@ -18,6 +18,7 @@ catalog.commands = {
   { "login", "log in to a remembered source", "sign_in_commands" },
   { "logout", "forget the token of a remembered source", "sign_in_commands" },
   { "trust", "allow the sources of a project's file", "source_commands" },
+  { "doctor", "try the remembered sources; show versions, terminal, files" },
   { "completion", "print a script that completes in bash, zsh or fish", "completion" },
   { "serve", "serve operations as an HTTP API and an MCP server" },
   { "export", "print the OpenAPI document of operations" },

@@ -206,7 +206,7 @@ end
 -- Commands that take an operation and its input, or names of sources.
 local takes_operation = { call = true, watch = true, describe = true }
 local takes_sources = { remove = true, serve = true, export = true, mcp = true, worker = true, login = true,
-  logout = true }
+  logout = true, doctor = true }
 
 local function offer_sources(named, offer)
   for _, name in ipairs(named.names) do
