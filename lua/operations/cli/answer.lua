@@ -208,6 +208,17 @@ function Answer:item(value)
   end
 end
 
+--- Prints a value as a line of JSON, whatever the options.
+---@param value any
+function Answer:line(value)
+  local text = output.encode(value) .. "\n"
+  if self.place then
+    self.place:write(text)
+  else
+    output.json(text, self._style)
+  end
+end
+
 -- The only file in a tool's answer, to be saved; or nil, or nil and an error message.
 local function file_of(list)
   local files = blocks.files(list)

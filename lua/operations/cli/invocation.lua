@@ -27,6 +27,10 @@ invocation.call = {
     { name = "--max-items", value = "N", help = "stop after N items of all pages" },
     { name = "--dry-run", help = "show the request, send nothing" },
     { name = "--curl", help = "print the request as a command of curl, send nothing" },
+    { name = "--each", help = "a call for each line of JSON on standard input" },
+    { name = "--jobs", short = "-j", value = "N", help = "--each: so many calls at once (1)" },
+    { name = "--fail-fast", help = "--each: stop at the first failure" },
+    { name = "--skip", value = "N", help = "--each: leave out the first N lines" },
     { name = "--yes", short = "-y", help = "do not ask before a deletion" },
   }, answers.file_options, shared_options),
   notes = input.help,
@@ -106,6 +110,10 @@ end
 ---@return integer code
 function invocation.call.run(parsed)
   local options, most = parsed.options, math.huge
+  if options.each then
+    local each = require("operations.cli.each")
+    return each.problem(options) and output.usage("%s", each.problem(options)) or each.run(request.read(parsed))
+  end
   if options["max-items"] then
     if not options["max-items"]:find("^[1-9]%d*$") then
       return output.usage("--max-items: expected a whole number above 0, got %q", options["max-items"])

@@ -35,6 +35,8 @@ local STDIN = 0
 ---@field is_http boolean  an operation of an OpenAPI document
 ---@field references table[]  the members of remembered sources
 ---@field input any
+---@field items operations.people.InputItem[]  of the input
+---@field has_body boolean  keys other than parameters belong to `body`
 ---@field reads_stdin boolean  an argument names standard input
 ---@field schema? table    of the input, compiled; nil where it accepts everything
 ---@field context table
@@ -226,20 +228,38 @@ local function complete(asked, schema, has_body)
   end
 end
 
--- Makes the input from the items; returns an error message.
-local function read_input(asked, items, asks)
+--- Makes an input from items.
+---@param asked operations.cli.Request
+---@param items operations.people.InputItem[]
+---@return any value
+---@return string? message
+function request.build(asked, items)
+  local schema = asked.spec.inputSchema
+  local value, texts = fields.build(items, schema, asked.has_body)
+  if value == nil then
+    return nil, texts --[[@as string]]
+  end
+  return asked.schema and input.convert(value, texts, asked.schema) or value
+end
+
+-- Prepares what every input of the operation needs.
+local function prepare(asked)
   local schema = asked.spec.inputSchema
   local _, known = schema_place.names(schema, {})
-  local has_body = asked.is_http and known.body ~= nil
-  local value, texts = fields.build(items, schema, has_body)
-  if value == nil then
-    return texts
-  end
-  asked.input = value
+  asked.has_body = asked.is_http and known.body ~= nil
   if type(schema) == "table" and next(schema) ~= nil then
     asked.schema = assert(operations.schema.compile(schema))
-    asked.input = input.convert(value, texts, asked.schema)
   end
+end
+
+-- Makes the input of a call; returns an error message.
+local function read_input(asked, items, asks)
+  local schema, has_body = asked.spec.inputSchema, asked.has_body
+  local value, problem = request.build(asked, items)
+  if value == nil then
+    return problem
+  end
+  asked.input = value
   if asks and output.can_ask() and not asked.reads_stdin then
     complete(asked, schema, has_body)
   end
@@ -332,7 +352,9 @@ function request.read(parsed)
   if code then
     return nil, code
   end
-  local message = read_input(asked, with_path(asked, id, items), not options["no-input"])
+  prepare(asked)
+  asked.items = with_path(asked, id, items)
+  local message = not options.each and read_input(asked, asked.items, not options["no-input"])
   if message then
     return nil, output.usage("%s", message)
   end
