@@ -36,4 +36,35 @@ describe("a server in OpenResty", function()
     end)
     app:stop()
   end)
+
+  it("calls a handler off whose caller had left when nginx read the request", function()
+    local app = test_server.start({ app = true })
+    local function notes()
+      return operations.json.decode(assert(operations.http.request({ url = app.url .. "/api/spec/notes" })).body)
+    end
+    notes() -- the worker is there
+    local sender = os.tmpname()
+    local file = assert(io.open(sender, "w"))
+    file:write(([[
+      use IO::Socket::INET;
+      for my $i (1..8) {
+        my $body = qq({"seconds":600,"note":"early$i"});
+        my $request = $i %% 2 ? "GET /api/spec/sleep?seconds=600&note=early$i HTTP/1.1\r\nHost: localhost\r\n\r\n"
+          : "QUERY /api/spec/sleep HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+            . length($body) . "\r\n\r\n$body";
+        my $socket = IO::Socket::INET->new("127.0.0.1:%s");
+        print $socket $request;
+      }]]):format(app.url:match("%d+$")))
+    file:close()
+    inside.shell(("worker=$(pgrep -P %d); kill -STOP $worker; perl %s; kill -CONT $worker"):format(app.pid, sender))
+    os.remove(sender)
+    eventually(function()
+      local left, seen = 0, notes()
+      for i = 1, 8 do
+        left = left + (seen["early" .. i] == "ABORTED" and 1 or 0)
+      end
+      return left == 8
+    end)
+    app:stop()
+  end)
 end)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -196,6 +197,15 @@ static int system_readable(lua_State *L) {
   if (select(fd + 1, &set, NULL, NULL, &time) <= 0) return 0;
   if (ioctl(fd, FIONREAD, &bytes) != 0) bytes = 0; /* a device */
   lua_pushinteger(L, bytes);
+  return 1;
+}
+
+/* system.has_ended(socket) -> has the peer sent its last byte, and all of them
+** were read?  Does not wait. */
+static int system_has_ended(lua_State *L) {
+  char byte;
+  int fd = (int)luaL_checkinteger(L, 1);
+  lua_pushboolean(L, recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
   return 1;
 }
 
@@ -554,6 +564,7 @@ static const luaL_Reg system_functions[] = {
     {"kind", system_kind},
     {"read_regular", system_read_regular},
     {"readable", system_readable},
+    {"has_ended", system_has_ended},
     {"read", system_read},
     {"link", system_link},
     {"open_standard_descriptors", system_open_standard_descriptors},

@@ -1,6 +1,9 @@
 --- Passes the request of a `content_by_lua` as a table, and sends its answer through nginx, with nginx's HTTP/2 and
 --- TLS.
+local base = require("resty.core.base")
+local ffi = require("ffi")
 local limits = require("operations.base.limits")
+local system = require("operations.system")
 
 local http = {}
 
@@ -36,17 +39,37 @@ local function read_body()
   return bytes
 end
 
+-- The beginning of nginx's ngx_http_request_t and ngx_connection_t, which has been the same in all its versions.
+ffi.cdef([[
+typedef struct {
+  uint32_t signature;
+  struct { void *data, *read, *write; int fd; } *connection;
+} operations_ngx_request;
+]])
+local request_pointer = ffi.typeof("operations_ngx_request *")
+local SIGNATURE = 0x50545448 -- "HTTP"
+
+-- Has the caller left? nginx notices no end of a connection that arrived together with the request: it tells each event
+-- once, and hears of the end before it listens for it.
+local function has_left()
+  local request = ffi.cast(request_pointer, base.get_request())
+  return request.signature == SIGNATURE and system.has_ended(request.connection.fd)
+end
+
 local warned = false
 
--- Calls `request:_go()` when the caller disconnects.
+-- Calls `request:_go()` when the caller disconnects. Is it still there?
 local function listen(request)
   local ok, err = ngx.on_abort(function()
     request:_go()
   end)
-  if not ok and not warned then
+  if ok then
+    return not has_left()
+  elseif not warned then
     warned = true
     ngx.log(ngx.WARN, "operations: handlers run on when their callers leave: ", err)
   end
+  return true
 end
 
 -- A request. Fields that few handlers read are computed on first use.
@@ -85,11 +108,12 @@ end
 
 function lazy.left(self)
   return function(fn)
+    if not rawget(self, "_leaving") and not rawget(self, "_gone") then
+      self._leaving = {}
+      self._gone = not listen(self) or nil
+    end
     if rawget(self, "_gone") then
       return fn()
-    elseif not rawget(self, "_leaving") then
-      self._leaving = {}
-      listen(self)
     end
     table.insert(self._leaving, fn)
   end
