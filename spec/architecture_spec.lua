@@ -28,8 +28,8 @@ local lazy = {
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/sources/project.lua"] = "readers of documents and servers are loaded for a project that names some",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
-  ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what makes many where "
-    .. "there are many",
+  ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what prints a program "
+    .. "or makes many calls, where that is wanted",
   ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",
   ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/middleware/init.lua"] = "each middleware is loaded when first named",

@@ -34,7 +34,7 @@ local PAUSE = 0.02 -- seconds between looks at an input that gives nothing, whil
 local Each = {}
 Each.__index = Each
 
-local excluded = { "dry-run", "curl", "all", "max-items", "remote-name" }
+local excluded = { "dry-run", "curl", "lua-code", "all", "max-items", "remote-name" }
 
 --- What is wrong with the options; nil: nothing.
 ---@param options table<string, any>

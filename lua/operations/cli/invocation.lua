@@ -13,6 +13,7 @@ local invocation = {}
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
+  { name = "--lua-code", help = "print the Lua program that does the same, send nothing" },
   { name = "--no-input", help = "do not ask for required input at a terminal" },
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
 }, arguments.identity_options)
@@ -125,6 +126,8 @@ function invocation.call.run(parsed)
     return code
   elseif asked.spec.type == "subscription" then
     return output.usage("%s is a subscription: use operations watch", asked.id)
+  elseif options["lua-code"] then
+    return require("operations.cli.program").run(asked, parsed)
   elseif options["dry-run"] or options.curl then
     local shown, err = require("operations.cli.rehearsal").run(asked, options)
     return shown or outcome.failed(asked, err)
@@ -184,6 +187,8 @@ function invocation.watch.run(parsed)
     return code
   elseif asked.spec.type ~= "subscription" then
     return output.usage("%s is a %s: use operations call", asked.id, asked.spec.type)
+  elseif parsed.options["lua-code"] then
+    return require("operations.cli.program").run(asked, parsed)
   end
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then

@@ -33,6 +33,7 @@ local STDIN = 0
 ---@field spec operations.Spec
 ---@field kind string  of the source: "openapi", "mcp", ...
 ---@field is_http boolean  an operation of an OpenAPI document
+---@field sources operations.sources.Source[]
 ---@field references table[]  the members of remembered sources
 ---@field input any
 ---@field items operations.people.InputItem[]  of the input
@@ -302,7 +303,7 @@ local function load(asked, parsed)
   local registry, code = sources.registry(parsed, {
     id = not parsed.added and asked.id or nil, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
-    http = asked.exchange.client, kinds = kinds, references = asked.references,
+    http = asked.exchange.client, kinds = kinds, references = asked.references, sources = asked.sources,
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
     added = parsed.added, names = parsed.names,
@@ -346,7 +347,8 @@ function request.read(parsed)
   if not (context and answer and items) then
     return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
   end
-  local asked = { id = id, context = context, answer = answer, references = {}, reads_stdin = reads_stdin }
+  local asked = { id = id, context = context, answer = answer, references = {}, sources = {},
+    reads_stdin = reads_stdin }
   asked.exchange = exchange.new({ show = options.verbose, hold = options["dry-run"] or options.curl })
   local code = load(asked, parsed)
   if code then

@@ -121,6 +121,9 @@ local function register(registry, source, given, owners)
   if given.references and source.entry then
     table.insert(given.references, source.entry)
   end
+  if given.sources then
+    table.insert(given.sources, source)
+  end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
   local list, err = loader.load(source, given, registry)
   if not list and given.may_fail and given.may_fail(err) then
@@ -191,6 +194,7 @@ end
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are not secret
 ---@field references? table[]  filled with the members of the remembered sources, which may name variables
+---@field sources? operations.sources.Source[]  filled with the sources that are loaded
 ---@field on_message? fun(way: "in"|"out", message: any)  called for the messages of MCP servers
 ---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers keep their charset
