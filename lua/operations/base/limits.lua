@@ -59,6 +59,7 @@ local limits = {
   mcp_probe_timeout = 5000, -- until a server that does not answer server/discover counts as legacy
   mcp_pages = 1000, -- pages of a list
   mcp_list = 16 * 1024 * 1024, -- bytes of its pages; the page that exceeds them is the last
+  mcp_slow = 500, -- a request that takes longer is answered by a stream that its client can resume
   mcp_rounds = 16, -- rounds of questions in one request
   mcp_connections = 64, -- clients at the Unix socket of an MCP server
   mcp_sessions = 1024, -- sessions of the legacy era that an MCP server keeps

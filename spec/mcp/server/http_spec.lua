@@ -1,5 +1,6 @@
 local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
+local forward_clock = require("spec.support.forward_clock")
 local operations = require("operations")
 local registry = require("spec.support.mcp_server.registry")
 
@@ -200,6 +201,54 @@ describe("an MCP server over HTTP", function()
     end
     headers["mcp-session-id"], headers["last-event-id"] = initialize(), ("%s_%d"):format(name, last - 1)
     assert.equal(400, http_request.send(server, "GET", "/mcp", headers).status)
+  end)
+
+  it("begins the stream of a slow call, so that a client that was cut off gets the result of the one run", function()
+    local runs, leave = 0, nil
+    local slow = operations.registry()
+    assert(slow:register({ namespace = "demo", name = "slow", handler = function()
+      runs = runs + 1
+      operations.sleep(3)
+      return { runs = runs }
+    end }))
+    local other = operations.to_mcp(slow)
+    local session = initialize(nil, nil, other)
+    local headers = { ["mcp-session-id"] = session, accept = BOTH, ["content-type"] = "application/json",
+      host = "localhost" }
+    forward_clock.with(function(clock)
+      operations.run(function()
+        local response, text
+        operations.spawn(function()
+          response = other:handle({ method = "POST", target = "/mcp", headers = headers, left = function(fn)
+            leave = fn
+          end, body = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"demo_slow"}}' })
+        end)
+        operations.sleep(0)
+        clock:forward(450)
+        operations.sleep(0)
+        assert.is_nil(response)
+        clock:forward(100)
+        operations.sleep(0)
+        local prime = response.body()
+        assert.matches("^id: %d+_1\nretry: 2000\ndata: \n\n$", prime)
+        assert.is_number(response.heartbeat.after)
+        leave()
+        assert.is_nil(response.body())
+        headers["last-event-id"] = prime:match("^id: (%S+)")
+        local again = other:handle({ method = "GET", target = "/mcp", headers = headers, body = "" })
+        operations.spawn(function()
+          text = again.body()
+        end)
+        operations.sleep(0)
+        clock:forward(3000)
+        eventually(function()
+          return text
+        end)
+        assert.same({ runs = 1 }, operations.json.decode(text:match("data: ({[^\n]+)")).result.structuredContent)
+        assert.is_nil(again.body())
+      end)
+    end)
+    other:close()
   end)
 
   it("begins a stream of notifications with the event to resume from", function()

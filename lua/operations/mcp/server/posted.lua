@@ -1,7 +1,10 @@
---- One posted message on its way to its answer: JSON, or an event stream when messages precede the answer.
+--- One posted message on its way to its answer: JSON, or an event stream when messages precede the answer or it takes
+--- long.
 local channels = require("operations.mcp.server.channel")
 local dispatch = require("operations.mcp.server.dispatch")
+local limits = require("operations.base.limits")
 local message = require("operations.mcp.protocol.message")
+local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
 local posted = {}
@@ -150,6 +153,26 @@ function posted.response(self, more)
   return posted.json_response(failure.status or 200, self.answer, failure.headers or more)
 end
 
+-- Waits for the answer, or for the first message before it. A slow call begins its stream meanwhile, so that a client
+-- whose connection is cut resumes and gets the result (2025-11-25); without such ids, so that comments keep the
+-- connection open.
+local function wait_for_output(self)
+  local session, host = self.session, scheduler.host()
+  local resumable = session and session.peer.version and session.peer.version >= "2025-11-25"
+  local stop
+  task.await(function(wake)
+    self.wake = wake
+    stop = host.timer(resumable and limits.mcp_slow or self.server.options.heartbeat, function()
+      if self.wake then
+        channel_of(self)
+      end
+    end)
+    return stop
+  end)
+  self.wake = nil
+  stop()
+end
+
 -- When the caller disconnects, cancels the request (modern era).
 local function watch(self, request)
   if not request.left then
@@ -186,10 +209,7 @@ function posted.begin(server, request, value, peer, session)
   watch(self, request)
   call.worker = task.detach(run, self)
   if not self.answer and not self.channel then
-    task.await(function(wake)
-      self.wake = wake
-    end)
-    self.wake = nil
+    wait_for_output(self)
   end
   return self
 end
