@@ -39,7 +39,7 @@ describe("a login from the terminal", function()
   local function at_terminal(way, answer, sources, words)
     local env = command.environment()
     local preload = env.LD_PRELOAD or "" -- for our program, not for `script`
-    env.LD_PRELOAD, env.OPERATIONS_LOGIN, env.XDG_STATE_HOME = nil, way, home
+    env.LD_PRELOAD, env.OPERATIONS_LOGIN, env.XDG_STATE_HOME, env.NO_COLOR = nil, way, home, "1"
     local run = assert(process.spawn({
       "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources, words)),
       "/dev/null", env = env,

@@ -282,15 +282,20 @@ for _ = 1, 3 do
 end
 shown(output.person.input("name: "))
 shown(output.person.input("size: ", "7"))
+shown(output.person.confirm("Go?"))
+shown(output.person.confirm("Go?"))
+output.person.open("https://a\27[2J", "s: open in a browser")
 shown(output.person.input("end: "))
 ]]
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
-    file:write("D\n\nans\nAda\n\n")
+    file:write("D\n\nans\nAda\n\nYes\n\n")
     file:close()
     local result = result_of(program, "<" .. path)
     os.remove(path)
-    assert.equal("decline\nnil\nanswer\nAda\n7\nnil\n", result.out)
+    assert.equal("decline\nnil\nanswer\nAda\n7\ntrue\nfalse\nnil\n", result.out)
+    assert.matches("operations: Go? [y/N] ", result.err, 1, true)
+    assert.matches("\ns: open in a browser:\n\n  https://a[^\27]*\n\n", "\n" .. result.err:match("%]%s(s: .*)"))
     assert.equal("operations: s: Who? [answer/decline] ", result.err:match("^operations: [^%]]*%] "))
   end)
 

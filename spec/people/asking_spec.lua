@@ -60,13 +60,16 @@ describe("asking a person", function()
     assert.same({ action = "cancel" }, asking.elicit(face, "s", params))
     answers = { "answer" }
     assert.same({ action = "cancel" }, asking.elicit(face, "s", params))
-    local opened
+    local visit, opened = { message = "In:", url = "https://a" }, nil
+    local visited = { select = face.select, open = function(...)
+      opened = { ... }
+    end }
     answers = { "open" }
-    assert.same({ action = "accept" }, asking.visit(face, "s", { message = "In:", url = "https://a" }, function(url)
-      opened = url
-    end))
-    assert.equal("https://a", opened)
-    assert.same({ action = "cancel" }, asking.visit(face, "s", { message = "In:", url = "https://a" }, error))
+    assert.same({ action = "accept" }, asking.visit(visited, "s", visit))
+    assert.same({ "https://a", "s: open in a browser" }, opened)
+    opened = nil
+    assert.same({ action = "cancel" }, asking.visit(visited, "s", visit))
+    assert.is_nil(opened)
   end)
 
   it("approves calls: once, with these arguments, always, or not", function()

@@ -47,6 +47,29 @@ describe("trust in what a directory brought", function()
     return is_trusted, table.concat(list, " ")
   end
 
+  it("is asked of the person of a face, once for each state of the files", function()
+    write("project/mcp.json", "{}")
+    local asked, answer = {}, false
+    local face = { trust = function(about, list)
+      asked[#asked + 1] = { about.path, #list }
+      return answer
+    end }
+    assert.is_false((subject():ask(nil)))
+    assert.is_false((subject():ask({})))
+    assert.is_false((subject():ask(face)))
+    answer = true
+    assert.is_true((subject():ask(face)))
+    assert.is_true((subject():ask(face)))
+    write("project/mcp.json", "{ }")
+    assert.is_true((subject():ask(face)))
+    local path = home .. "/project/mcp.json"
+    assert.same({ { path, 0 }, { path, 0 }, { path, 1 } }, asked)
+    os.getenv = function() end -- luacheck: ignore 122
+    local ok, _, message = trust.subject(path):ask(face)
+    assert.is_false(ok)
+    assert.matches("neither XDG_STATE_HOME nor HOME", message)
+  end)
+
   it("is given to files with their present content, for each user", function()
     write("project/mcp.json", "{}")
     assert.same({ false, "" }, { changed() })

@@ -96,23 +96,29 @@ describe("the servers of a file", function()
       asked_for[#asked_for + 1] = prompt
       return table.remove(answers, 1)
     end
-    local person = { select = function(_, prompt) return next_answer(prompt) end, input = next_answer }
-    local function action(face)
+    local person = { select = function(_, prompt) return next_answer(prompt) end, input = next_answer,
+      open = function(address) asked_for[#asked_for + 1] = address end }
+    local form = { mode = "form", message = "Who?", requestedSchema = { type = "object", required = { "name" },
+      properties = { name = { type = "string" } } } }
+    local function action(face, question)
       return operations.run(function()
         local definitions = assert(mcp_servers.file({ place = path }, print, { person = face,
           face = { at_end = output.at_end, complain = print, notice = print, progress = print,
             login = function() return {} end } }))
         local registry = operations.registry()
         assert(registry:register_all(definitions))
-        local result = assert(registry:execute("s.ask_user", { params = { mode = "form",
-          message = "Who?", requestedSchema = { type = "object", required = { "name" },
-            properties = { name = { type = "string" } } } } })).meta.structuredContent
+        local result = assert(registry:execute("s.ask_user", { params = question })).meta.structuredContent
         output.close()
         return result.result or result.error.message
       end)
     end
-    assert.same({ action = "accept", content = { name = "Ada" } }, action(person))
+    assert.same({ action = "accept", content = { name = "Ada" } }, action(person, form))
     assert.same({ "s: Who?", "name: " }, asked_for)
-    assert.is_string(action(nil)) -- an error: it is not offered
+    asked_for, answers = {}, { "open", "decline" }
+    local page = { mode = "url", message = "In:", url = "https://a.example/in", elicitationId = "1" }
+    assert.same({ action = "accept" }, action(person, page))
+    assert.same({ action = "decline" }, action(person, page))
+    assert.same({ "s: In: https://a.example/in", "https://a.example/in", "s: In: https://a.example/in" }, asked_for)
+    assert.is_string(action(nil, form)) -- an error: it is not offered
   end)
 end)

@@ -50,7 +50,7 @@ local function is_confirmed(spec, options)
     return true
   end
   local meta = spec._meta
-  return output.asks(("%s.%s deletes%s: continue?"):format(spec.namespace, spec.name,
+  return output.person.confirm(("%s.%s deletes%s: continue?"):format(spec.namespace, spec.name,
     meta.path and (" (%s %s)"):format(meta.method, meta.path) or ""))
 end
 

@@ -4,7 +4,6 @@ local directories = require("operations.base.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
-local printable = require("operations.base.printable")
 local task = require("operations.task")
 
 local login = {}
@@ -16,16 +15,10 @@ local function required(message)
   return nil, errors.new("EXECUTION_ERROR", message, { kind = "oauth", error = "login_required" })
 end
 
-local function show(address, text)
-  output.settle()
-  io.stderr:write("The server wants you to log in. Open this address in a browser", text, "\n\n  ",
-    printable.line(address), "\n\n")
-end
-
 local function paste(address)
-  show(address, ":")
-  io.stderr:write("The browser ends at a page that it cannot show. Paste the address of that page here:\n")
-  local answer = io.stdin:read("*l")
+  output.person.open(address, "The server wants you to log in. Open this address in a browser")
+  local answer = output.person.input("The browser ends at a page that it cannot show. Paste the address of that page "
+    .. "here: ")
   if not answer or not answer:find("%S") then
     return required("no address was pasted")
   end
@@ -36,7 +29,7 @@ end
 local function browser()
   local wish = os.getenv("OPERATIONS_LOGIN") or (os.getenv("SSH_CONNECTION") and "paste")
   local here = oauth.browser(function(address)
-    show(address, " on this machine:")
+    output.person.open(address, "The server wants you to log in. Open this address in a browser on this machine")
   end, tonumber(wish) or PORT)
   if wish == "paste" then
     here.open = paste

@@ -222,12 +222,15 @@ local function line_after(prompt)
   return io.stdin:read("*l")
 end
 
---- Asks a question that is answered by yes or no.
----@param question string
----@return boolean  false: no, or no answer
-function output.asks(question)
+local function confirm(question)
   local answer = (line_after(question .. " [y/N] ") or ""):lower()
   return answer == "y" or answer == "yes"
+end
+
+--- Shows on standard error what a file would do.
+---@param subject operations.people.Subject
+function output.subject(subject)
+  output.tell(table.concat(subject:text(), "\n") .. "\n")
 end
 
 --- The person at the terminal. A choice is made by its first letters.
@@ -248,6 +251,17 @@ output.person = {
   input = function(prompt, default)
     local given = line_after(default and ("%s[%s] "):format(prompt, default) or prompt)
     return given == "" and default or given
+  end,
+  confirm = confirm,
+  trust = function(subject, changed)
+    output.subject(subject)
+    for _, path in ipairs(changed) do
+      output.complain("%s is new or has changed since it was trusted", path)
+    end
+    return confirm("this came with the directory and would run with your rights: trust it?")
+  end,
+  open = function(address, text)
+    output.tell(("%s:\n\n  %s\n\n"):format(printable.line(text), printable.line(address)))
   end,
 }
 

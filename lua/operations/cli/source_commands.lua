@@ -311,7 +311,7 @@ local function trust_file(path, options)
   if not subject then
     return nil, message
   end
-  sources.show(subject)
+  output.subject(subject)
   if options.show then
     return true
   end

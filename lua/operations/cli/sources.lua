@@ -14,36 +14,14 @@ local system = require("operations.system")
 
 local sources = {}
 
---- Shows on standard error what a file would do.
----@param subject operations.people.Subject
-function sources.show(subject)
-  output.tell(table.concat(subject:text(), "\n") .. "\n")
-end
-
--- Asks a person at a terminal whether a file is trusted as it is now.
-local function trusts(subject, changed)
-  if subject.problem or not output.can_ask() then
-    return false
-  end
-  sources.show(subject)
-  for _, path in ipairs(changed) do
-    output.complain("%s is new or has changed since it was trusted", path)
-  end
-  if not output.asks("this came with the directory and would run with your rights: trust it?") then
-    return false
-  end
-  local ok, message = subject:trust()
-  if not ok then
-    output.complain("%s", message)
-  end
-  return ok == true
-end
-
 --- How the loads of the command line talk to the user.
 ---@type operations.sources.Face
 sources.face = {
   complain = output.complain, notice = output.notice, failure = output.failure, problem = output.problem,
-  progress = output.progress, at_end = output.at_end, trusts = trusts,
+  progress = output.progress, at_end = output.at_end,
+  person = function()
+    return output.can_ask() and output.person or nil
+  end,
   login = function()
     return require("operations.cli.login").options()
   end,

@@ -61,7 +61,16 @@ local function select(items, prompt, format)
   end })
 end
 
-local face = { input = input, select = select } ---@type operations.people.Face
+local function open(address, text)
+  if vim.ui.open and tostring(address):find("^https?://") then
+    vim.ui.open(address)
+  else
+    log.write("warn", text .. ": " .. tostring(address))
+  end
+end
+
+--- The user of the editor.
+form.person = { input = input, select = select, open = open } ---@type operations.people.Face
 
 --- Asks for the properties of an object. Waits for the user.
 ---@param title string  name of the asking server or operation
@@ -70,7 +79,7 @@ local face = { input = input, select = select } ---@type operations.people.Face
 ---@return table? values  nil: the user cancelled the form
 function form.ask(title, schema, all)
   return alone(title, function()
-    return (asking.ask(face, { title = title, text = "", schema = schema, all = all }))
+    return (asking.ask(form.person, { title = title, text = "", schema = schema, all = all }))
   end)
 end
 
@@ -111,7 +120,7 @@ end
 ---@param subject operations.people.Subject
 ---@param changed string[]  the files that are new or changed since it was trusted
 ---@return boolean
-function form.trust(subject, changed)
+function form.person.trust(subject, changed)
   local lines = subject:text()
   for _, path in ipairs(changed) do
     lines[#lines + 1] = "new or changed: " .. path
@@ -147,7 +156,7 @@ end
 function form.elicit(params, context)
   local title = server_of(context)
   return alone(title, function()
-    return asking.elicit(face, title, params)
+    return asking.elicit(form.person, title, params)
   end)
 end
 
@@ -158,13 +167,7 @@ end
 function form.visit(params, context)
   local title = server_of(context)
   return alone(title, function()
-    return asking.visit(face, title, params, function(url)
-      if vim.ui.open and tostring(url):find("^https?://") then
-        vim.ui.open(url)
-      else
-        log.write("warn", title .. ": open in a browser: " .. tostring(url))
-      end
-    end)
+    return asking.visit(form.person, title, params)
   end)
 end
 

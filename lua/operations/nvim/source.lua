@@ -48,12 +48,8 @@ local function is_trusted(path, add)
     log.write("error", message)
     return false
   end
-  local trusts, changed = subject:is_trusted()
-  if not trusts and not subject.problem and form.trust(subject, changed) then
-    trusts, message = subject:trust()
-  end
+  local trusts, _, why = subject:ask(form.person)
   if not trusts then
-    local why = message or subject.problem
     log.write("warn", ("not trusted, left out: operations trust %s%s"):format(trust.command_line({ path }),
       why and " (" .. why .. ")" or ""))
   end

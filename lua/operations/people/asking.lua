@@ -1,5 +1,6 @@
---- One way to ask a person: a choice, a form or a text. Where the question appears is a face: the editor
---- (`nvim/form`), a terminal (`cli/output`), or the user of an MCP client (`through`).
+--- One way to ask a person: yes or no, a choice, a form, a text, a visit to a page. Where the question appears is a
+--- face: the editor (`nvim/form`, `nvim/serve/question`), a terminal (`cli/output`), or the user of an MCP client
+--- (`through`). Whether a file is trusted is a question of `people/trust`, by the same faces.
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -18,11 +19,16 @@ local asking = {}
 ---@field schema? operations.JsonSchema  of an object: the answer is one that fits
 ---@field all? boolean  also asks for its optional properties
 
---- Waits for the user. Nil: the user gave no answer.
+--- Waits for the user. Nil: the user gave no answer. A face has what is asked by it.
 ---@class operations.people.Face
----@field select fun(items: any[], prompt: string, label: fun(item: any): string): any
+---@field select? fun(items: any[], prompt: string, label: fun(item: any): string): any
 ---@field input? fun(prompt: string, default?: string): string?
 ---@field fill? fun(question: operations.people.Question): table?, string?  shows a form as a whole
+---@field confirm? fun(question: string): boolean?  yes or no
+---@field trust? fun(subject: operations.people.Subject, changed: string[]): boolean?  shows what it would run first
+---@field approve? fun(call: operations.ApprovalCall): string?, string?  the word of one of `approvals`, and a reason;
+---  default: `select`
+---@field open? fun(address: string, text: string)  leads the user to a page; does not wait for the end of the visit
 
 local function literal(value)
   return type(value) == "string" and value or json.encode(value)
@@ -151,12 +157,11 @@ end
 ---@param face operations.people.Face
 ---@param title string  the server
 ---@param params { message: string, url: string }
----@param open fun(url: string)
 ---@return { action: string }
-function asking.visit(face, title, params, open)
+function asking.visit(face, title, params)
   local agrees, reason = agreed(face, title, params.message .. " " .. params.url, "open")
   if agrees then
-    open(params.url)
+    face.open(params.url, title .. ": open in a browser")
   end
   return { action = agrees and "accept" or reason }
 end
@@ -172,19 +177,28 @@ local approvals = {
 --- The answers to the question whether a call may run, the one that changes nothing first.
 asking.approvals = approvals
 
+local function choose(face, call)
+  local arguments = json.encode(call.input == nil and {} or call.input, { sort_keys = true })
+  if not arguments then
+    return nil, "the arguments cannot be shown"
+  end
+  return asking.ask(face, { title = call.operationId, text = arguments, choices = approvals })
+end
+
 --- Asks whether a call may run, as `confirm` of `operations.approvals`.
 ---@param face operations.people.Face
 ---@param call operations.ApprovalCall
 ---@return boolean approved
 ---@return string? scope_or_reason
 function asking.approve(face, call)
-  local arguments = json.encode(call.input == nil and {} or call.input, { sort_keys = true })
-  if not arguments then
-    return false, "the arguments cannot be shown"
+  local word, reason
+  if face.approve then
+    word, reason = face.approve(call)
+  else
+    word, reason = choose(face, call)
   end
-  local word, reason = asking.ask(face, { title = call.operationId, text = arguments, choices = approvals })
   if word == nil or word == "no" then
-    return false, word and "the user said no" or reason
+    return false, reason or "the user said no"
   end
   return true, word
 end

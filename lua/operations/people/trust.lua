@@ -158,6 +158,22 @@ function Subject:trust()
   return change_store(self._key, { files = self.files, refs = self.refs })
 end
 
+--- Is it trusted? If not, the person is asked.
+---@param face? operations.people.Face  nil: nobody can be asked
+---@return boolean
+---@return string[] changed  the files that changed or are new
+---@return string? message  why it cannot be trusted
+function Subject:ask(face)
+  local trusts, changed = self:is_trusted()
+  if trusts then
+    return true, changed
+  elseif self.problem or not (face and face.trust and face.trust(self, changed)) then
+    return false, changed, self.problem
+  end
+  local ok, message = self:trust()
+  return ok == true, changed, message
+end
+
 --- Withdraws the trust in a file.
 ---@param path string  absolute
 ---@return true?

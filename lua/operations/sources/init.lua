@@ -48,9 +48,10 @@ local function face_of(name, options, things)
     failure = function(err) log("error", errors.text(err)) end,
     problem = function(problem) log("error", ("%s: %s"):format(problem.path, problem.message)) end,
     progress = function(text) log("debug", text) end,
-    trusts = function(subject, changed)
-      return options.ask ~= nil and options.ask(table.concat(subject:text(), "\n"), changed) == true
-        and subject:trust() == true
+    person = function()
+      return options.ask and { trust = function(subject, changed)
+        return options.ask(table.concat(subject:text(), "\n"), changed) == true
+      end } or nil
     end,
     login = function()
       return { store = credentials.store(), redirect_uri = loopback.browser(write).redirect_uri, open = function()

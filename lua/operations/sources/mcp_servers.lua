@@ -115,9 +115,14 @@ local function elicitation(person)
   local function server_of(context)
     return context.client and context.client.name or "a server"
   end
-  return { form = function(params, context)
-    return asking.elicit(person, server_of(context), params)
-  end }
+  return {
+    form = function(params, context)
+      return asking.elicit(person, server_of(context), params)
+    end,
+    url = function(params, context)
+      return asking.visit(person, server_of(context), params)
+    end,
+  }
 end
 
 -- The part of the configuration that all servers share.

@@ -208,12 +208,15 @@ local function read_project(all, found, face)
   end
   local content, message = parse(text, path)
   local subject = project.subject(path, content or {}, with_path)
-  local is_trusted, changed = subject:is_trusted()
+  local is_trusted, changed, why = subject:ask(content and face and face.person())
   if is_trusted and not content then
     return message
-  elseif is_trusted or face and content and face.trusts(subject, changed) then
+  elseif is_trusted then
     collect(all, content, path)
   else
+    if why and why ~= subject.problem then
+      face.complain("%s", why)
+    end
     found.untrusted, found.refusal = path, project.refusal(subject, changed)
     found.left_out = content and content.sources or {}
   end

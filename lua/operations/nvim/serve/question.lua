@@ -279,15 +279,16 @@ end
 ---@return string? scope_or_reason
 function question.ask(call, memory, style)
   local turn, approved, scope = {}, true, nil
+  local face = { approve = function()
+    return show(call, style)
+  end }
   if #waiting >= limits.nvim_questions then
     return false, ("%d questions wait for the user"):format(#waiting)
   end
   local ok, raised = pcall(function()
     wait_for_turn(turn)
     if not memory:allows(call) then -- the previous answer may have approved the same call
-      local word, reason = show(call, style)
-      approved = word ~= "no"
-      scope = approved and word or reason or "the user said no"
+      approved, scope = asking.approve(face, call)
     end
   end)
   end_turn(turn)
