@@ -1,6 +1,9 @@
 local command = require("spec.support.command")
+local invocation = require("operations.cli.invocation")
 local json = require("operations.base.json")
+local output = require("operations.cli.output")
 local shell_api = require("spec.support.shell_api")
+local stdin = require("operations.cli.stdin")
 
 local api
 
@@ -182,5 +185,31 @@ describe("headers", function()
     assert.same({ "1", "Bearer abcdefgh" }, { request.headers["x-api"], request.headers.authorization })
     assert.is_nil(request.headers["x-document"])
     assert.equal("/echo?seen=nil.2.nil", request.uri) -- what the document's host was sent
+  end)
+end)
+
+describe("the progress of a call", function()
+  it("that is not one of HTTP is shown as its handler reports it", function()
+    local definitions, answer, progress, told = os.tmpname(), os.tmpname(), output.progress, {}
+    local current = stdin.current
+    stdin.current = current or {}
+    local file = assert(io.open(definitions, "w"))
+    file:write([[return { namespace = "t", name = "slow", handler = function(_, context)
+      context.progress(1, 2, "half")
+      context.progress(2)
+      return true
+    end }]])
+    file:close()
+    output.progress = function(text)
+      told[#told + 1] = text
+    end
+    local ok, code = pcall(invocation.call.run, { options = { output = answer }, rest = { "t.slow" },
+      order = { { name = "lua", value = definitions } } })
+    output.progress, stdin.current = progress, current
+    os.remove(definitions)
+    os.remove(answer)
+    assert.same({ true, 0 }, { ok, code })
+    assert.same({ "calling t.slow", "t.slow: 1/2 half", "t.slow: 2 " },
+      { told[1], told[2], told[3] })
   end)
 end)

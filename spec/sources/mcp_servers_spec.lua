@@ -52,7 +52,7 @@ describe("the MCP servers that an operation may be of", function()
 end)
 
 describe("the servers of a file", function()
-  it("tell how far a call is, of how much where that is known, and end with the program", function()
+  it("tell the caller how far a call is, of how much where that is known, and end with the program", function()
     local path, told = os.tmpname(), {}
     local file = assert(io.open(path, "w"))
     file:write(json.encode({ mcpServers = { s = { command = command.interpreter(),
@@ -71,11 +71,16 @@ describe("the servers of a file", function()
     operations.run(function()
       local registry = operations.registry()
       assert(registry:register_all(assert(mcp_servers.file({ place = path }, print, { face = face }))))
-      assert(registry:execute("s.steps", { count = 2 }))
-      local never = operations.spawn(registry.execute, registry, "s.never", {})
-      eventually(function() return #told == 4 end)
+      local reports = {}
+      local context = { on_progress = function(...)
+        reports[#reports + 1] = { ... }
+      end }
+      assert(registry:execute("s.steps", { count = 2 }, context))
+      local never = operations.spawn(registry.execute, registry, "s.never", {}, context)
+      eventually(function() return #reports == 3 end)
       never:cancel()
-      assert.same({ "connecting to the servers of " .. path, "steps: 1/2 at", "steps: 2/2 at", "never: 0 " }, told)
+      assert.same({ { 1, 2, "at" }, { 2, 2, "at" }, { 0 } }, reports)
+      assert.same({ "connecting to the servers of " .. path }, told)
       assert(registry:execute("s.echo", { message = "a" }))
       output.close()
       assert.is_nil((registry:execute("s.echo", { message = "a" })))

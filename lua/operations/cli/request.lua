@@ -14,6 +14,7 @@ local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local operations = require("operations")
+local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
 local schema_place = require("operations.people.schema_place")
@@ -294,6 +295,14 @@ local function with_path(asked, word, items)
   return members.joined(all, items)
 end
 
+-- Shows how far a call is; transfers of HTTP show themselves, with their rate.
+local function show_progress(asked)
+  function asked.context.on_progress(done, total, message)
+    output.progress(("%s: %s%s %s"):format(asked.id, number_text.of(done), total and "/" .. number_text.of(total) or "",
+      message or ""))
+  end
+end
+
 local function load(asked, parsed)
   local kinds, is_rehearsal = {}, parsed.options["dry-run"] or parsed.options.curl
   local deadline = asked.context.deadline -- it also limits loading the sources
@@ -325,6 +334,9 @@ local function load(asked, parsed)
     asked.id = asked.spec.namespace .. "." .. asked.spec.name
     asked.kind = kinds[asked.id]
     asked.is_http = asked.kind == "openapi"
+    if not (asked.is_http or parsed.options.each) then
+      show_progress(asked)
+    end
   end
   return code
 end

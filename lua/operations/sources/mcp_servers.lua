@@ -133,10 +133,6 @@ local function common(log, options)
     on_stderr = options.verbose and function(line)
       options.face.complain("%s", line)
     end or nil,
-    on_progress = function(progress, call)
-      local total = progress.total and "/" .. progress.total or ""
-      options.face.progress(("%s: %s%s %s"):format(call.tool, progress.progress, total, progress.message or ""))
-    end,
   }
 end
 
