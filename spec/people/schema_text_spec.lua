@@ -13,6 +13,7 @@ describe("a schema for people", function()
     assert.equal("  string, at least 1 character\n", describe_schema(T.string({ minLength = 1 })))
     assert.equal("  integer, at most 3, default 2\n", describe_schema(T.integer({ maximum = 3, default = 2 })))
     assert.equal("  number, 0.5 to 1\n", describe_schema(T.number({ minimum = 0.5, maximum = 1 })))
+    assert.equal("  any, 1 to 3 members\n", describe_schema({ minProperties = 1, maxProperties = 3 }))
     assert.equal("  string | null\n", describe_schema(T.nullable(T.string())))
   end)
 

@@ -195,13 +195,13 @@ describe("strict mode", function()
       "c": {"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": true}}}]]
     local openai = strict("openai", text).schema.properties
     assert.same({ type = "string", pattern = "^x",
-      description = "A name. (format uri-template; at least 1 character; at most 3 characters)" }, openai.a)
+      description = "A name. (at least 1 character; at most 3 characters; format uri-template)" }, openai.a)
     assert.same({ type = "integer", minimum = 1, exclusiveMaximum = 9, description = "(default 5)" }, openai.b)
     assert.same({ type = "array", items = { type = "string" }, minItems = 2, description = "(no item twice)" },
       openai.c)
     local anthropic = strict("anthropic", text).schema.properties
-    assert.same({ type = "string", description = "A name. (format uri-template; matches the pattern ^x; "
-      .. "at least 1 character; at most 3 characters)" }, anthropic.a)
+    assert.same({ type = "string", description = "A name. (at least 1 character; at most 3 characters; "
+      .. "format uri-template; matches the pattern ^x)" }, anthropic.a)
     assert.same({ type = "integer", description = "(at least 1; below 9; default 5)" }, anthropic.b)
     assert.same({ type = "array", items = { type = "string" }, description = "(at least 2 items; no item twice)" },
       anthropic.c)

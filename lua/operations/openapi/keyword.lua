@@ -2,6 +2,7 @@
 --- OpenAPI 3.0's keywords as 2020-12, and properties for one direction only.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local keywords = require("operations.schema.keywords")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -18,8 +19,6 @@ local function is_a(kind)
     return type(value) ~= kind and "a " .. kind
   end
 end
-
-local is_number = is_a("number")
 
 local function is_count(value)
   return (type(value) ~= "number" or value < 0 or value % 1 ~= 0) and "an integer from 0"
@@ -89,18 +88,15 @@ local function is_pattern_map(value)
   end
 end
 
-local rules = {
-  type = is_type, enum = is_list, required = is_names, pattern = is_pattern, format = is_a("string"),
-  maximum = is_number, minimum = is_number, exclusiveMaximum = is_number, exclusiveMinimum = is_number,
-  multipleOf = is_divisor, uniqueItems = is_a("boolean"),
-  maxLength = is_count, minLength = is_count, maxItems = is_count, minItems = is_count,
-  maxProperties = is_count, minProperties = is_count, maxContains = is_count, minContains = is_count,
-  properties = is_map, patternProperties = is_pattern_map, dependentSchemas = is_map, dependentRequired = is_map,
-  items = is_schema, additionalProperties = is_schema, contains = is_schema, propertyNames = is_schema,
-  unevaluatedItems = is_schema, unevaluatedProperties = is_schema,
-  ["not"] = is_schema, ["if"] = is_schema, ["then"] = is_schema, ["else"] = is_schema,
-  allOf = is_schemas, anyOf = is_schemas, oneOf = is_schemas, prefixItems = is_schemas,
+local of_shapes = {
+  any = function() end, boolean = is_a("boolean"), count = is_count, list = is_list, map = is_map, name_map = is_map,
+  names = is_names, number = is_a("number"), pattern = is_pattern, pattern_map = is_pattern_map, positive = is_divisor,
+  schema = is_schema, schemas = is_schemas, string = is_a("string"), type = is_type,
 }
+
+local rules = keywords.where(function(row)
+  return keywords.is_checked(row) and of_shapes[row.shape]
+end)
 
 --- The error in a keyword's value, or nil.
 ---@param name string
@@ -145,10 +141,9 @@ function keyword.typed_enum(schema)
 end
 
 -- Keywords that restrict a value without other schemas.
-local own_keywords = {
-  "type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
-  "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "required",
-}
+local own_keywords = keywords.where(function(row)
+  return keywords.is_checked(row) and not keywords.holds(row)
+end)
 
 --- The reason why a schema's default does not fit that schema ("10" for an integer, null for a string, a value missing
 --- from its enum); nil when it fits, or that is unknown. Filling in such a default would make calls fail.
@@ -157,7 +152,7 @@ local own_keywords = {
 ---@return string? message
 function keyword.default_misfit(definition, way)
   local own = {}
-  for _, key in ipairs(own_keywords) do
+  for key in pairs(own_keywords) do
     own[key] = definition[key]
   end
   local compiled = schemas.compile(own, { formats = way ~= "output" })

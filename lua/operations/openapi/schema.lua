@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local discriminator = require("operations.openapi.discriminator")
 local keyword = require("operations.openapi.keyword")
+local keywords = require("operations.schema.keywords")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 local naming = require("operations.openapi.name")
@@ -52,16 +53,6 @@ function Converter:name(pointer)
   return given
 end
 
---- Conversions of keywords' values; other keywords stay unchanged.
-local change = {}
-
-for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
-  "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
-  change[key] = function(self, value, state)
-    return self:walk(value, state)
-  end
-end
-
 --- Converts each schema of a list or map; returns the same table if none changed.
 local function walk_each(self, schemas, state)
   local copy
@@ -75,10 +66,17 @@ local function walk_each(self, schemas, state)
   return copy or schemas
 end
 
-for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties",
-  "dependentSchemas" }) do
-  change[key] = walk_each
-end
+local converted_as = {
+  one = function(self, value, state)
+    return self:walk(value, state)
+  end,
+  many = walk_each,
+}
+
+--- Conversions of keywords' values; other keywords stay unchanged.
+local change = keywords.where(function(row)
+  return row.vocabulary and converted_as[keywords.holds(row)]
+end)
 
 -- References are rewritten, so base URIs are removed; `xml` does not concern JSON.
 for _, key in ipairs({ "$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions", "xml",

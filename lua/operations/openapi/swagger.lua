@@ -2,6 +2,7 @@
 --- operation is converted when it is reached: `body` and `formData` parameters to a request body, `consumes` and
 --- `produces` to media types, `collectionFormat` to a style, or to the member `collection` of parameters and encodings:
 --- separators (see `style.collected`), which only converted documents have.
+local keywords = require("operations.schema.keywords")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -103,10 +104,9 @@ local function here(place, schema, file)
   return rebased(schema, place.file, 0)
 end
 
-local schema_keywords = {
-  "type", "format", "items", "default", "enum", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
-  "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "x-nullable",
-}
+local schema_keywords = keywords.where(function(row)
+  return row.parameter20
+end)
 
 -- Lists of files do not exist in 2.0, but in documents.
 local function is_list_of_files(node)
@@ -116,7 +116,7 @@ end
 --- In 2.0 type and limits are beside the name; `file` is a separate type.
 local function schema_of(node)
   local schema = {}
-  for _, key in ipairs(schema_keywords) do
+  for key in pairs(schema_keywords) do
     schema[key] = node[key]
   end
   if schema.type == "file" then

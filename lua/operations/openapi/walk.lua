@@ -1,25 +1,15 @@
 --- Visits the schemas inside a schema (JSON Schema 2020-12, and older names of drafts 4 to 7), by keyword.
 local core = require("operations.core")
+local keywords = require("operations.schema.keywords")
 local members = require("operations.base.members")
 
 local walk = {}
 
-local holds = {}
+local holds = keywords.where(keywords.holds)
 
-for _, key in ipairs({ "additionalProperties", "additionalItems", "contains", "propertyNames", "contentSchema",
-  "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
-  holds[key] = "one"
-end
-for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties",
-  "dependentSchemas", "$defs", "definitions", "dependencies" }) do
-  holds[key] = "many"
-end
-
+-- In older drafts `items` may be an array of schemas.
 local function held(key, value)
-  if key == "items" then
-    return core.kind(value) == "array" and "many" or "one"
-  end
-  return holds[key]
+  return holds[key] == "one" and core.kind(value) == "array" and "many" or holds[key]
 end
 
 --- Calls `visit` for a schema and every schema inside it, except booleans.

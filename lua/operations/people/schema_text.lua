@@ -3,6 +3,7 @@
 local cells = require("operations.people.cells")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local keywords = require("operations.schema.keywords")
 local members = require("operations.base.members")
 local json_schema = require("operations.schema")
 local number_text = require("operations.base.number_text")
@@ -114,38 +115,31 @@ function type_of(root, schema)
   return named_type(root, schema)
 end
 
-local function range(low, high, unit)
-  if low and high then
-    return ("%s to %s%s"):format(low, high, unit)
-  elseif low or high then
-    local only = low or high
-    return ("%s %s%s"):format(low and "at least" or "at most", only, only == "1" and unit:gsub("s$", "") or unit)
+-- Numbers from a lowest to a highest one, of which either may be missing.
+local function range_of(schema, row)
+  local low, high = schema[row.name], schema[row.upper]
+  low, high = type(low) == "number" and number_text.of(low), type(high) == "number" and number_text.of(high)
+  if not low and not high then
+    return nil
   end
+  local text = low and high and low .. " to " .. high or (low and "at least " or "at most ") .. (low or high)
+  return text .. (row.unit and " " .. row.unit .. (not (low and high) and (low or high) == "1" and "" or "s") or "")
 end
 
-local function number(value)
-  return type(value) == "number" and number_text.of(value) or nil
+-- The value of a keyword; those of a schema's own values as JSON.
+local function value_text(row, value)
+  return row.shape == "any" and literal(value) or type(value) == "number" and number_text.of(value) or value
 end
 
 -- Constraints beyond the type, in words.
 local function limits_of(schema)
-  local all = {
-    range(number(schema.minLength), number(schema.maxLength), " characters") or "",
-    range(number(schema.minItems), number(schema.maxItems), " items") or "",
-    range(number(schema.minimum), number(schema.maximum), "") or "",
-    schema.exclusiveMinimum and "more than " .. number_text.of(schema.exclusiveMinimum) or "",
-    schema.exclusiveMaximum and "less than " .. number_text.of(schema.exclusiveMaximum) or "",
-    schema.multipleOf and "a multiple of " .. number_text.of(schema.multipleOf) or "",
-    schema.uniqueItems and "all different" or "",
-    schema.format or "",
-    schema.pattern and "matching " .. schema.pattern or "",
-    schema.default ~= nil and "default " .. literal(schema.default) or "",
-    schema.deprecated and "deprecated" or "",
-  }
   local words = {}
-  for _, text in ipairs(all) do
-    if text ~= "" then
-      words[#words + 1] = text
+  for _, row in ipairs(keywords) do
+    local value = schema[row.name]
+    if row.upper then
+      words[#words + 1] = range_of(schema, row)
+    elseif row.person and value ~= nil and (value or row.shape == "any") and value ~= "" then
+      words[#words + 1] = row.person:format(value_text(row, value))
     end
   end
   return words

@@ -1,6 +1,7 @@
 --- Builds JSON Schema (draft 2020-12) as plain Lua tables: `T.object{ title = T.string{ minLength = 1 } }`.
 --- The result is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
 local core = require("operations.core")
+local keywords = require("operations.schema.keywords")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -61,32 +62,21 @@ local forms = {
   table = { function(value) return type(value) == "table" end, "a table" },
 }
 
-local annotations = {
-  title = "string", description = "string", default = "any", examples = "list", deprecated = "boolean",
-  readOnly = "boolean", writeOnly = "boolean", ["$id"] = "string", ["$schema"] = "string", ["$anchor"] = "string",
-  ["$dynamicAnchor"] = "string", ["$comment"] = "string", ["$defs"] = "map",
+local form_of = {
+  any = "any", boolean = "boolean", count = "count", list = "list", map = "map", name_map = "table", number = "number",
+  pattern = "string", pattern_map = "map", positive = "number", schema = "schema", string = "string",
 }
 
-local string_keywords = members.merged(annotations, {
-  minLength = "count", maxLength = "count", pattern = "string", format = "string", contentEncoding = "string",
-  contentMediaType = "string", contentSchema = "schema",
-})
+-- The options of the builders of a type: its keywords, and those of all types.
+local function options_of(kind)
+  return keywords.where(function(row)
+    return row.option and (row.of == nil or kind and row.of:find(kind, 1, true)) and form_of[row.shape]
+  end)
+end
 
-local number_keywords = members.merged(annotations, {
-  minimum = "number", maximum = "number", exclusiveMinimum = "number", exclusiveMaximum = "number",
-  multipleOf = "number", format = "string",
-})
-
-local object_keywords = members.merged(annotations, {
-  additionalProperties = "schema", patternProperties = "map", propertyNames = "schema", minProperties = "count",
-  maxProperties = "count", dependentRequired = "table", dependentSchemas = "map", unevaluatedProperties = "schema",
-})
-
-local array_keywords = members.merged(annotations, {
-  minItems = "count", maxItems = "count", uniqueItems = "boolean", contains = "schema", minContains = "count",
-  maxContains = "count", unevaluatedItems = "schema",
-})
-
+local annotations = options_of(nil)
+local string_keywords, number_keywords = options_of("string"), options_of("number")
+local object_keywords, array_keywords = options_of("object"), options_of("array")
 local tuple_keywords = members.merged(array_keywords, { items = "schema" })
 
 local own_source = debug.getinfo(1, "S").source
@@ -181,12 +171,12 @@ end
 
 local scalars = { string = string_keywords, integer = number_keywords, number = number_keywords,
   boolean = annotations, null = annotations }
-for name, keywords in pairs(scalars) do
+for name, allowed in pairs(scalars) do
   --- A schema of values of the type that the function is named after.
   ---@param options? table  keywords of the type (minLength, minimum, ...), annotations (title, default, ...)
   ---@return operations.JsonSchema
   type_builder[name] = function(options)
-    return apply(name, { type = name }, options, keywords)
+    return apply(name, { type = name }, options, allowed)
   end
 end
 

@@ -2,6 +2,7 @@
 --- arguments.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local keywords = require("operations.schema.keywords")
 local number_text = require("operations.base.number_text")
 
 local phrase = {}
@@ -13,61 +14,15 @@ local function quoted(value)
   return text and #text <= MAX_JSON and text or nil
 end
 
-local function plural(count, noun)
-  return ("%s %s%s"):format(number_text.of(count), noun, count == 1 and "" or "s")
-end
-
-local function counted(words, noun)
-  return function(value)
-    return words .. " " .. plural(value, noun)
+-- The words for a keyword's value; nil where it says nothing.
+local function words_of(row, value)
+  if row.shape == "boolean" and value ~= true then
+    return nil
+  elseif row.unit then
+    return ("%s %s%s"):format(row.model:format(number_text.of(value)), row.unit, value == 1 and "" or "s")
   end
-end
-
-local function with(format)
-  return function(value)
-    local text = type(value) == "string" and value or quoted(value)
-    return text and format:format(text) or nil
-  end
-end
-
-local function named(key)
-  return function(value)
-    local text = quoted(value)
-    return text and key .. ": " .. text or nil
-  end
-end
-
--- In the order of the description.
-local known = {
-  { "const", with("always %s") },
-  { "enum", with("one of %s") },
-  { "format", with("format %s") },
-  { "pattern", with("matches the pattern %s") },
-  { "minLength", counted("at least", "character") },
-  { "maxLength", counted("at most", "character") },
-  { "minimum", with("at least %s") },
-  { "exclusiveMinimum", with("above %s") },
-  { "maximum", with("at most %s") },
-  { "exclusiveMaximum", with("below %s") },
-  { "multipleOf", with("a multiple of %s") },
-  { "minItems", counted("at least", "item") },
-  { "maxItems", counted("at most", "item") },
-  { "uniqueItems", function(value)
-    return value == true and "no item twice" or nil
-  end },
-  { "minProperties", counted("at least", "member") },
-  { "maxProperties", counted("at most", "member") },
-  { "contentEncoding", with("encoded as %s") },
-  { "contentMediaType", with("of the media type %s") },
-  { "default", with("default %s") },
-  { "examples", with("examples %s") },
-  { "example", with("example %s") },
-}
-
-for _, key in ipairs({ "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "contains", "minContains", "maxContains",
-  "dependentRequired", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties",
-  "unevaluatedItems", "contentSchema" }) do
-  known[#known + 1] = { key, named(key) }
+  local text = type(value) == "string" and value or quoted(value)
+  return text and row.model:format(text)
 end
 
 --- The description of a schema, followed by keywords in brackets that the subset lacks.
@@ -76,10 +31,10 @@ end
 ---@return string?
 function phrase.of(schema, said)
   local list = {}
-  for _, entry in ipairs(known) do
-    local value = schema[entry[1]]
-    if value ~= nil and said[entry[1]] == nil then
-      list[#list + 1] = entry[2](value)
+  for _, row in ipairs(keywords) do
+    local value = schema[row.name]
+    if value ~= nil and said[row.name] == nil and row.model then
+      list[#list + 1] = words_of(row, value)
     end
   end
   local description = type(schema.description) == "string" and schema.description ~= "" and schema.description or nil

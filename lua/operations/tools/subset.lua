@@ -9,6 +9,7 @@
 ---   { kind = "union", branches = { { type =, names =, constants =, plan =, schema = } } }
 ---   { kind = "ref", definition = { plan = } }
 local core = require("operations.core")
+local keywords = require("operations.schema.keywords")
 local members = require("operations.base.members")
 local literal = require("operations.tools.literal")
 local merge = require("operations.tools.merge")
@@ -173,12 +174,14 @@ local function single(self, schema, kind, depth)
   return plain(self, schema, kind)
 end
 
-local for_type = {
-  string = { "pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType" },
-  number = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format" },
-  array = { "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains" },
-  object = { "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties" },
-}
+-- The names of the keywords for values of a type.
+local for_type = {}
+
+for _, kind in ipairs({ "string", "number", "array", "object" }) do
+  for_type[kind] = keywords.where(function(row)
+    return row.of and row.of:find(kind, 1, true)
+  end)
+end
 for_type.integer = for_type.number
 
 -- Splits a list of types into branches of one type each, with the keywords of that type.
@@ -186,7 +189,7 @@ local function by_type(self, schema, depth)
   local sources, own = {}, { description = schema.description, default = schema.default, title = schema.title }
   for _, kind in ipairs(schema.type) do
     local branch = { type = kind }
-    for _, key in ipairs(for_type[kind] or {}) do
+    for key in pairs(for_type[kind] or {}) do
       branch[key] = schema[key]
     end
     sources[#sources + 1] = branch

@@ -1,6 +1,7 @@
 --- Turns a document of OpenAPI 3.1 into one of 3.0, for programs that know nothing newer. What 3.0 cannot express goes
 --- into members that begin with `x-`, which such programs ignore, so the result accepts more values than the original.
 local core = require("operations.core")
+local keywords = require("operations.schema.keywords")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
@@ -9,12 +10,9 @@ local walk = require("operations.openapi.walk")
 local version30 = {}
 
 -- The keywords of the Schema Object of 3.0.4 whose values stay; others begin with `x-`, or are converted below.
-local kept = members.set({
-  "title", "multipleOf", "maximum", "minimum", "maxLength", "minLength", "pattern", "maxItems", "minItems",
-  "uniqueItems", "maxProperties", "minProperties", "enum", "type", "format", "description", "default", "nullable",
-  "discriminator", "readOnly", "writeOnly", "xml", "externalDocs", "example", "deprecated", "exclusiveMaximum",
-  "exclusiveMinimum", "required",
-})
+local kept = keywords.where(function(row)
+  return row.version30
+end)
 
 local nothing = {}
 local convert
