@@ -26,7 +26,11 @@ local lazy = {
   ["lua/operations/sources/loader.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
-  ["lua/operations/sources/project.lua"] = "readers of documents and servers are loaded for a project that names some",
+  ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",
+  ["lua/operations/sources/project.lua"] = "few directories have a project's file: what reads and compares what it would "
+    .. "run is loaded for one",
+  ["lua/operations/cli/answer.lua"] = "what writes other formats than JSON is loaded where one is wanted",
+  ["lua/operations/cli/exchange.lua"] = "calls that are not over HTTP need no client of it",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
   ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what prints a program "
     .. "or makes many calls, where that is wanted",

@@ -3,7 +3,7 @@ local invocation = require("operations.cli.invocation")
 local json = require("operations.base.json")
 local output = require("operations.cli.output")
 local shell_api = require("spec.support.shell_api")
-local stdin = require("operations.cli.stdin")
+local terminal_input = require("operations.cli.stdin")
 
 local api
 
@@ -191,8 +191,8 @@ end)
 describe("the progress of a call", function()
   it("that is not one of HTTP is shown as its handler reports it", function()
     local definitions, answer, progress, told = os.tmpname(), os.tmpname(), output.progress, {}
-    local current = stdin.current
-    stdin.current = current or {}
+    local current = terminal_input.current
+    terminal_input.current = current or {}
     local file = assert(io.open(definitions, "w"))
     file:write([[return { namespace = "t", name = "slow", handler = function(_, context)
       context.progress(1, 2, "half")
@@ -205,7 +205,7 @@ describe("the progress of a call", function()
     end
     local ok, code = pcall(invocation.call.run, { options = { output = answer }, rest = { "t.slow" },
       order = { { name = "lua", value = definitions } } })
-    output.progress, stdin.current = progress, current
+    output.progress, terminal_input.current = progress, current
     os.remove(definitions)
     os.remove(answer)
     assert.same({ true, 0 }, { ok, code })

@@ -1,5 +1,4 @@
 --- URLs as clients need them: parsing, resolving references (RFC 3986, 5.2), comparing origins.
-local idn = require("operations.base.idn")
 local members = require("operations.base.members")
 
 local url = {}
@@ -109,7 +108,7 @@ function url.ascii(text)
     return (text:gsub("[\128-\255]", escape))
   end
   local userinfo, host = authority:match("^(.*@)([^@]*)$")
-  host = idn.ascii(host or authority)
+  host = require("operations.base.idn").ascii(host or authority)
   return host and scheme .. (userinfo or ""):gsub("[\128-\255]", escape) .. host .. rest:gsub("[\128-\255]", escape)
 end
 

@@ -2,7 +2,6 @@
 local blocks = require("operations.cli.blocks")
 local core = require("operations.core")
 local destination = require("operations.cli.destination")
-local grid = require("operations.cli.grid")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
@@ -10,7 +9,6 @@ local schema_place = require("operations.people.schema_place")
 local selection = require("operations.cli.selection")
 local styles = require("operations.cli.style")
 local suggestion = require("operations.base.suggestion")
-local yaml = require("operations.cli.yaml")
 
 local answer = {}
 
@@ -174,13 +172,13 @@ function writers.json(self, value, pretty)
 end
 
 function writers.yaml(self, value)
-  print_text(self, yaml.encode(value))
+  print_text(self, require("operations.cli.yaml").encode(value))
 end
 
 function writers.table(self, value)
   local is_shown = not self.place and output.is_terminal()
-  local text, left_out = grid.text(is_shown and output.readable(value) or value, known_names(self),
-    is_shown and output.width() or nil)
+  local text, left_out = require("operations.cli.grid").text(is_shown and output.readable(value) or value,
+    known_names(self), is_shown and output.width() or nil)
   print_text(self, text)
   if left_out[1] then
     output.notice("no place for the column%s %s: --select or another --format shows %s", left_out[2] and "s" or "",
@@ -189,7 +187,7 @@ function writers.table(self, value)
 end
 
 function writers.csv(self, value)
-  print_text(self, grid.csv(value, known_names(self)))
+  print_text(self, require("operations.cli.grid").csv(value, known_names(self)))
 end
 
 function writers.ndjson(self, value)

@@ -2,11 +2,8 @@
 --- Credentials are never shown.
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local failure = require("operations.net.http.failure")
-local http = require("operations.net.http")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
-local messages = require("operations.net.http.message")
 local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local secrets = require("operations.base.secrets")
@@ -193,15 +190,15 @@ end
 local placeholder = '{"access_token":"not-asked-for","token_type":"bearer"}'
 
 local function send(self, method, request)
-  local is_call = request.credentials ~= nil
+  local http, is_call = require("operations.net.http"), request.credentials ~= nil
   if not self.armed then
     return http[method](request)
   elseif self._hold and not is_call then
     return { status = 200, headers = { ["content-type"] = "application/json" }, body = placeholder, url = request.url }
   elseif self._hold then
-    local prepared, problem = messages.prepare(request, method == "open")
+    local prepared, problem = require("operations.net.http.message").prepare(request, method == "open")
     if problem then -- it would not be sent either
-      return nil, failure.new(prepared, "request", problem)
+      return nil, require("operations.net.http.failure").new(prepared, "request", problem)
     end
     self.held = request
     return nil, errors.new("ABORTED", "nothing was sent")

@@ -3,9 +3,7 @@ local directories = require("operations.base.directories")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
-local scanner = require("operations.registry.scanner")
 local system = require("operations.system")
-local trust = require("operations.people.trust")
 
 local project = {}
 
@@ -36,14 +34,19 @@ function project.is_file(path)
   return path:match("[^/]*$") == NAME
 end
 
--- Adds what a kind of source runs and reads. The readers of documents and of servers' files are loaded on first use.
+-- Most directories have no such file, so what reads and compares what it would run is loaded on first use.
+local function trust()
+  return require("operations.people.trust")
+end
+
+-- Adds what a kind of source runs and reads.
 local add = {}
 
 function add.lua(subject, path)
   local files = { path }
   if system.kind(path) == "directory" then
     local problem
-    files, problem = scanner.files(path, { most = limits.trust_entries })
+    files, problem = require("operations.registry.scanner").files(path, { most = limits.trust_entries })
     if not files then
       subject.problem = subject.problem or problem.message
       return
@@ -85,7 +88,7 @@ end
 local function add_member(subject, name, value, entry, base)
   local command = command_of(value)
   if command then
-    subject:line("  %s runs: sh -c %s", name, trust.command_line({ command }))
+    subject:line("  %s runs: sh -c %s", name, trust().command_line({ command }))
     subject:words(command, { base, directories.current() })
   elseif add[name] then
     subject:line("  %s%s: %s", name, name == "mcp" and not value:find("^https?://") and " runs" or "", value)
@@ -119,7 +122,7 @@ end
 ---@param with_path fun(name: string, value: string, base: string): string  makes paths absolute
 ---@return operations.people.Subject
 function project.subject(path, content, with_path)
-  local subject, base = trust.subject(path), path:match("^(.*)/[^/]*$")
+  local subject, base = trust().subject(path), path:match("^(.*)/[^/]*$")
   for _, name in ipairs(members.names(content.sources or {})) do
     local entry = content.sources[name]
     subject:line("the source %s", name)
@@ -136,7 +139,7 @@ end
 ---@param path string  absolute
 ---@return operations.people.Subject
 function project.other(path)
-  local subject = trust.subject(path)
+  local subject = trust().subject(path)
   local value = not subject.problem and require("operations.mcp.client").read(path) or nil
   if value and value.openapi == nil and value.swagger == nil then
     add["mcp-config"](subject, path, nil, nil, (path:match("^(.*)/")))
@@ -154,7 +157,7 @@ end
 ---@return string
 function project.refusal(subject, changed)
   local directory = subject.path:match("^(.*)/[^/]*$")
-  local where = trust.command_line({ directory == "" and "/" or directory })
+  local where = trust().command_line({ directory == "" and "/" or directory })
   if subject.problem then
     return ("%s cannot be trusted: %s"):format(subject.path, subject.problem)
   elseif changed[1] then
