@@ -180,10 +180,12 @@ describe("access control", function()
     local registry = operations.registry()
     assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = print }))
     for _, forged in ipairs({ { trusted = true }, { _trusted = true }, { _parent = {} }, { _registry = registry } }) do
-      local ok, raised = pcall(registry.execute, registry, "a.b", {}, forged)
-      assert.is_false(ok)
-      assert.matches("unknown field", raised, 1, true)
-      local envelope, err = registry:execute("a.b", {}, setmetatable(forged, {}))
+      for _, given in ipairs({ forged, setmetatable(forged, {}) }) do
+        local ok, raised = pcall(registry.execute, registry, "a.b", {}, given)
+        assert.is_false(ok)
+        assert.matches("unknown field", raised, 1, true)
+      end
+      local envelope, err = registry:execute("a.b", {}, setmetatable({}, { __index = forged }))
       assert.is_nil(envelope)
       assert.equal("ACCESS_DENIED", err.code)
     end

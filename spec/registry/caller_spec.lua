@@ -85,9 +85,33 @@ describe("what a handler may tell and ask its caller", function()
         local id = method == "execute" and "a.b" or "a.s"
         local ok, raised = pcall(registry[method], registry, id, {}, { [field] = 1 })
         assert.is_false(ok)
-        assert.matches(("bad argument 'context' (unknown field '%s')"):format(field), raised, 1, true)
+        assert.matches(("bad argument 'context' (unknown field '%s'"):format(field), raised, 1, true)
+        local wrapped = setmetatable({ [field] = 1 }, { __index = { timeout = 100 } })
+        ok, raised = pcall(registry[method], registry, id, {}, wrapped)
+        assert.is_false(ok)
+        assert.matches(("unknown field '%s'"):format(field), raised, 1, true)
       end
     end
+  end)
+
+  it("is told the field that was meant", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "b", handler = function() end })
+    local _, raised = pcall(registry.execute, registry, "a.b", {}, { idenity = { id = "ada", scopes = {} } })
+    assert.matches("(unknown field 'idenity' (did you mean identity?))", raised, 1, true)
+  end)
+
+  it("can give the context of a handler, or a table that reads from it", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "who", handler = function(_, context)
+      return context.identity.id
+    end })
+    registry:register({ namespace = "a", name = "b", handler = function(_, context)
+      local own = setmetatable({ timeout = 1000 }, { __index = { identity = { id = "eve", scopes = {} } } })
+      return { registry:execute("a.who", {}, context).data, registry:execute("a.who", {}, own).data }
+    end })
+    local envelope = assert(registry:execute("a.b", {}, { identity = { id = "ada", scopes = {} } }))
+    assert.same({ "ada", "eve" }, envelope.data)
   end)
 
   it("can give exactly the fields that doc/registry.md names", function()

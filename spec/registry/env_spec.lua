@@ -57,12 +57,13 @@ describe("env", function()
       return context.env.vault.open({ door = "own" }).data
     end }))
     local foreign = setmetatable({}, { __index = function() error("not to be used") end })
-    assert.equal("own", assert(registry:execute("user.enter", {}, setmetatable({ env = foreign }, {}))).data.opened)
+    local given = setmetatable({}, { __index = { env = foreign } })
+    assert.equal("own", assert(registry:execute("user.enter", {}, given)).data.opened)
   end)
 
   it("is not trusted for a context that claims to run", function()
     local registry = registry_with_guarded()
-    local forged = setmetatable({ _registry = registry, _running = true, trusted = true }, {})
+    local forged = setmetatable({}, { __index = { _registry = registry, _running = true, trusted = true } })
     assert.equal("ACCESS_DENIED", select(2, registry:env(forged).vault.open()).code)
   end)
 

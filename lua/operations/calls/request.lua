@@ -2,6 +2,7 @@
 --- caller.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
+local contexts = require("operations.registry.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
@@ -160,7 +161,7 @@ end
 ---@field ended? boolean
 ---@field on_abort? fun(err: operations.Error, request: operations.Request)  set by the serving side
 ---@field worker? operations.Task  the task that runs it, set by the serving side
-local Request = {}
+local Request = contexts.adapter({}) -- the context of its call, too
 Request.__index = Request
 
 -- The time left at sending counts beside the absolute deadline: a caller whose clock is ahead gets no extra time, and a

@@ -1,7 +1,9 @@
 --- The context of one call: its caller, deadline, and the call that it belongs to.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
+local suggestion = require("operations.base.suggestion")
 
 local context = {}
 
@@ -98,11 +100,23 @@ local kinds = {
   hang_up = "function",
 }
 
--- Fields of adapters are not checked: their tables have a metatable.
+-- The metatables of contexts that may have fields of their own.
+local adapters = { [Context] = true }
+
+--- Lets an adapter give contexts that have fields beside those of callers, in which it computes some on first read:
+--- those with this metatable are not checked for unknown fields.
+---@param class table  the metatable
+---@return table class
+function context.adapter(class)
+  adapters[class] = true
+  return class
+end
+
 local function check_names(given, level)
   for key in next, given do
     if not kinds[key] then
-      error(("bad argument 'context' (unknown field '%s')"):format(tostring(key)), level)
+      error(("bad argument 'context' (unknown field '%s'%s)"):format(tostring(key),
+        suggestion.behind(tostring(key), members.names(kinds))), level)
     end
   end
 end
@@ -236,7 +250,7 @@ function context.read(given)
     return nil
   elseif type(given) ~= "table" then
     error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
-  elseif getmetatable(given) == nil then
+  elseif not adapters[getmetatable(given) or false] then
     check_names(given, 4)
   end
   local deadline, timeout, now = given.deadline, given.timeout, nil

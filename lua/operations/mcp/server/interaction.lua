@@ -2,6 +2,7 @@
 --- era a question is a request to the client, and the handler waits for the answer. In the modern era (revision
 --- 2026-07-28) it is the result of the round: the client calls again with the answers, and the handler runs again from
 --- its beginning; answered questions return at once.
+local contexts = require("operations.registry.context")
 local errors = require("operations.base.error")
 local lifecycle = require("operations.mcp.server.lifecycle")
 local marks = require("operations.base.marked")
@@ -95,7 +96,7 @@ end
 
 local asks = { ask = true, elicit = true, sample = true, roots = true }
 
-local Context = {}
+local Context = contexts.adapter({})
 
 function Context.__index(self, key)
   local make = made[key]
