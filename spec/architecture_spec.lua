@@ -24,7 +24,8 @@ local lazy = {
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/sources/loader.lua"] = "what talks to MCP servers is loaded when one is named",
-  ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it",
+  ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it, what reads remembered "
+    .. "sources where none is given",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",
   ["lua/operations/sources/project.lua"] = "few directories have a project's file: what reads and compares what it would "

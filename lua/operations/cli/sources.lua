@@ -6,7 +6,6 @@ local loader = require("operations.sources.loader")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local remembered = require("operations.sources.remembered")
 local scanner = require("operations.registry.scanner")
 local secret = require("operations.sources.secret")
 local source_options = require("operations.sources.options")
@@ -49,7 +48,8 @@ end
 ---@return operations.sources.NamedSources?
 ---@return integer? code  the exit code of an error, which was reported
 function sources.named(parsed)
-  local named, message = remembered.named({ profile = parsed.options.profile, order = parsed.order }, sources.face)
+  local named, message = require("operations.sources.remembered").named({ profile = parsed.options.profile,
+    order = parsed.order }, sources.face)
   if not named then
     output.complain("%s", message)
   end
@@ -331,7 +331,7 @@ end
 ---@return string[]? names  nil: it names none, or the sources are on the command line
 function sources.named_first(parsed)
   local first = parsed.rest[1]
-  local all = first and not sources.are_given(parsed) and remembered.read()
+  local all = first and not sources.are_given(parsed) and require("operations.sources.remembered").read()
   if not all or not (all.by_name[first] or all.left_out[first]) then
     return parsed.rest, nil
   end
