@@ -3,22 +3,23 @@
 ---
 --- | files                                          | purpose                                             |
 --- |------------------------------------------------|------------------------------------------------------|
---- | address, place                                 | where the socket is                                  |
+--- | address                                        | where the socket is                                  |
 --- | offers                                         | what plugins add                                     |
 --- | buffers, editor, findings, symbols, search     | operations                                           |
 --- | resources                                      | the same to be read, and news                        |
 --- | question                                       | the user's word                                      |
 --- | text, pace                                     | bytes as texts; long work in turns                   |
+local address = require("operations.nvim.serve.address")
 local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
 local buffers = require("operations.nvim.serve.buffers")
 local editor = require("operations.nvim.serve.editor")
+local errors = require("operations.base.error")
 local findings = require("operations.nvim.serve.findings")
 local log = require("operations.task.log")
 local mcp_server = require("operations.mcp.server")
 local members = require("operations.base.members")
 local offers = require("operations.nvim.serve.offers")
-local place = require("operations.nvim.serve.place")
 local question = require("operations.nvim.serve.question")
 local registries = require("operations.registry")
 local resources = require("operations.nvim.serve.resources")
@@ -26,6 +27,7 @@ local search = require("operations.nvim.serve.search")
 local symbols = require("operations.nvim.serve.symbols")
 
 local api = vim.api
+local uv = vim.uv or vim.loop
 
 local serve = {}
 
@@ -175,6 +177,60 @@ local function make(options)
   return self
 end
 
+-- A private directory, or the reason why there is none.
+local function private_directory()
+  local directory, message = address.directory()
+  if not directory then
+    return nil, message
+  end
+  pcall(vim.fn.mkdir, directory, "p", tonumber("700", 8))
+  local found = uv.fs_lstat(directory)
+  if not found or found.type ~= "directory" then
+    return nil, directory .. " does not exist and cannot be created"
+  elseif found.uid ~= uv.getuid() or found.mode % 64 ~= 0 then
+    return nil, directory .. " has to belong to its user alone (mode 0700)"
+  end
+  return directory
+end
+
+-- Removes a socket's file when no process listens there: its editor was killed.
+local function remove_stale(path)
+  local before, pipe = uv.fs_lstat(path), uv.new_pipe(false)
+  if not before or before.type ~= "socket" then
+    return pipe:close()
+  end
+  pipe:connect(path, function(err)
+    pipe:close()
+    local now = uv.fs_lstat(path)
+    if err == "ECONNREFUSED" and now and now.ino == before.ino then
+      uv.fs_unlink(path)
+    end
+  end)
+end
+
+local function remove_stale_ones(directory)
+  local scan = uv.fs_scandir(directory)
+  local name = scan and uv.fs_scandir_next(scan)
+  while name do
+    if address.is_socket(name) then
+      remove_stale(directory .. "/" .. name)
+    end
+    name = uv.fs_scandir_next(scan)
+  end
+end
+
+-- The default socket of this editor, in a directory that is private to the user; or nil and ACCESS_DENIED. Removes
+-- sockets that killed editors left there.
+local function default_path()
+  local directory, message = private_directory()
+  if not directory then
+    return nil, errors.new("ACCESS_DENIED", message)
+  end
+  remove_stale_ones(directory)
+  local name = vim.v.servername
+  return address.path(directory, name ~= "" and name or "pid " .. vim.fn.getpid())
+end
+
 --- Serves the editor to MCP clients until it is closed or the editor ends. A previous server is closed: a plugin's
 --- setup may run again.
 ---@param options? operations.nvim.ServeOptions
@@ -193,7 +249,7 @@ function serve.start(options)
   local self = make(options)
   local path, err = options.path, nil
   if not path then
-    path, err = place.path()
+    path, err = default_path()
   end
   if not path then
     return nil, err
