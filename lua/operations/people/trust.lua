@@ -159,7 +159,7 @@ function Subject:trust()
 end
 
 --- Is it trusted? If not, the person is asked.
----@param face? operations.people.Face  nil: nobody can be asked
+---@param face? operations.people.Face  nil: without one, it is not trusted
 ---@return boolean
 ---@return string[] changed  the files that changed or are new
 ---@return string? message  why it cannot be trusted

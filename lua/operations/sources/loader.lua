@@ -16,7 +16,7 @@ local loader = {}
 ---@field failure fun(err: any)  reports an error
 ---@field problem fun(problem: operations.ScanProblem)  reports a file that gives no definition
 ---@field progress fun(text: string)
----@field person fun(): operations.people.Face?  asks the user for trust; nil: there is nobody to ask
+---@field person fun(): operations.people.Face?  asks the user for trust; nil: no terminal, no function of the program
 ---@field login fun(): operations.oauth.AuthorizerOptions  how users log in to servers
 ---@field at_end fun(thing: { close: fun(self: table) })  keeps what is closed at the end
 
