@@ -15,6 +15,7 @@ catalog.commands = {
   { "add", "remember a source under a name", "source_commands" },
   { "sources", "list the remembered sources", "source_commands" },
   { "remove", "forget a remembered source", "source_commands" },
+  { "install", "add sources to the MCP servers of an editor or assistant" },
   { "login", "log in to a remembered source", "sign_in_commands" },
   { "logout", "forget the token of a remembered source", "sign_in_commands" },
   { "trust", "allow the sources of a project's file", "source_commands" },

@@ -242,6 +242,8 @@ local function offer_words(command, words, named, offer)
     offer_keys(named, words, offer)
   elseif takes_sources[command] or command == "request" and #words == 1 then
     offer_sources(named, offer)
+  elseif command == "install" and #words > 1 then
+    offer_sources(named, offer)
   elseif command == "completion" and #words == 1 then
     offer("bash")
     offer("zsh")

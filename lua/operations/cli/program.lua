@@ -159,7 +159,8 @@ function program.run(asked, parsed)
       asked.spec.name)
   end
   local lines, left_out = (source.name and of_remembered or of_document)(source, parsed)
-  lines = members.joined({ FIRST }, lines, call_lines(asked, parsed.options), source.name and { "source:close()" } or {})
+  lines = members.joined({ FIRST }, lines, call_lines(asked, parsed.options),
+    source.name and { "source:close()" } or {})
   output.text(table.concat(lines, "\n") .. "\n")
   if parsed.options.select then
     left_out[#left_out + 1] = "--select"

@@ -25,8 +25,47 @@ source_commands.add = {
     .. "With --profile the options apply only to that profile.",
   options = {
     { name = "--replace", help = "replace a source with this name" },
+    { name = "--from", value = "CLIENT:SERVER", help = "an MCP server that another program has configured" },
   },
 }
+
+-- The programs whose files list MCP servers are known to a part that few commands need.
+local function clients()
+  return require("operations.sources.clients")
+end
+
+local function no_client(name)
+  return ("--from: expected one of %s, got %q%s"):format(table.concat(clients().names, ", "), name,
+    suggestion.behind(name, clients().names))
+end
+
+-- Tells what cannot be read of a program's files.
+local function servers_of(name)
+  local list, problems = clients().list(name)
+  for _, err in ipairs(problems) do
+    output.complain("%s", err.message)
+  end
+  return list
+end
+
+-- The options for a server of another program, CLIENT:SERVER, and its name; or nil and a message.
+local function order_of_client(text)
+  local client, name = text:match("^([^:]*):(.+)$")
+  if not client or not members.contains(clients().names, client) then
+    return nil, client and no_client(client) or ("--from: expected CLIENT:SERVER, got %q"):format(text)
+  end
+  local names = {}
+  for _, server in ipairs(servers_of(client)) do
+    names[#names + 1] = server.name
+    if server.name == name then
+      local order, reason = clients().order(server)
+      return order, reason and ("add: %s in %s cannot be taken over: %s; --mcp-config %s uses the file as it is")
+        :format(name, server.file, reason, server.file)
+    end
+  end
+  return nil, ("add: %s has no server %q%s; operations sources --from %s lists them"):format(client, name,
+    suggestion.behind(name, names), client)
+end
 
 local path_options = members.set({ "openapi", "lua", "mcp-config", "ref-root", "ca-file", "cert", "key", "patch" })
 
@@ -131,11 +170,18 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.add.run(parsed)
-  local problem, name, place = problem_of(parsed), parsed.rest[1], parsed.rest[2]
-  if problem then
-    return output.usage("%s", problem)
+  local from, order, wrong = parsed.options.from, parsed.order, nil
+  if from and not parsed.rest[1] then
+    parsed.rest[1] = from:match(":(.+)$")
   end
-  local order = parsed.order
+  local problem, name, place = problem_of(parsed), parsed.rest[1], parsed.rest[2]
+  if from and not problem then
+    order, wrong = order_of_client(from)
+    order = order and members.joined(order, parsed.order)
+  end
+  if problem or wrong then
+    return output.usage("%s", problem or wrong)
+  end
   if place then
     order = members.joined({ { name = source_options.kind_of(place), value = place } }, order)
   end
@@ -211,9 +257,36 @@ end
 
 source_commands.sources = {
   usage = "operations sources [OPTIONS]",
-  summary = "Lists the remembered sources.",
-  options = { { name = "--json", help = "an array, for programs" } },
+  summary = "Lists the remembered sources, or the MCP servers that another program has\n"
+    .. "configured.",
+  options = {
+    { name = "--json", help = "an array, for programs" },
+    { name = "--from", value = "CLIENT", help = "claude, cursor, gemini, mcphub, opencode, vscode or zed",
+      values = { "claude", "cursor", "gemini", "mcphub", "opencode", "vscode", "zed" } },
+  },
 }
+
+-- Lists the servers of another program.
+local function list_of_client(client, as_json)
+  if not members.contains(clients().names, client) then
+    return output.usage("%s", no_client(client))
+  end
+  local rows, lines = operations.array(), {}
+  for i, server in ipairs(servers_of(client)) do
+    local order, reason = clients().order(server)
+    rows[i] = { name = server.name, place = server.place, file = server.file, reason = reason }
+    lines[i] = ("%s  %s  (%s%s)\n"):format(server.name, server.place, server.file,
+      order and "" or "; cannot be taken over: " .. reason)
+  end
+  if as_json then
+    output.data(rows)
+  elseif rows[1] then
+    output.text(table.concat(lines))
+  else
+    output.notice("%s has no MCP server configured", client)
+  end
+  return output.codes.OK
+end
 
 local function row_of(source)
   local held = cache.open(cache.key(source))
@@ -242,6 +315,9 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function source_commands.sources.run(parsed)
+  if parsed.options.from then
+    return list_of_client(parsed.options.from, parsed.options.json)
+  end
   local named, code = sources.named(parsed)
   if not named then
     return code
