@@ -59,9 +59,10 @@ end
 
 -- A page instead of JSON: of a login, a proxy or a wrong address.
 local function warn_of_page(asked)
-  local media_type = asked.exchange.head and asked.exchange.head.headers["content-type"]
-  local schema = asked.spec.outputSchema
-  if asked.is_http and type(media_type) == "string" and media_type:lower():find("^text/html")
+  local head = asked.is_http and asked.exchange.head
+  local media_type = head and head.headers["content-type"]
+  local schema = head and asked.spec.outputSchema
+  if type(media_type) == "string" and media_type:lower():find("^text/html")
     and type(schema) == "table" and not schema_place.allows(schema_place.find(schema, {}), "string") then
     output.notice("warning: the answer is text/html, and %s answers JSON: is this the API's address?", asked.id)
   end
