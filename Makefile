@@ -52,7 +52,7 @@ CORE_OBJ = $(call room,$(CORE_ROOMS)) $(call objects,http/fields $(addprefix pla
 REACTOR_OBJ = $(call room,reactor platform) $(call objects,base/buffer)
 TRANSFER_OBJ = $(call room,transfer platform) $(call objects,base/buffer http/fields \
   $(addprefix reactor/,reactor timer stream handle_lua option_lua))
-SYSTEM_OBJ = $(call room,system) $(call objects,platform/clock)
+SYSTEM_OBJ = $(call room,system) $(call objects,$(addprefix platform/,clock socket))
 HTTP_SERVER_OBJ = $(call room,server) $(call objects,base/buffer $(addprefix http/,request framing host target))
 WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1 platform/random)
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)

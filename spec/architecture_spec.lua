@@ -28,8 +28,8 @@ local lazy = {
     .. "sources where none is given",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",
-  ["lua/operations/sources/project.lua"] = "few directories have a project's file: what reads and compares what it would "
-    .. "run is loaded for one",
+  ["lua/operations/sources/project.lua"] = "few directories have a project's file: what reads and compares what it "
+    .. "would run is loaded for one",
   ["lua/operations/cli/answer.lua"] = "what writes other formats than JSON is loaded where one is wanted",
   ["lua/operations/cli/exchange.lua"] = "calls that are not over HTTP need no client of it",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",

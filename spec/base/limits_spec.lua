@@ -12,7 +12,7 @@ local promised = {
   line = 16777216, stderr_lines = 100, close_grace = 2000, term_grace = 2000, mcp_timeout = 60000,
   mcp_max_timeout = 3600000, mcp_connect_timeout = 60000, mcp_probe_timeout = 5000, mcp_pages = 1000,
   mcp_list = 16777216, mcp_retry = 500, mcp_max_retry = 30000, mcp_stable = 10000, mcp_recovery = 10000,
-  mcp_wait = 10000,
+  mcp_wait = 10000, mcp_slow = 500,
   mcp_rounds = 16, mcp_server_requests = 64, concurrency = 16, unconsumed_events = 64, unconsumed_bytes = 4194304,
   consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000, oauth_lock = 60000,
   oauth_margin = 30000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,

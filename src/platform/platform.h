@@ -152,6 +152,10 @@ int platform_accept(int fd, bool blocks);
 bool platform_pipe(int ends[2]);
 ssize_t platform_send(int fd, const void *bytes, size_t length, int flags);
 
+/* Has the peer of a socket sent its last byte, and were all of them read?  Does
+** not wait. */
+bool platform_has_ended(int fd);
+
 /* Makes platform_send raise no SIGPIPE for a socket made elsewhere. */
 void platform_socket_adopt(int fd);
 

@@ -23,6 +23,11 @@ ssize_t platform_send(int fd, const void *bytes, size_t length, int flags) {
 #endif
 }
 
+bool platform_has_ended(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 #ifdef __APPLE__
 
 /* macOS has no flags for the calls that make descriptors.  A program that

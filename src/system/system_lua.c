@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -203,9 +202,7 @@ static int system_readable(lua_State *L) {
 /* system.has_ended(socket) -> has the peer sent its last byte, and all of them
 ** were read?  Does not wait. */
 static int system_has_ended(lua_State *L) {
-  char byte;
-  int fd = (int)luaL_checkinteger(L, 1);
-  lua_pushboolean(L, recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
+  lua_pushboolean(L, platform_has_ended((int)luaL_checkinteger(L, 1)));
   return 1;
 }
 

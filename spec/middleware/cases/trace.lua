@@ -60,7 +60,8 @@ return function(kit)
     local random = math.random
     local function is_sampled(share, drawn)
       math.random = function() return drawn end -- luacheck: ignore 122
-      local ok, text = pcall(traced(echo, { sample = share }))
+      local call = traced(echo, { sample = share })
+      local ok, text = pcall(call)
       math.random = random -- luacheck: ignore 122
       assert.is_true(ok, text)
       return text:sub(-2) == "01"
