@@ -153,6 +153,7 @@ describe("a WebSocket hub", function()
         assert.equal("HTTP/1.1 " .. (case[3] or case[2]), got:sub(1, 12))
       end
       assert.matches("^HTTP/1%.1 400 ", talk(hub.port, (opening:gsub("/", "/a\n\27[forged]", 1)) .. "\r\n"))
+      assert.matches("^HTTP/1%.1 400 .*a dot segment", talk(hub.port, (opening:gsub("/", "/a/%%2e./b", 1)) .. "\r\n"))
       assert.equal(0, hub.connections)
     end)
   end)

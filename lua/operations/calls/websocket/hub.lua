@@ -11,6 +11,7 @@ local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
+local request_head = require("operations.server.request_head")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
@@ -146,6 +147,10 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function Hub:handle(request)
+  local flaw = request_head.path_flaw((request_head.split(request.target)))
+  if flaw then
+    return handshake.refuse(400, flaw)
+  end
   local status, reason = handshake.flaw(request, handshake.protocol)
   local peer
   if not status then
