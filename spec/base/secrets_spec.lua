@@ -31,4 +31,13 @@ describe("secrets", function()
   it("have four characters at the least", function()
     assert.equal("the cat", hidden("the cat", "cat", "", 7))
   end)
+
+  it("have names that say so, in any case", function()
+    for _, name in ipairs({ "Authorization", "X-Api-Key", "DB_PASSWORD", "PGPASS", "Set-Cookie", "my_pwd" }) do
+      assert.is_true(secrets.is_name(name), name)
+    end
+    for _, name in ipairs({ "Accept", "X-Request-Id", "HOME", "page" }) do
+      assert.is_false(secrets.is_name(name), name)
+    end
+  end)
 end)

@@ -1,4 +1,4 @@
---- Texts that errors must not show, and removing them from messages.
+--- Texts that errors must not show: their names, and removing them from messages.
 local url = require("operations.base.url")
 
 local secrets = {}
@@ -53,6 +53,20 @@ function secrets.hide(value, list)
   -- Longer ones first: one secret may be part of another.
   table.sort(list, function(a, b) return #a > #b end)
   return hide(value, list)
+end
+
+local parts = { "auth", "cookie", "credential", "key", "pass", "pwd", "secret", "session", "signature", "token" }
+
+--- Does the name of a header, variable or parameter say that its value is a credential?
+---@param name string
+---@return boolean
+function secrets.is_name(name)
+  for _, part in ipairs(parts) do
+    if name:lower():find(part, 1, true) then
+      return true
+    end
+  end
+  return false
 end
 
 return secrets

@@ -36,7 +36,7 @@ Each.__index = Each
 
 local excluded = { "dry-run", "curl", "lua-code", "all", "max-items", "remote-name" }
 
---- What is wrong with the options; nil: nothing.
+--- The reason for refusing the options; nil when they are right.
 ---@param options table<string, any>
 ---@return string?
 function each.problem(options)
@@ -91,7 +91,7 @@ local function context_of(asked)
   return members.merged(asked.context, { deadline = seconds and core.now() + math.ceil(seconds * 1000) or nil })
 end
 
--- The result of one call: what is printed, and its error.
+-- The outcome of one call: the text to print, and its error.
 local function call(asked, line)
   local value, err = input_of(asked, line)
   if value == nil then

@@ -25,22 +25,10 @@ local PROGRESS_EVERY = 100 -- ms
 local Exchange = {}
 Exchange.__index = Exchange
 
--- Names of headers that hold credentials, regardless of where they were set.
-local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
-
-local function is_telling(name)
-  for _, word in ipairs(telling) do
-    if name:lower():find(word, 1, true) then
-      return true
-    end
-  end
-  return false
-end
-
 -- Must this header's value be hidden? The document's own credentials are in `credentials`, and so are all configured
 -- headers; `plain` has those that are not secret.
 local function is_secret(name, credentials, plain)
-  return is_telling(name) or credentials[name:lower()] and not plain[name:lower()] or false
+  return secrets.is_name(name) or credentials[name:lower()] and not plain[name:lower()] or false
 end
 
 local function lower_set(list)
@@ -159,7 +147,7 @@ local function head_text(head, list)
     local value = head.headers[name]
     if type(value) == "table" then
       value = ("***, "):rep(#value):sub(1, -3)
-    elseif is_telling(name) then
+    elseif secrets.is_name(name) then
       value = "***"
     end
     local shown = name == "setCookie" and "set-cookie" or name

@@ -71,7 +71,7 @@ local function write(path, text, before)
   return ok, message
 end
 
--- What is wrong with the words; nil: nothing.
+-- The reason for refusing the words; nil when they are right.
 local function problem_of(client, names, named)
   if not client or not members.contains(clients.names, client) then
     return ("install: expected one of %s, got %q%s"):format(table.concat(clients.names, ", "), client or "",

@@ -105,8 +105,8 @@ end
 
 local LONGEST = 60 -- bytes of a refused value that are shown
 
--- What is added to the message of an issue of an input: the key that may be meant, the refused value, the fields of a
--- body that was not given.
+-- The message of an issue of an input, with a hint behind it: the key that may be meant, the refused value, or the
+-- fields of a body that was not given.
 local function hinted_message(issue, schema, value)
   local message = issue.message
   if unknown[issue.keyword] then

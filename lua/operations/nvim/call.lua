@@ -171,7 +171,7 @@ local function percent(done, total, message)
   return message and text .. ", " .. message or text
 end
 
---- Why there is no such operation: the nearest ids, and what is wrong with the file of servers.
+--- The message for an unknown id, with the nearest ids and the problem of the file of servers.
 ---@param sources operations.nvim.Sources
 ---@param id string
 ---@return string

@@ -207,25 +207,13 @@ function credential.bind(message, list)
   end
 end
 
-local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
-
--- Is this the name of a header for credentials?
-local function is_telling(name)
-  for _, word in ipairs(telling) do
-    if name:lower():find(word, 1, true) then
-      return true
-    end
-  end
-  return false
-end
-
 --- Configured headers that hold credentials, which errors must not show.
 ---@param headers? table<string, string>
 ---@return operations.openapi.Credential[]
 function credential.configured(headers)
   local list = {}
   for name, value in pairs(headers or {}) do
-    if is_telling(name) then
+    if secrets.is_name(name) then
       list[#list + 1] = { location = "header", name = name, value = value, secrets = { value:match("^%a+ +(.+)$") } }
     end
   end

@@ -19,7 +19,7 @@ local asking = {}
 ---@field schema? operations.JsonSchema  of an object: the answer is one that fits
 ---@field all? boolean  also asks for its optional properties
 
---- Waits for the user. Nil: the user gave no answer. A face has what is asked by it.
+--- Waits for the user. Nil: the user gave no answer. A face has the functions for the questions that it gets.
 ---@class operations.people.Face
 ---@field select? fun(items: any[], prompt: string, label: fun(item: any): string): any
 ---@field input? fun(prompt: string, default?: string): string?

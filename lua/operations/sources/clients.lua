@@ -9,6 +9,7 @@ local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local property_order = require("operations.base.property_order")
 local remembered = require("operations.sources.remembered")
+local secrets = require("operations.base.secrets")
 local system = require("operations.system")
 local url = require("operations.base.url")
 
@@ -106,17 +107,6 @@ local function variable_of(text)
     or text:match("^%$([%a_][%w_]*)$")
 end
 
-local telling = { "auth", "credential", "key", "pass", "pwd", "secret", "session", "token" }
-
-local function is_telling(name)
-  for _, word in ipairs(telling) do
-    if name:lower():find(word, 1, true) then
-      return true
-    end
-  end
-  return false
-end
-
 local function quoted(word)
   return word:find("^[%w_./:=@%%+,-]+$") and word or "'" .. word:gsub("'", "'\\''") .. "'"
 end
@@ -144,7 +134,7 @@ local function words_of(own)
   for _, name in ipairs(members.names(type(own.env) == "table" and own.env or {})) do
     local value = own.env[name]
     local text = core.kind(value) == "string" and value or number_text.of(value)
-    if is_telling(name) or text:find("[${]") or value == core.null or text == "" then
+    if secrets.is_name(name) or text:find("[${]") or value == core.null or text == "" then
       return nil, ("the variable %s has a secret or an expression"):format(name)
     end
     words[#words + 1] = name .. "=" .. text
@@ -154,7 +144,7 @@ local function words_of(own)
   for _, word in ipairs(members.joined({ own.command }, own.args)) do
     word = number_text.of(word)
     local flag, value = word:match("^(%-%-?[%w_-]+)=(.+)$")
-    if before:find("^%-") and is_telling(before) or flag and value and is_telling(flag) then
+    if before:find("^%-") and secrets.is_name(before) or flag and value and secrets.is_name(flag) then
       return nil, ("the argument after %s is a secret"):format(flag or before)
     elseif word:find("${", 1, true) or word:find("%a[%w+.-]*://[^/]*@") then
       return nil, "an argument has a password or an expression"
@@ -174,7 +164,7 @@ function clients.order(server)
   if type(own.url) == "string" then
     local is_secret = own.url:find("${", 1, true) or remembered.secret_problem("mcp", own.url)
     for name in own.url:gmatch("[?&]([^=&#]+)=") do
-      is_secret = is_secret or is_telling(name)
+      is_secret = is_secret or secrets.is_name(name)
     end
     if is_secret then
       return nil, "its address has a secret or an expression"

@@ -40,17 +40,14 @@ local function read_body()
 end
 
 -- The beginning of nginx's ngx_http_request_t and ngx_connection_t, which has been the same in all its versions.
-ffi.cdef([[
-typedef struct {
+local request_pointer = ffi.typeof([[struct {
   uint32_t signature;
   struct { void *data, *read, *write; int fd; } *connection;
-} operations_ngx_request;
-]])
-local request_pointer = ffi.typeof("operations_ngx_request *")
+} *]])
 local SIGNATURE = 0x50545448 -- "HTTP"
 
--- Has the caller left? nginx notices no end of a connection that arrived together with the request: it tells each event
--- once, and hears of the end before it listens for it.
+-- Has the caller left? nginx does not notice the end of a connection that arrives together with its request: the event
+-- comes once, before nginx listens for it.
 local function has_left()
   local request = ffi.cast(request_pointer, base.get_request())
   return request.signature == SIGNATURE and system.has_ended(request.connection.fd)
@@ -58,7 +55,7 @@ end
 
 local warned = false
 
--- Calls `request:_go()` when the caller disconnects. Is it still there?
+-- Calls `request:_go()` when the caller disconnects. Returns whether the caller is still there.
 local function listen(request)
   local ok, err = ngx.on_abort(function()
     request:_go()

@@ -203,7 +203,7 @@ local function edit(input)
 end
 
 -- A change as people read it: the file, the lines that go and those that come. Also the input with the tick of these
--- lines: what was approved is the change of this text.
+-- lines, so that an approval holds for the change of this text only.
 local function preview_edit(input)
   local buffer, err = editable(input)
   if not buffer then
