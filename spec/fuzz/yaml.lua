@@ -1,7 +1,7 @@
 --- YAML texts: a value or a message, and a value that JSON can write is read from that JSON again, by this reader too.
 local json = require("operations.base.json")
 local mutate = require("spec.fuzz.mutate")
-local yaml = require("operations.openapi.yaml")
+local yaml = require("operations.base.yaml")
 
 local samples = {
   "openapi: 3.0.0\ninfo: {title: A, version: 1.0}\npaths:\n  /a:\n    get: &g\n      responses: {200: {x: y}}\n"

@@ -7,7 +7,7 @@ local location = require("operations.openapi.location")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local url = require("operations.base.url")
-local yaml = require("operations.openapi.yaml")
+local yaml = require("operations.base.yaml")
 
 local document = {}
 

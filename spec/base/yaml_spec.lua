@@ -1,7 +1,7 @@
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local schema = require("operations.schema")
-local yaml = require("operations.openapi.yaml")
+local yaml = require("operations.base.yaml")
 
 local function as_json(text)
   local value, message = yaml.decode(text)
