@@ -4,7 +4,8 @@ local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
 local core = require("operations.core")
 local elsewhere = require("operations.registry.elsewhere")
-local env = require("operations.registry.env")
+local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
 local specs = require("operations.registry.spec")
@@ -254,15 +255,39 @@ function Registry:pages(id, input, given)
   return start(self, "prepare", id, input, given, nil, paged, pages_elsewhere)
 end
 
+-- A table whose fields are made when they are first read.
+local function made_when_read(make)
+  return setmetatable({}, {
+    __index = function(self, name)
+      local value = make(name)
+      rawset(self, name, value)
+      return value
+    end,
+  })
+end
+
+-- It is live: operations registered later can be called.
 local function env_of(self, given, options, trust_of)
   local operations = self._operations
-  return env.new(function(id, input)
-    local trusted = trust_of and trust_of(given)
-    if operations:type_of(id) == "subscription" then
-      return subscribe(self, id, input, given, trusted)
+  local allowed = options and options.namespaces and members.set(options.namespaces)
+  local function bind(namespace, name)
+    local id = namespace .. "." .. name
+    return function(input)
+      if allowed and not allowed[namespace] then
+        return nil, errors.new("OPERATION_NOT_FOUND", ("%s is outside this env"):format(id), { operationId = id })
+      end
+      local trusted = trust_of and trust_of(given)
+      if operations:type_of(id) == "subscription" then
+        return subscribe(self, id, input, given, trusted)
+      end
+      return execute(self, id, input, given, trusted)
     end
-    return execute(self, id, input, given, trusted)
-  end, options)
+  end
+  return made_when_read(function(namespace)
+    return made_when_read(function(name)
+      return bind(namespace, name)
+    end)
+  end)
 end
 
 local env_options = { namespaces = "table" }

@@ -1,7 +1,6 @@
 --- A call of one operation: C prepares and finishes it (access, defaults, validation; detection, wrapping,
 --- normalization, validation); the handler runs in between, where it may wait.
 local core = require("operations.core")
-local error_schema = require("operations.registry.error_schema")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local specs = require("operations.registry.spec")
@@ -73,6 +72,39 @@ local function answer_long(found, options, envelope)
   return answer(found, options, envelope, ahead)
 end
 
+-- Compiled patterns and schemas of declared errors, by declaration; false without one, or with an invalid one.
+local patterns = setmetatable({}, { __mode = "k" })
+local schemas = setmetatable({}, { __mode = "k" })
+
+local function compile(known, declared, schema)
+  if known[declared] == nil then
+    known[declared] = schema ~= nil and core.schema_compile(schema) or false
+  end
+  return known[declared]
+end
+
+-- The declaration of a code (`errorSchemas`): the one that names it, else the first whose `pattern` it matches.
+local function declaration(list, code)
+  local family
+  for _, declared in ipairs(list or {}) do
+    if declared.code == code then
+      return declared
+    end
+    local pattern = not family and declared.pattern and compile(patterns, declared, { pattern = declared.pattern })
+    family = pattern and pattern:check(code) and declared or family
+  end
+  return family
+end
+
+-- The issues of an error's details by the error's declaration.
+local function details_issues(declared, details)
+  local schema = details ~= nil and compile(schemas, declared, declared.schema)
+  if schema then
+    local _, issues = schema:check(details)
+    return issues
+  end
+end
+
 --- Turns the failure that the handler raised or returned into an error object. Unexpected errors are logged with their
 --- traceback, which remote callers never see. `mayHaveRun = false` of a call that the handler made is removed.
 ---@param found operations.Operation
@@ -91,8 +123,8 @@ function operation.failure(found, options, failure, traceback)
   if log then
     options.log("error", id .. ": " .. log)
   end
-  local declared = error_schema.find(declarations, err.code)
-  local issues = declared and error_schema.issues(declared, err.details)
+  local declared = declaration(declarations, err.code)
+  local issues = declared and details_issues(declared, err.details)
   if issues then
     options.on_warning({ operationId = id, code = err.code, issues = issues })
   end
