@@ -1,7 +1,6 @@
 --- `operations mcp`: serves operations as tools of an MCP server on stdin and stdout, for assistants that start it.
 local arguments = require("operations.cli.arguments")
 local bridge = require("operations.cli.bridge")
-local event_log = require("operations.cli.event_log")
 local exposures = require("operations.cli.exposure")
 local mcp_servers = require("operations.sources.mcp_servers")
 local operations = require("operations")
@@ -84,6 +83,22 @@ local function run_bridge(parsed)
   return bridge.run()
 end
 
+-- Opens the file of `--log` for appending; the function it returns writes a line for a change of a server's state.
+local function state_log(path)
+  local file, message = io.open(path, "ab")
+  if not file then
+    return nil, message
+  end
+  file:setvbuf("line")
+  output.at_end({ close = function()
+    file:close()
+  end })
+  return function(name, state, reason)
+    local text = state .. (reason and ": " .. tostring(reason) or "")
+    file:write(("%s %s: %s\n"):format(os.date("!%Y-%m-%dT%H:%M:%SZ"), name, (text:gsub("%c", " "))))
+  end
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function mcp_server.mcp.run(parsed)
@@ -104,10 +119,10 @@ function mcp_server.mcp.run(parsed)
     return output.usage("mcp: --wait: seconds expected, got %q", given.wait)
   end
   local log, clients, problems = sources.logger(given.verbose), {}, {}
-  local events
+  local on_event
   if given.log then
-    events, message = event_log.open(given.log)
-    if not events then
+    on_event, message = state_log(given.log)
+    if not on_event then
       return output.usage("mcp: --log: %s", message)
     end
   end
@@ -115,7 +130,7 @@ function mcp_server.mcp.run(parsed)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, problems = problems, behind = function(source, registry)
       return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
-        include = include, on_event = events and events.state, on_source = function(client)
+        include = include, on_event = on_event, on_source = function(client)
           clients[#clients + 1] = client
         end })
     end })

@@ -1,6 +1,6 @@
 --- Token buckets, in this process or in a shared dictionary of nginx. A bucket is the time at which it will be full
 --- again (the generic cell rate algorithm): one number; a full bucket needs none.
-local dictionary_lock = require("operations.base.dictionary_lock")
+local dictionaries = require("operations.task.dictionary")
 local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
 
@@ -61,7 +61,7 @@ local function take_shared(dictionary, place, interval, burst)
 end
 
 function Shared:take(key, interval, burst)
-  return dictionary_lock.run(self._dictionary, PREFIX .. key, take_shared, interval, burst)
+  return dictionaries.locked(self._dictionary, PREFIX .. key, take_shared, interval, burst)
 end
 
 --- Buckets of all workers of nginx. Reading and writing happens under a lock.

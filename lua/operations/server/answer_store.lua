@@ -1,6 +1,6 @@
 --- The store of answers to requests with an Idempotency-Key: in this process, or in a shared dictionary
 --- of nginx. `operations.middleware.redis` makes a third kind.
-local dictionary_lock = require("operations.base.dictionary_lock")
+local dictionaries = require("operations.task.dictionary")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
@@ -142,11 +142,11 @@ local function swap(dictionary, place, old, new, ttl, owner)
 end
 
 function Shared:add(key, value, ttl, owner)
-  return dictionary_lock.run(self._dictionary, PREFIX .. key, add, value, ttl, owner)
+  return dictionaries.locked(self._dictionary, PREFIX .. key, add, value, ttl, owner)
 end
 
 function Shared:swap(key, old, new, ttl, owner)
-  return dictionary_lock.run(self._dictionary, PREFIX .. key, swap, old, new, ttl, owner)
+  return dictionaries.locked(self._dictionary, PREFIX .. key, swap, old, new, ttl, owner)
 end
 
 --- A store shared by all workers of nginx. A sender has a quarter of the dictionary; when that is full, the oldest

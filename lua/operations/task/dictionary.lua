@@ -1,10 +1,13 @@
---- Finds the shared dictionaries of nginx by name, for options that take a store. `ngx.shared.NAME` of a name that is
---- misspelt is nil, which an option cannot tell from an absent one.
+--- The shared dictionaries of nginx: by name, for options that take a store, and locked across all workers.
 local hosts = require("operations.hosts")
 
 local dictionary = {}
 
---- The dictionary that an option names; other values are returned unchanged. A name of none raises.
+local TRIES = 100000 -- attempts to get the lock, some ms: then its holder has died
+local LEASE = 0.1 -- s after which the lock of a dead worker is free
+
+--- The dictionary that an option names; other values are returned unchanged. A name of none raises; `ngx.shared.NAME`
+--- would be nil, which an option cannot tell from an absent one.
 ---@param given any
 ---@param option string
 ---@param name string  of the public function
@@ -22,6 +25,25 @@ function dictionary.of(given, option, name, level)
       or ("%q: only nginx has dictionaries with names"):format(given)), level + 1)
   end
   return found
+end
+
+--- Runs a function, which must not raise, while no other worker runs one for the same key. The lock is held
+--- for some microseconds, without waiting.
+---@param store table  `ngx.shared.NAME`
+---@param key string
+---@param fn function
+---@return any ...  its results, up to three
+function dictionary.locked(store, key, fn, ...)
+  local name = key .. ":lock"
+  for _ = 1, TRIES do
+    local ok, why = store:add(name, true, LEASE)
+    if ok or why ~= "exists" then
+      break -- without memory in the dictionary, waiting does not help
+    end
+  end
+  local a, b, c = fn(store, key, ...)
+  store:delete(name)
+  return a, b, c
 end
 
 return dictionary
