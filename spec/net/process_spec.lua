@@ -561,12 +561,13 @@ describe("a process", function()
     end)
   end)
 
-  it("survives a deadline that ends a wait", function()
+  it("survives a deadline that ends a wait, which raises", function()
     local child = spawn({ "cat" })
     task.run(function()
       task.deadline(require("operations.core").now() + 20)
       for _, method in ipairs({ "read", "read_line", "wait" }) do
-        assert.equal("TIMEOUT", select(2, child[method](child)).code)
+        local ok, raised = pcall(child[method], child)
+        assert.same({ false, "TIMEOUT" }, { ok, raised.code })
       end
     end)
     child:write("still here\n")
@@ -611,7 +612,7 @@ describe("process:stop", function()
       local worker = task.spawn(function()
         local child = spawn({ "sleep", "1000", shared = true })
         pid = child.pid
-        child:wait()
+        pcall(child.wait, child)
         ended = child:stop({ close = 0 })
       end)
       task.sleep(0.02)
@@ -677,6 +678,93 @@ describe("the end of a process", function()
     assert.equal("ready", child:read_line())
     child:abort()
     assert.same({ code = 7 }, child:wait())
+  end)
+
+  -- Calls an operation whose handler starts programs; returns its error and their process ids.
+  local function call(handler, context)
+    local registry, pids = require("operations.registry").new({ log = function() end }), {}
+    local function start(options)
+      options[1], options[2] = "sleep", "1000"
+      local child = spawn(options)
+      pids[#pids + 1] = child.pid
+      return child
+    end
+    registry:register({ namespace = "spec", name = "run", handler = function(_, own)
+      return handler(start, own, registry)
+    end })
+    local envelope, err = registry:execute("spec.run", {}, context)
+    return pids, err and err.code or envelope.data
+  end
+
+  it("comes with the end of the call that started it, though its handler keeps it", function()
+    local kept = {}
+    local pids, code = call(function(start)
+      kept[1] = start({})
+      kept[1]:wait()
+    end, { timeout = 50 })
+    assert.equal("TIMEOUT", code)
+    expect_gone(pids[1])
+    pids, code = call(function(start)
+      kept[2] = start({})
+      return "done"
+    end)
+    assert.equal("done", code)
+    expect_gone(pids[1])
+  end)
+
+  it("comes with the call in whose tasks and coroutines it was started, not with another call", function()
+    local kept = {}
+    local pids = call(function(start, own, registry)
+      kept[1] = start({})
+      task.all({ function()
+        kept[2] = start({})
+        return true
+      end })
+      coroutine.wrap(function()
+        kept[3] = start({})
+      end)()
+      registry:register({ namespace = "spec", name = "inner", handler = function()
+        kept[4] = start({})
+        return true
+      end })
+      assert(own.env.spec.inner({}))
+      expect_gone(kept[4].pid)
+      for i = 1, 3 do
+        assert.is_truthy(state_of(kept[i].pid))
+      end
+      return true
+    end)
+    for _, pid in ipairs(pids) do
+      expect_gone(pid)
+    end
+  end)
+
+  it("comes with the end of the subscription that started it", function()
+    local registry, child = require("operations.registry").new(), nil
+    registry:register({ namespace = "spec", name = "lines", type = "subscription", handler = function()
+      child = shell("echo one; exec sleep 1000")
+      for line in child:lines() do
+        coroutine.yield(line)
+      end
+    end })
+    local events = assert(registry:subscribe("spec.lines", {}))
+    assert.equal("one", events:next().data)
+    assert.is_truthy(state_of(child.pid))
+    events:close()
+    expect_gone(child.pid)
+  end)
+
+  it("does not come with a call when the process is shared, or started outside", function()
+    local kept = { spawn({ "cat" }) }
+    call(function()
+      kept[2] = spawn({ "cat", shared = true })
+      return true
+    end)
+    for _, child in ipairs(kept) do
+      child:write("alive\n")
+      assert.equal("alive", child:read_line())
+      child:stop()
+    end
   end)
 
   it("does not come with it when the process is shared", function()

@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
+local scope = require("operations.task.scope")
 local specs = require("operations.registry.spec")
 local turn = require("operations.task.turn")
 
@@ -186,13 +187,20 @@ function operation.run(found, options, handler, input, context, deadline, now)
   local ok, value, failure, holds
   if deadline and (now or scheduler.host().now()) >= deadline then
     return nil, operation.late(found, deadline, false)
-  elseif deadline then
+  end
+  if scope.used then
+    scope.open()
+  end
+  if deadline then
     ok, value, failure, holds = with_deadline(handler, input, context, deadline)
     if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
       ok, value, failure = true, nil, operation.late(found, deadline, true)
     end
   else
     ok, value, failure = xpcall(handler, on_raise, input, context)
+  end
+  if scope.used then
+    scope.close()
   end
   if context then
     context._running = false

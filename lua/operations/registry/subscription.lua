@@ -7,6 +7,7 @@ local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
+local scope = require("operations.task.scope")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local turn = require("operations.task.turn")
@@ -70,6 +71,9 @@ local function finish(state)
     task_loops.close(state.strand)
   end
   run_deferred(state)
+  if state.strand then
+    scope.close_all(state.strand)
+  end
   state.context._running = false
 end
 
@@ -121,6 +125,9 @@ function subscription.new(found, options, handler, input, context, deadline)
   end
   state.co = coroutine.create(function()
     state.strand = scheduler.here()
+    if scope.used then
+      scope.open()
+    end
     scheduler.deadline(deadline)
     return RETURNED, xpcall(handler, on_raise, input, context) -- runs to-be-closed variables, which may wait
   end)

@@ -8,6 +8,7 @@ local hosts = require("operations.hosts")
 local log = require("operations.task.log")
 local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
+local scope = require("operations.task.scope")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
 
@@ -57,6 +58,9 @@ local function spawn(fn, ...)
     parent = nil
   end
   local self = new(scheduler.deadline_of(strand), ...)
+  if scope.used then
+    self._strand.scope = scope.current()
+  end
   task_tree.adopt(parent, self, scheduler.start(self, fn))
   return self
 end

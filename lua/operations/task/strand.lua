@@ -15,6 +15,7 @@ local hosts = require("operations.hosts")
 ---@field begun? integer  the number of loops so far
 ---@field raised? any  the error raised by a call's handler, until the call is answered
 ---@field traceback? string  of `raised`
+---@field scope? table  what ends with the call that runs in it
 ---@field carried? boolean  its resumer sleeps for it (nginx)
 
 ---@type table<thread, operations.Strand>

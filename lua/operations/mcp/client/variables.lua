@@ -16,27 +16,22 @@ end
 
 local function read_all(child)
   local pieces, size = {}, 0
-  local piece, err = child:read()
-  while piece and size <= LONGEST do
+  for piece in child:chunks() do
     pieces[#pieces + 1], size = piece, size + #piece
-    piece, err = child:read()
-  end
-  if err or size > LONGEST then
-    return nil, err or errors.new("EXECUTION_ERROR", ("it printed more than %d bytes"):format(LONGEST))
+    if size > LONGEST then
+      return nil, ("it printed more than %d bytes"):format(LONGEST)
+    end
   end
   return table.concat(pieces)
 end
 
 local function said_by(child)
-  local said, err = read_all(child)
-  local how
-  if said then
-    how, err = child:wait()
+  local said, problem = read_all(child)
+  if not said then
+    return nil, problem
   end
-  if not how then
-    child:stop({ close = 0, term = 0 })
-    return nil, err.message
-  elseif how.signal or (how.code or 0) ~= 0 then
+  local how = child:wait()
+  if how.signal or (how.code or 0) ~= 0 then
     local log = child:stderr()
     return nil, (how.code and "exit code " .. how.code or "signal " .. how.signal) .. (log ~= "" and ": " .. log or "")
   end
@@ -52,6 +47,8 @@ local function output_of(line)
   child:close_stdin()
   local said, problem = waits.at_most(limits.mcp_connect_timeout, said_by, child)
   if not said then
+    child:stop({ close = 0, term = 0 })
+    problem = errors.is_error(problem) and problem.message or problem
     invalid("the command %q failed: %s", line, tostring(problem))
   end
   return said

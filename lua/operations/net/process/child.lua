@@ -39,16 +39,11 @@ local function queue_up(self, event, wake)
   return waiters.add(self._waiting[event], wake)
 end
 
--- Waits for an event; returns nil, or the error that interrupted. Values other than error objects come from the host
--- and are raised.
+-- Waits for an event; raises what interrupts.
 local function wait_for(self, event)
-  local raised = scheduler.try_await(function(wake)
+  scheduler.await(function(wake)
     return queue_up(self, event, wake)
   end)
-  if raised ~= nil and not errors.is_error(raised) then
-    error(raised, 0)
-  end
-  return raised
 end
 
 local function on_exit(self, kind, value)
@@ -140,23 +135,20 @@ local function read_by(self, method)
     elseif why == "too long" then
       return nil, failure(self, "size", "a line of its stdout is longer than allowed")
     end
-    local err = wait_for(self, "data")
-    if err then
-      return nil, err
-    end
+    wait_for(self, "data")
   end
 end
 
---- The unread stdout of the process, as soon as there is some.
+--- The unread stdout of the process, as soon as there is some. As every wait for a process, raises ABORTED or TIMEOUT
+--- when the task is cancelled or its deadline passes: nil is the end of what the process wrote, never a part of it.
 ---@return string? bytes  never empty; nil at the end
----@return operations.Error? err  ABORTED, TIMEOUT
 function Process:read()
   return read_by(self, "chunk")
 end
 
 --- The next line of its stdout, without the end ("\n" or "\r\n"); the last one may have none.
 ---@return string? line  nil at the end
----@return operations.Error? err  ABORTED, TIMEOUT; kind "size" for a line that is too long, at every call
+---@return operations.Error? err  kind "size" for a line that is too long, at every call
 function Process:read_line()
   return read_by(self, "line")
 end
@@ -228,7 +220,7 @@ end
 --- together once all tasks wait.
 ---@param bytes string
 ---@return true?
----@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when the process does not read what was written
+---@return operations.Error? err  kind "closed" when the process does not read what was written
 function Process:write(bytes)
   argument.expect(bytes, "string", 1, "write")
   while true do
@@ -238,10 +230,7 @@ function Process:write(bytes)
     elseif sent == "closed" then
       return nil, failure(self, sent, "its stdin is closed")
     end
-    local err = wait_for(self, "drain")
-    if err then
-      return nil, err
-    end
+    wait_for(self, "drain")
   end
 end
 
@@ -260,14 +249,10 @@ end
 -- End.
 
 --- Waits for the end of the process; its stdout may still have unread bytes.
----@return operations.ProcessEnd?
----@return operations.Error? err  ABORTED, TIMEOUT
+---@return operations.ProcessEnd
 function Process:wait()
   while not has_ended(self) do
-    local err = wait_for(self, "exit")
-    if err then
-      return nil, err
-    end
+    wait_for(self, "exit")
   end
   return self._end
 end
@@ -304,7 +289,8 @@ function Process:stop(options)
   return nil, failure(self, "killed", "does not end")
 end
 
--- Called when the task that started it is cancelled: must not wait.
+--- Ends the process without waiting: closes its stdin, sends SIGTERM to its group, and SIGKILL 2 s later. Called when
+--- the call that started it has ended, or its task is cancelled.
 function Process:abort()
   if self._end or self._stop_killer then
     return

@@ -7,6 +7,7 @@ local number_text = require("operations.base.number_text")
 local process_child = require("operations.net.process.child")
 local reactor = require("operations.reactor")
 local scheduler = require("operations.task.scheduler")
+local scope = require("operations.task.scope")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
 
@@ -16,6 +17,8 @@ local process = {}
 -- The environment variables that a program inherits; a star matches any end.
 local inherited = { "PATH", "HOME", "LANG", "LC_*", "TMPDIR", "USER", "SHELL", "TERM" }
 process.inherited = inherited
+
+scope.used = true
 
 -- Hosts that are servers: programs can only be started there after `process.allow`.
 local guarded = { openresty = true }
@@ -32,7 +35,7 @@ local allowed
 ---@field queue? integer  unread bytes at which `write` waits
 ---@field stderr_lines? integer  the number of lines kept
 ---@field on_stderr? fun(line: string)  called with every line
----@field shared? boolean  continues when the task that started it is cancelled
+---@field shared? boolean  outlives the call and the task that started it
 ---@field whole_group? boolean  kills the rest of its process group when it ends
 
 local kinds = {
@@ -230,8 +233,8 @@ end
 -- Steps whose failure may be temporary.
 local passing = { fork = true, descriptors = true, memory = true }
 
---- Starts a program. It ends when its handle is dropped (SIGKILL), and when the task that started it is cancelled
---- (SIGTERM, then SIGKILL).
+--- Starts a program. It ends when its handle is dropped (SIGKILL), and when the call of an operation in which it was
+--- started ends or its task is cancelled (SIGTERM, then SIGKILL).
 ---@param options operations.ProcessOptions  `{ "cat", "-n", cwd = "/tmp" }`
 ---@return operations.Process?
 ---@return operations.Error? err  `details.kind`: "command", "cwd", "fork", "descriptors", "memory"
@@ -259,9 +262,12 @@ function process.spawn(options)
   if options.whole_group then
     self._handle:finish(0)
   end
-  local owner = scheduler.here().task
-  if owner and not options.shared then
-    task_tree.tie(owner, self)
+  if not options.shared then
+    local strand = scheduler.here()
+    scope.tie(strand, self)
+    if strand.task then
+      task_tree.tie(strand.task, self)
+    end
   end
   return self
 end
