@@ -53,6 +53,15 @@ describe("a registry", function()
     end
   end)
 
+  it("knows which handlers take a context", function()
+    local handlers = operations.registry()
+    for i, case in ipairs({ { function() end, false }, { function(_) end, false }, { function(_, _) end, true },
+      { function(...) return ... end, true }, { print, true } }) do
+      assert(handlers:register({ namespace = "a", name = "n" .. i, handler = case[1] }))
+      assert.equal(case[2], select(3, handlers:type_of("a.n" .. i)))
+    end
+  end)
+
   it("describes an operation", function()
     local parts = core.registry()
     local function told(name, spec, ...)

@@ -26,15 +26,6 @@ end or function()
   return true
 end
 
---- Has a Lua function an n-th parameter? True for C functions.
----@param fn function
----@param n integer
----@return boolean
-function compat.takes(fn, n)
-  local info = debug.getinfo(fn, "u")
-  return info.isvararg or info.nparams >= n
-end
-
 --- Makes a value that calls `fn` once when it is collected. Keep it where the owner is kept; `fn` must not refer to it.
 ---@param fn fun()
 ---@return any sentinel
