@@ -247,8 +247,7 @@ end
 -- Prepares what every input of the operation needs.
 local function prepare(asked)
   local schema = asked.spec.inputSchema
-  local _, known = schema_place.names(schema, {})
-  asked.has_body = asked.is_http and known.body ~= nil
+  asked.has_body = asked.is_http and select(2, schema_place.names(schema, {})).body ~= nil
   if type(schema) == "table" and next(schema) ~= nil then
     asked.schema = assert(operations.schema.compile(schema))
   end

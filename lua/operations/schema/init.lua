@@ -77,13 +77,15 @@ function schema.compile(definition, options)
   if type(definition) ~= "table" and type(definition) ~= "boolean" then
     error(("bad argument #1 to 'compile' (a schema, table or boolean, expected, got %s)"):format(type(definition)), 2)
   end
-  local own = { documents = {}, max_issues = limits.issues }
-  if options ~= nil then
+  if options ~= nil and type(options) ~= "table" then
     argument.expect(options, "table", 2, "compile")
-    argument.options(options, option_kinds, "compile")
-    for name, value in pairs(options) do
-      own[name] = value
+  end
+  local own = { documents = {}, max_issues = limits.issues }
+  for name, value in pairs(options or {}) do
+    if type(value) ~= option_kinds[name] then
+      argument.options(options, option_kinds, "compile") -- raises
     end
+    own[name] = value
   end
   while true do
     local compiled, err, unresolved = core.schema_compile(definition, own)

@@ -7,7 +7,13 @@ local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 local suggestion = require("operations.base.suggestion")
 
-local array, object = marked.array, marked.object
+local function array(list)
+  return setmetatable(list or {}, core.array_mt)
+end
+
+local function object(map)
+  return setmetatable(map or {}, core.object_mt)
+end
 
 ---@class operations.type
 ---@field string fun(options?: table): operations.JsonSchema  minLength, pattern, format, content..., annotations
@@ -67,16 +73,18 @@ local form_of = {
   pattern = "string", pattern_map = "map", positive = "number", schema = "schema", string = "string",
 }
 
--- The options of the builders of a type: its keywords, and those of all types.
-local function options_of(kind)
-  return keywords.where(function(row)
-    return row.option and (row.of == nil or kind and row.of:find(kind, 1, true)) and form_of[row.shape]
-  end)
+-- The options of the builders: the keywords of a type and those of all types, which are all that `any` has.
+local options_of = { any = {}, string = {}, number = {}, array = {}, object = {} }
+for _, row in ipairs(keywords) do
+  for kind, options in pairs(row.option and options_of or {}) do
+    if row.of == nil or row.of:find(kind, 1, true) then
+      options[row.name] = form_of[row.shape]
+    end
+  end
 end
 
-local annotations = options_of(nil)
-local string_keywords, number_keywords = options_of("string"), options_of("number")
-local object_keywords, array_keywords = options_of("object"), options_of("array")
+local annotations, string_keywords, number_keywords = options_of.any, options_of.string, options_of.number
+local object_keywords, array_keywords = options_of.object, options_of.array
 local tuple_keywords = members.merged(array_keywords, { items = "schema" })
 
 local own_source = debug.getinfo(1, "S").source
@@ -225,13 +233,19 @@ function type_builder.object(properties, options)
     properties, names = listed(properties)
     property_order.set(schema.properties, names)
   end
-  local is_needed = {}
-  for name, given in pairs(properties) do
-    local property_schema, needed = property(name, given)
-    schema.properties[name], is_needed[name] = property_schema, needed or nil
+  local function add(name, given)
+    local property_schema, is_needed = property(name, given)
+    schema.properties[name], required[#required + 1] = property_schema, is_needed and name or nil
   end
-  for _, name in ipairs(names or members.names(is_needed)) do
-    required[#required + 1] = is_needed[name] and name or nil
+  if names then
+    for _, name in ipairs(names) do
+      add(name, properties[name])
+    end
+  else
+    for name, given in pairs(properties) do
+      add(name, given)
+    end
+    table.sort(required)
   end
   schema.required = #required > 0 and required or nil
   return apply("object", schema, options, object_keywords)
