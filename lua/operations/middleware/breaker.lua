@@ -1,5 +1,6 @@
 --- A circuit breaker: stops calls to a failing server, and detects when it has recovered.
 local argument = require("operations.base.argument")
+local hold = require("operations.task.hold")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -189,7 +190,9 @@ function breaker.new(options)
       if err then
         return nil, err
       end
-      return layer.follow(inner, input, context, true, over, context, key, call)
+      local held = hold.new(over, context, key, call)
+      layer.ends_at_first_event(held, context)
+      return layer.follow(held, inner, input, context)
     end
   end, type(options and options.by) == "function")
 end

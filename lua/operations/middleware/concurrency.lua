@@ -143,7 +143,7 @@ function concurrency.new(options)
       if err then
         return nil, err
       end
-      return layer.follow(inner, input, context, false, leave, self, bulkhead)
+      return layer.follow(hold.new(leave, self, bulkhead), inner, input, context)
     end
   end, type(options and options.by) == "function")
 end

@@ -1,6 +1,5 @@
 --- The base of all middleware: wraps a handler so that it never raises and the end of its call is known.
 local errors = require("operations.base.error")
-local hold = require("operations.task.hold")
 
 local layer = {}
 
@@ -94,46 +93,33 @@ local function closed()
   return errors.new("ABORTED", "the subscription was closed")
 end
 
-local function at_first_event(context, fn)
-  local emit = rawget(context, "emit")
-  rawset(context, "emit", function(...)
-    rawset(context, "emit", emit)
-    fn()
-    return emit(...)
-  end)
-end
-
--- As `follow` for a subscription, which also ends when it is closed; with `early`, at its first event.
-local function follow_stream(inner, input, context, early, held)
-  context.defer(function()
-    held:release(closed())
-  end)
-  if early then
-    at_first_event(context, function()
+--- A subscription counts as ended, without an error, at its first `context.emit`.
+---@param held operations.Hold
+---@param context operations.Context
+function layer.ends_at_first_event(held, context)
+  local emit = rawget(context, "defer") and rawget(context, "emit")
+  if emit then
+    rawset(context, "emit", function(...)
+      rawset(context, "emit", emit)
       held:release()
+      return emit(...)
     end)
   end
-  local value, err = inner(input, context)
-  held:release(err)
-  return value, err
 end
 
---- Calls the inner handler, and `over(err, a, b, c)` once when the call has ended; for a closed subscription, and for a
---- call whose coroutine was dropped, `err` is ABORTED.
+--- Calls the inner handler, and releases what the call holds once it has ended; for a closed subscription, and for a
+--- call whose coroutine was dropped, the error is ABORTED.
+---@param held operations.Hold
 ---@param inner fun(input: any, context: operations.Context): any, operations.Error?
 ---@param input any
 ---@param context operations.Context
----@param early boolean  a subscription counts as ended, without an error, at its first `context.emit`
----@param over fun(err: operations.Error?, a: any, b: any, c: any)
----@param a any
----@param b any
----@param c any
 ---@return any value
 ---@return operations.Error? err
-function layer.follow(inner, input, context, early, over, a, b, c)
-  local held = hold.new(over, a, b, c)
+function layer.follow(held, inner, input, context)
   if rawget(context, "defer") then
-    return follow_stream(inner, input, context, early, held)
+    context.defer(function()
+      held:release(closed())
+    end)
   end
   local value, err = inner(input, context)
   held:release(err)

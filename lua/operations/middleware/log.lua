@@ -1,5 +1,6 @@
 --- One line of JSON for each call.
 local argument = require("operations.base.argument")
+local hold = require("operations.task.hold")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
 local printable = require("operations.base.printable")
@@ -61,7 +62,7 @@ function log.new(write)
         printable.json(assert(json.encode(entry_of(id, spec, context, start, err), sorted))))
     end
     return function(input, context)
-      return layer.follow(inner, input, context, false, over, context, scheduler.host().now())
+      return layer.follow(hold.new(over, context, scheduler.host().now()), inner, input, context)
     end
   end)
 end

@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local dictionary = require("operations.task.dictionary")
 local disclosure = require("operations.base.disclosure")
+local hold = require("operations.task.hold")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -235,7 +236,7 @@ function metrics.new(options)
     self._running[id], self._seen[id] = self._running[id] or 0, self._seen[id] or {}
     return function(input, context)
       self._running[id] = self._running[id] + 1
-      return layer.follow(inner, input, context, false, note, self, id, scheduler.host().now())
+      return layer.follow(hold.new(note, self, id, scheduler.host().now()), inner, input, context)
     end
   end)
   return self

@@ -1,6 +1,7 @@
 --- Reports spans of calls to a function, and propagates W3C Trace Context.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local hold = require("operations.task.hold")
 local layer = require("operations.middleware.layer")
 local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
@@ -99,7 +100,7 @@ function trace.new(fn, options)
       if not sampled then
         return inner(input, context)
       end
-      return layer.follow(inner, input, context, false, over, context, span)
+      return layer.follow(hold.new(over, context, span), inner, input, context)
     end
   end)
 end
