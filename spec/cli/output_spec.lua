@@ -296,7 +296,45 @@ shown(output.person.input("end: "))
     assert.equal("decline\nnil\nanswer\nAda\n7\ntrue\nfalse\nnil\n", result.out)
     assert.matches("operations: Go? [y/N] ", result.err, 1, true)
     assert.matches("\ns: open in a browser:\n\n  https://a[^\27]*\n\n", "\n" .. result.err:match("%]%s(s: .*)"))
-    assert.equal("operations: s: Who? [answer/decline] ", result.err:match("^operations: [^%]]*%] "))
+    assert.equal("operations: s: Who? [answer/decline]: ", result.err:match("^operations: [^%]]*%]: "))
+    assert.matches("operations: size [7]: ", result.err, 1, true)
+  end)
+
+  it("asks again where a choice is unclear, lists long ones, takes several with commas", function()
+    local program = [[
+local function label(item) return item.label end
+local function choose(way, labels, third)
+  local items = {}
+  for i, text in ipairs(labels) do items[i] = { label = text } end
+  local chosen = output.person[way](items, "v, optional: ", way == "several" and { [items[2] ] = true } or label,
+    items[2])
+  local words = {}
+  for _, item in ipairs(items) do
+    words[#words + 1] = (chosen == item or way == "several" and chosen and chosen[item]) and item.label or nil
+  end
+  io.stdout:write(table.concat(words, "+"), "\n")
+end
+choose("select", { "option", "option2", "Other" })
+choose("select", { "option", "option2", "Other" })
+choose("select", { "option", "option2", "Other" })
+local long = {}
+for i = 1, 9 do long[i] = ("choice%d"):format(i * 10) end
+choose("select", long)
+choose("several", { "a", "b", "c" })
+choose("several", { "a", "b", "c" })
+choose("several", { "a", "b", "c" })
+]]
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write("o\nOPTION2\noption\n\n3\nc, x\n c,a\n\n")
+    file:close()
+    local result = result_of(program, "<" .. path)
+    os.remove(path)
+    assert.equal("option2\noption\noption2\nchoice30\na+c\nb\n\n", result.out)
+    assert.matches('operations: v, optional [option/option2/Other] (option2): '
+      .. 'operations: "o" names none of them, or several', result.err, 1, true)
+    assert.matches("\n  9  choice90\noperations: v, optional [1 to 9] (choice20): ", result.err, 1, true)
+    assert.matches("operations: v, optional [a/b/c], several with commas (b): ", result.err, 1, true)
   end)
 
   it("fails as JSON where it is not JSON", function()

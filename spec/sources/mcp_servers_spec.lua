@@ -118,7 +118,7 @@ describe("the servers of a file", function()
       end)
     end
     assert.same({ action = "accept", content = { name = "Ada" } }, action(person, form))
-    assert.same({ "s: Who?", "name: " }, asked_for)
+    assert.same({ "s: Who?", "s: name: " }, asked_for)
     asked_for, answers = {}, { "open", "decline" }
     local page = { mode = "url", message = "In:", url = "https://a.example/in", elicitationId = "1" }
     assert.same({ action = "accept" }, action(person, page))

@@ -11,12 +11,10 @@ local input = require("operations.people.input")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
-local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local operations = require("operations")
 local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
-local property_order = require("operations.base.property_order")
 local schema_place = require("operations.people.schema_place")
 local sources = require("operations.cli.sources")
 local stdin = require("operations.cli.stdin")
@@ -194,39 +192,11 @@ local function add_stdin(asked)
   return message
 end
 
--- Asks at a terminal for the required members that `value` lacks; `but` is left out.
-local function ask_for(root, node, value, but)
-  local target, wanted = entry.target(root, node), { type = "object", properties = {}, required = {} }
-  for _, name in ipairs(type(target.required) == "table" and target.required or {}) do
-    if value[name] == nil and name ~= but then
-      wanted.required[#wanted.required + 1] = name
-      wanted.properties[name] = entry.target(root, (target.properties or {})[name])
-    end
-  end
-  if not wanted.required[1] then
-    return
-  end
-  property_order.set(wanted.properties, wanted.required)
-  local asking = require("operations.people.asking") -- late: scripts are not asked
-  for name, answer in pairs(asking.ask(output.person, { schema = wanted }) or {}) do
-    value[name] = answer
-  end
-end
-
--- The input with what it requires and a person gave.
-local function complete(asked, schema, has_body)
-  local value = asked.input
-  if core.kind(value) ~= "object" or type(schema) ~= "table" then
-    return
-  end
-  ask_for(schema, schema, value, has_body and "body" or nil)
-  local target = entry.target(schema, schema)
-  local body = has_body and (target.properties or {}).body
-  if body and (value.body ~= nil or members.contains(target.required, "body")) then
-    value.body = value.body == nil and marked.object() or value.body
-    if core.kind(value.body) == "object" then
-      ask_for(schema, body, value.body)
-    end
+-- The input with what it lacks, requires and a person gave.
+local function complete(asked, schema)
+  if core.kind(asked.input) == "object" and type(schema) == "table" then
+    local asking = require("operations.people.asking") -- late: scripts are not asked
+    asked.input = asking.ask(output.person, { title = "", schema = schema, value = asked.input }) or asked.input
   end
 end
 
@@ -262,7 +232,7 @@ local function read_input(asked, items, asks)
   end
   asked.input = value
   if asks and output.can_ask() and not asked.reads_stdin then
-    complete(asked, schema, has_body)
+    complete(asked, schema)
   end
   local is_body_given = core.kind(asked.input) ~= "object" or asked.input.body ~= nil
   local message

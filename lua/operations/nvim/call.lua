@@ -1,5 +1,6 @@
 --- `:Operations call` and `watch`: a call in its own window. The window shows its progress; closing it, or Ctrl-C in
 --- it, cancels the call.
+local asking = require("operations.people.asking")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local fields = require("operations.people.fields")
@@ -141,7 +142,10 @@ local function takes_body(spec)
   return spec._meta ~= nil and spec._meta.source == "openapi" and known.body ~= nil
 end
 
--- The input given after the id; nil: the user cancelled the form.
+-- Answers no question: a form that needs no answer is complete.
+local nobody = { select = function() end, input = function() end }
+
+-- The input given after the id, with what the user is asked for; nil: the user cancelled the form.
 local function read(given, spec)
   local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
   for _, argument in ipairs(arguments) do
@@ -158,11 +162,13 @@ local function read(given, spec)
   if value == nil then
     refuse(texts)
   end
-  if #arguments == 0 and type(schema) == "table" and type(schema.required) == "table" and #schema.required > 0 then
-    return form.ask(given.id, schema)
-  end
   local compiled = schemas.compile(schema)
-  return compiled and input.convert(value, texts, compiled) or value
+  value = compiled and input.convert(value, texts, compiled) or value
+  if core.kind(value) == "object" and type(schema) == "table"
+    and not asking.ask(nobody, { title = "", schema = schema, value = value }) then
+    return form.ask(given.id, schema, false, value)
+  end
+  return value
 end
 
 local function percent(done, total, message)

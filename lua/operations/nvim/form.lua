@@ -76,10 +76,11 @@ form.person = { input = input, select = select, open = open } ---@type operation
 ---@param title string  name of the asking server or operation
 ---@param schema table
 ---@param all? boolean  also asks for optional properties
+---@param value? table  what is known: only what it lacks is asked for
 ---@return table? values  nil: the user cancelled the form
-function form.ask(title, schema, all)
+function form.ask(title, schema, all, value)
   return alone(title, function()
-    return (asking.ask(form.person, { title = title, text = "", schema = schema, all = all }))
+    return (asking.ask(form.person, { title = title, text = "", schema = schema, all = all, value = value }))
   end)
 end
 

@@ -273,6 +273,48 @@ local function lines_of(schema, depth, width)
   return state.lines
 end
 
+--- The schema, or the target of its references; of an `allOf` of one part, that part with what stands beside it.
+---@param root table
+---@param schema any
+---@return table
+function schema_text.target(root, schema)
+  local target = target_of(root, schema)
+  if type(target.allOf) == "table" and #target.allOf == 1 then
+    target = members.merged(schema_text.target(root, target.allOf[1]), target)
+    target.allOf = nil
+  end
+  return target
+end
+
+--- The properties of an object, with those of its `allOf`.
+---@param root table
+---@param schema any
+---@return { names: string[], properties: table<string, any>, required: table<string, true> }
+function schema_text.members(root, schema)
+  return gather(root, schema, { properties = {}, names = {}, required = {}, branches = {} }, 0)
+end
+
+--- What a value must be beside its type, in a few words each: "1 to 5", "email".
+---@param schema table
+---@return string[]
+function schema_text.limits(schema)
+  local copy = members.merged(schema)
+  copy.default, copy.deprecated = nil, nil
+  return limits_of(copy)
+end
+
+--- What a person may write: "integer, 1 to 5"; nothing for any text.
+---@param root table
+---@param schema table
+---@return string
+function schema_text.hint(root, schema)
+  local words, text = schema_text.limits(schema), type_of(root, schema)
+  if text ~= "string" and text ~= "any" then
+    table.insert(words, 1, text)
+  end
+  return table.concat(words, ", ")
+end
+
 --- Describes a schema in lines, each indented by two spaces.
 ---@param schema table|boolean
 ---@param width? integer  columns, default 100

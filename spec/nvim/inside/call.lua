@@ -12,12 +12,15 @@ describe("a call", function()
       respond(table.remove(answers, 1))
     end
     vim.ui.select = function(items, options, respond) -- luacheck: ignore 122
-      local names = {}
-      for i, item in ipairs(items) do
-        names[i] = options.format_item and options.format_item(item) or item
-      end
+      local names = vim.tbl_map(options.format_item, items)
       asked[#asked + 1] = options.prompt .. table.concat(names, "/")
-      respond(table.remove(answers, 1))
+      local answer = table.remove(answers, 1)
+      for i, name in ipairs(names) do
+        if name == answer then
+          return respond(items[i])
+        end
+      end
+      respond(nil)
     end
     local registry = operations.registry()
     local function add(name, handler, more)
@@ -69,6 +72,11 @@ describe("a call", function()
       choice = { enum = { "x", 7 }, title = "Which" }, list = { type = "array", description = "Some.\nMore.",
         default = operations.array({ 1 }) }, any = {}, number = { type = "number", default = 2 },
       optional = { type = "string" } } } })
+    add("nested", function(input)
+      return input
+    end, { inputSchema = { type = "object", required = { "body", "id" }, properties = { id = { type = "integer" },
+      body = { ["$ref"] = "#/$defs/Body" } }, ["$defs"] = { Body = { type = "object", required = { "kind", "size" },
+      properties = { kind = { enum = { "x", "y" } }, size = { type = "string" } } } } } })
     nvim.setup({ registry = registry, servers = { mcpServers = {} } })
   end)
 
@@ -138,11 +146,23 @@ describe("a call", function()
     local text = shown("call own.ask", '"number"')
     assert.same({ any = { k = 1 }, choice = "x", list = { 2, 3 }, number = 4.5 }, vim.json.decode(text))
     table.sort(asked)
-    assert.same({ "Which: x/7", "any: [nil]", "list (Some.): [[1]]", "number: [2]" }, asked)
+    assert.same({ "own.ask: Which: x/7", "own.ask: any: [nil]", "own.ask: list (Some.), any[]: [[1]]",
+      "own.ask: number, number: [2]" }, asked)
+  end)
+
+  it("asks only for what was not given, in the objects within its input too", function()
+    answers = { "x", "abc" }
+    local text = shown("call own.nested id=7", '"size"')
+    assert.same({ id = 7, body = { size = "abc", kind = "x" } }, vim.json.decode(text))
+    assert.same({ "own.nested: kind: x/y", "own.nested: size: [nil]" }, asked)
+    editor.press("q")
+    assert.same({ id = 7, body = { size = "abc", kind = "x" } }, vim.json.decode((shown(
+      "call own.nested id=7 body.size=abc body.kind=x", '"size"'))))
+    assert.equal(2, #asked)
   end)
 
   it("asks again where an answer does not fit", function()
-    answers = { "text", 7, "nope", "[]", "", "5" }
+    answers = { "text", "7", "nope", "[]", "", "5" }
     local text = shown("call own.ask", '"number"')
     local input = vim.json.decode(text)
     assert.same({ 7, "text", 5 }, { input.choice, input.any, input.number })

@@ -4,7 +4,7 @@ local nvim = require("operations.nvim")
 local operations = require("operations")
 
 describe("questions", function()
-  local asked, answers, open_at_once
+  local asked, answers, offered, open_at_once
 
   -- What a user would answer, in order; a function is called for it.
   local function answer(prompt, respond)
@@ -22,8 +22,11 @@ describe("questions", function()
     vim.ui.input = function(options, respond) -- luacheck: ignore 122
       answer(options.prompt, respond)
     end
-    vim.ui.select = function(_, options, respond) -- luacheck: ignore 122
-      answer(options.prompt, respond)
+    vim.ui.select = function(items, options, respond) -- luacheck: ignore 122
+      offered = vim.tbl_map(options.format_item, items)
+      answer(options.prompt, function(label)
+        respond(vim.tbl_filter(function(item) return options.format_item(item) == label end, items)[1])
+      end)
     end
     local registry = operations.registry()
     assert(registry:register({ namespace = "own", name = "make", inputSchema = { type = "object",
@@ -53,10 +56,10 @@ describe("questions", function()
     properties = { name = { type = "string" } } } }
 
   it("ask for what a call requires and was not given, again where it does not fit", function()
-    answers = { true, "9", "5", "x", "long" }
+    answers = { "yes", "9", "5", "x", "long" }
     vim.cmd("Operations call own.make")
     assert.same({ title = "long", size = 5, loud = true }, vim.json.decode(editor.shows('"title"')))
-    assert.same({ "loud: ", "size: " }, { asked[1], asked[2] })
+    assert.same({ "own.make: loud: ", "own.make: size, integer, at most 5: " }, { asked[1], asked[2] })
     assert.matches("^size: .*5.*: $", asked[3])
   end)
 
@@ -70,7 +73,7 @@ describe("questions", function()
   it("of servers are answered, declined and cancelled", function()
     answers = { "answer", "Ada" }
     assert.same({ action = "accept", content = { name = "Ada" } }, ask(request)())
-    assert.same({ "spec: Who?", "name: " }, asked)
+    assert.same({ "spec: Who?", "spec: name: " }, asked)
     answers = { "decline" }
     assert.equal("decline", ask(request)().action)
     answers = { vim.NIL }
@@ -92,12 +95,37 @@ describe("questions", function()
     local params = { message = "Which?", requestedSchema = { type = "object", required = { "c" }, properties = {
       a = { type = "string" }, b = { type = "boolean", title = "B", description = "One.\nTwo." },
       c = { type = "integer" } } } }
-    assert.same({ action = "accept", content = { c = 7 } }, asking(elicit, params, {}, "answer", "", vim.NIL, "7"))
-    assert.same({ "a server: Which?", "a, optional: ", "B (One.), optional: ", "c: " }, asked)
+    assert.same({ action = "accept", content = { c = 7 } },
+      asking(elicit, params, {}, "answer", "", "leave it out", "7"))
+    assert.same({ "a server: Which?", "a server: a, optional: ", "a server: B (One.), optional: ",
+      "a server: c, integer: " }, asked)
     assert.same({ action = "accept", content = { a = "x", b = true, c = 7 } },
-      asking(elicit, params, {}, "answer", "x", true, "7"))
-    assert.same({ action = "cancel" }, asking(elicit, params, {}, "answer", "x", true, vim.NIL))
+      asking(elicit, params, {}, "answer", "x", "yes", "7"))
+    assert.same({ action = "cancel" }, asking(elicit, params, {}, "answer", "x", "yes", vim.NIL))
     assert.same({ action = "accept", content = {} }, asking(elicit, { message = "Go?" }, {}, "answer"))
+  end)
+
+  it("of servers offer every kind of value by the words for people", function()
+    local elicit = require("operations.nvim.form").elicit
+    local list = operations.array
+    local params = { message = "Which?", requestedSchema = { type = "object",
+      required = list({ "colour", "old", "tags" }), properties = {
+        colour = { type = "string", default = "#0f0", oneOf = list({ { const = "#f00", title = "Red" },
+          { const = "#0f0", title = "Green" } }) },
+        mail = { type = "string", format = "email" },
+        old = { type = "string", enum = list({ "o1", "o2" }), enumNames = list({ "First", "Second" }) },
+        tags = { type = "array", minItems = 1, items = { anyOf = list({ { const = "a", title = "Alpha" },
+          { const = "b", title = "Beta" } }) } } } } }
+    assert.same({ action = "accept", content = { colour = "#f00", mail = "a@b.test", old = "o2", tags = { "b" } } },
+      asking(elicit, params, {}, "answer", "Red", "a", "a@b.test", "Second", "done", "[ ] Alpha", "[ ] Beta",
+        "[x] Alpha", "done"))
+    assert.same({ "done", "[ ] Alpha", "[x] Beta" }, offered)
+    assert.same({ "a server: colour: ", "a server: mail, email, optional: ",
+      'mail: expected a string of format email, got "a": ', "a server: old: ", "a server: tags, at least 1 item: ",
+      "tags: expected at least 1 item, got 0: " }, vim.list_slice(asked, 2, 7))
+    answers = { "Green" }
+    asking(elicit, params, {}, "answer", vim.NIL)
+    assert.same({ "Green", "Red" }, offered)
   end)
 
   it("of servers that name a page open it, or say where it is", function()
@@ -121,7 +149,7 @@ describe("questions", function()
   end)
 
   it("wait for each other", function()
-    answers = { "answer", "Ada", true, "3", "ok" }
+    answers = { "answer", "Ada", "yes", "3", "ok" }
     local result = ask(request)
     editor.wait(function() return #asked == 1 end)
     vim.cmd("Operations call own.make")
