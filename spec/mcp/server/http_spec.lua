@@ -69,23 +69,54 @@ describe("an MCP server over HTTP", function()
     end
   end)
 
-  it("takes JSON only, from clients that take both forms of answers", function()
+  it("takes JSON only, and clients that take one of both forms of answers", function()
     local ping = { id = 1, method = "ping" }
     assert.same({ 415, -32600 }, error_of(post(ping, { ["content-type"] = "text/plain" })))
     assert.same({ 415, -32600 }, error_of(post(ping, { ["content-type"] = "" })))
-    for _, accept in ipairs({ "application/json", "text/event-stream", "text/html", "" }) do
+    for _, accept in ipairs({ "text/html", "application/json;q=0", "*/*;q=0", "application/xml, image/*" }) do
       assert.same({ 406, -32600 }, error_of(post(ping, { accept = accept })))
     end
-    assert.equal(200, select(2, initialize(nil, { accept = "*/*",
-      ["content-type"] = "Application/JSON; charset=utf-8" })).status)
+    for _, accept in ipairs({ "*/*", "application/*", "application/json", "", false, "text/html, */*;q=0.1",
+      "Application/JSON; q=0.9, text/event-stream;q=0.5", "text/event-stream;q=0, */*" }) do
+      local _, answer = initialize(nil, { accept = accept, ["content-type"] = "Application/JSON; charset=utf-8" })
+      assert.same({ 200, "application/json" }, { answer.status, answer.headers["content-type"] }, tostring(accept))
+    end
+    for _, accept in ipairs({ "text/event-stream", "text/*", "application/json;q=0, */*" }) do
+      local session, answer = initialize(nil, { accept = accept })
+      assert.same({ 200, "text/event-stream" }, { answer.status, answer.headers["content-type"] }, accept)
+      assert.same("2025-11-25", answer.events[#answer.events].result.protocolVersion)
+      assert.truthy(session)
+      assert.same({ 404, -32001 }, error_of(post(ping, { accept = accept, ["mcp-session-id"] = "none" })))
+    end
     assert.equal(413, post(("x"):rep(100001)).status)
-    for _, accept in ipairs({ "application/json", "text/html", "" }) do
+    for _, accept in ipairs({ "application/json", "text/html", "text/event-stream;q=0" }) do
       local refused = http_request.send(server, "GET", "/mcp", { accept = accept })
       assert.same({ 406, -32600, "Accept has to list text/event-stream" },
         { refused.status, refused.json.error.code, refused.json.error.message })
     end
     local refused = http_request.send(server, "PUT", "/mcp")
     assert.same({ 405, "DELETE, GET, POST" }, { refused.status, refused.headers.allow })
+  end)
+
+  it("answers clients that take JSON alone by JSON; what comes before goes to the stream of their session", function()
+    local session = initialize()
+    local headers = { ["mcp-session-id"] = session, accept = "application/json" }
+    local count = { id = 2, method = "tools/call", params = { name = "demo_count", _meta = { progressToken = 1 } } }
+    assert.same({ n = 3 }, post(count, headers).json.result.structuredContent)
+    local greet = { id = 3, method = "tools/call", params = { name = "demo_greet" } }
+    assert.same({ action = "decline" }, post(greet, headers).json.result.structuredContent) -- nobody can be asked
+    local general = server:handle({ method = "GET", target = "/mcp", body = "", headers = { host = "localhost",
+      accept = "text/event-stream", ["mcp-session-id"] = session } })
+    assert.matches("retry", general.body())
+    assert.same({ n = 3 }, post(count, headers).json.result.structuredContent)
+    assert.truthy(general.body():find('"progressToken":1', 1, true))
+    local greeted = operations.spawn(post, greet, headers)
+    local asked = operations.json.decode(general.body():match("data: ({[^\n]+)"))
+    assert.equal(202, post({ id = asked.id, result = { action = "cancel" } }, headers).status)
+    assert.same({ action = "cancel" }, greeted:wait().json.result.structuredContent)
+    local listen = modern("subscriptions/listen", { notifications = { toolsListChanged = true } },
+      { accept = "application/json" })
+    assert.same({ 406, -32600 }, error_of(listen))
   end)
 
   it("refuses invalid messages", function()

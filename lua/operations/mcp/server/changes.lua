@@ -179,6 +179,9 @@ changes.methods["subscriptions/listen"] = { era = "modern", run = function(call)
   local filter, told = filter_of(call.params.notifications)
   if not filter then
     return nil, { code = INVALID_PARAMS, message = "subscriptions/listen: " .. told, status = 400 }
+  elseif call.takes_events == false then
+    return nil, { code = message.codes.INVALID_REQUEST, status = 406,
+      message = "subscriptions/listen: Accept has to list text/event-stream" }
   end
   local stamp = { [SUBSCRIPTION] = call.id }
   call.send(message.notification("notifications/subscriptions/acknowledged", { notifications = told, _meta = stamp }))

@@ -68,10 +68,13 @@ end
 ---@field version? string
 ---@field capabilities table  the client's
 ---@field client? table  its `clientInfo`
+---@field connection table  of its session
 ---@field log_level? string
 ---@field identity? operations.Identity
----@field send fun(value: operations.mcp.Message)  sends notifications, and legacy requests, that belong to it
+---@field send fun(value: operations.mcp.Message): boolean?  sends notifications, and legacy requests, that belong to
+---  it; false: there is no way to
 ---@field http? operations.ServerRequest
+---@field takes_events? boolean  false: nothing can be sent before its answer
 ---@field over? boolean  nothing more may be sent for it
 ---@field cancelled? boolean  no answer is wanted
 ---@field worker? operations.Task
@@ -105,7 +108,7 @@ end
 --- Makes a call from a received request.
 ---@param peer operations.mcp.Peer
 ---@param value operations.mcp.Message
----@param send fun(value: operations.mcp.Message)
+---@param send fun(value: operations.mcp.Message): boolean?
 ---@param http? operations.ServerRequest
 ---@return operations.mcp.ServerCall
 function dispatch.call(peer, value, send, http)
@@ -114,7 +117,7 @@ function dispatch.call(peer, value, send, http)
   local call = setmetatable({
     server = peer.server, peer = peer, id = value.id, method = value.method, params = value.params or {}, meta = meta,
     modern = modern, send = send, http = http, identity = peer.identity,
-    version = peer.version, client = peer.client,
+    version = peer.version, client = peer.client, connection = peer.connection,
     capabilities = peer.capabilities, log_level = peer.log_level,
   }, Call)
   if modern then

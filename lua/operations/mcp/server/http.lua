@@ -18,19 +18,6 @@ local http = {}
 local codes = message.codes
 local json_response, refuse, empty = posted.json_response, posted.refuse, posted.empty
 
--- Does a client accept a media type?
-local function accepts(accept, media)
-  local major = media:match("^[^/]+")
-  for entry in (accept or ""):gmatch("[^,]+") do
-    local name = entry:match("^%s*([^;%s]+)")
-    name = name and name:lower()
-    if name == media or name == "*/*" or name == major .. "/*" then
-      return true
-    end
-  end
-  return false
-end
-
 local function busy(server, id)
   if server.draining then
     return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to stop",
@@ -151,9 +138,9 @@ local function post(server, request, identity)
   local media = (request.headers["content-type"] or ""):match("^%s*([^;%s]*)"):lower()
   if media ~= "application/json" then
     return refuse(415, "application/json expected")
-  elseif not accepts(request.headers.accept, "application/json")
-    or not accepts(request.headers.accept, "text/event-stream") then
-    return refuse(406, "Accept has to list application/json and text/event-stream")
+  end
+  if not posted.form(request.headers.accept) then
+    return refuse(406, "Accept has to list application/json or text/event-stream")
   end
   local body, err, status = input_reader.body(request, server.options.max_body)
   if not body then
@@ -177,7 +164,7 @@ end
 
 -- Opens the stream of notifications, or resumes it.
 local function get(server, request, identity)
-  if not accepts(request.headers.accept, "text/event-stream") then
+  if not posted.accepts(request.headers.accept, "text/event-stream") then
     return refuse(406, "Accept has to list text/event-stream")
   end
   local session, refusal = session_of(server, request, identity)

@@ -91,7 +91,7 @@ end
 function made.metadata(call)
   local caller = call.http and call.http.peer
   return { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta,
-    connection = call.peer and call.peer.connection }, http = caller and { address = caller.address } }
+    connection = call.connection }, http = caller and { address = caller.address } }
 end
 
 local asks = { ask = true, elicit = true, sample = true, roots = true }

@@ -14,15 +14,12 @@ local INVALID_PARAMS = message.codes.INVALID_PARAMS
 
 lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function(call)
   local params, peer, server = call.params, call.peer, call.server
-  if peer.version then
+  if peer.version and call.http then -- in a batch: over HTTP each session has an id
     return nil, { code = message.codes.INVALID_REQUEST, message = "initialize: this session is already initialized" }
   elseif type(params.protocolVersion) ~= "string" then
     return nil, { code = INVALID_PARAMS, message = "initialize: protocolVersion: string expected" }
   end
-  peer.version = negotiation.common({ params.protocolVersion }, false) or negotiation.legacy
-  peer.capabilities = type(params.capabilities) == "table" and params.capabilities or {}
-  peer.client = type(params.clientInfo) == "table" and params.clientInfo or nil
-  server.changes:join(peer)
+  peer:begin(params, negotiation.common({ params.protocolVersion }, false) or negotiation.legacy)
   return {
     protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server)),
     serverInfo = server.info, instructions = server.options.instructions,

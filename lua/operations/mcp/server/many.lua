@@ -4,6 +4,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
 
 local many = {}
 
@@ -126,12 +127,13 @@ local function describe(call, input, tools)
 end
 
 local function call_named(call, input, tools)
+  local given = message.present(input.arguments) or marks.object()
   if type(input.name) ~= "string" then
     return refused("call_operation: name: string expected")
-  elseif input.arguments ~= nil and core.kind(input.arguments) ~= "object" then
+  elseif core.kind(given) ~= "object" then
     return refused("call_operation: arguments: object expected")
   end
-  return tools.invoke(call, input.name, input.arguments)
+  return tools.invoke(call, input.name, given)
 end
 
 local runs = { search_operations = find, describe_operation = describe, call_operation = call_named }

@@ -13,7 +13,7 @@ local peer = {}
 ---@field version? string  agreed on by `initialize`; nil until then
 ---@field capabilities table  the client's, in the legacy era
 ---@field client? table  its `clientInfo`
----@field connection table  empty; handlers know the client by it
+---@field connection table  empty; handlers know the client by it. Each session has its own
 ---@field log_level? string  the lowest level of messages that it wants
 ---@field running table<operations.mcp.Id, operations.mcp.ServerCall>  its requests
 ---@field send fun(value: operations.mcp.Message)  sends messages that belong to no request
@@ -36,7 +36,8 @@ end
 ---@param params table
 ---@param send fun(value: operations.mcp.Message)  for the stream that it belongs to
 ---@return table? result
----@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many requests wait
+---@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many requests wait;
+---  UNAVAILABLE: the client has no stream for it
 function Peer:request(method, params, send)
   if self._waiting >= limits.mcp_server_requests then
     return nil, errors.new("BUSY", ("%d requests wait for the client"):format(self._waiting))
@@ -45,7 +46,9 @@ function Peer:request(method, params, send)
   self._last, self._waiting = id, self._waiting + 1
   local ok, answer = pcall(task.await, function(wake)
     self._asked[id] = wake
-    send({ jsonrpc = "2.0", id = id, method = method, params = params })
+    if send({ jsonrpc = "2.0", id = id, method = method, params = params }) == false then
+      wake({ error = errors.new("UNAVAILABLE", method .. ": the client has no stream open for it") })
+    end
     return function()
       send(message.notification("notifications/cancelled", { requestId = id, reason = "the call has ended" }))
     end
@@ -55,6 +58,34 @@ function Peer:request(method, params, send)
     error(answer, 0)
   end
   return answer.result, answer.error
+end
+
+--- Begins a session. The client of a process may begin another one: it has connected again, or a bridge serves several.
+--- What runs goes on, unless the new session uses its id.
+---@param params table  of `initialize`
+---@param version string
+function Peer:begin(params, version)
+  local changes = self.server.changes
+  if self.version then
+    changes:leave(self)
+    self.connection, self.log_level = {}, nil
+  end
+  self.version = version
+  self.capabilities = type(params.capabilities) == "table" and params.capabilities or {}
+  self.client = type(params.clientInfo) == "table" and params.clientInfo or nil
+  changes:join(self)
+end
+
+--- Is a request with this id running? One of an earlier session is cancelled.
+---@param id operations.mcp.Id
+---@return boolean
+function Peer:runs(id)
+  local running = self.running[id]
+  if running and running.connection ~= self.connection then
+    running:cancel("a new session uses the id of the request")
+    return false
+  end
+  return running ~= nil
 end
 
 --- Handles a possible answer to a request of ours.

@@ -60,14 +60,54 @@ function posted.stream_response(server, body, more)
     heartbeat = { after = server.options.heartbeat, bytes = ":\n\n" } }
 end
 
+-- How much a client wants a media type, by the most specific entry of its Accept field (RFC 9110, 12.5.1), and how
+-- specific that is: 2 the type, 1 its main type, 0 any type. A client without the field takes everything.
+local function weight(accept, media)
+  local any = { [media] = 2, [media:match("^[^/]+") .. "/*"] = 1, ["*/*"] = 0 }
+  local found, level = 0, -1
+  for entry in (accept and accept:find("%S") and accept or "*/*"):gmatch("[^,]+") do
+    local specific = any[(entry:match("^%s*([^;%s]+)") or ""):lower()]
+    if specific and specific > level then
+      found, level = tonumber(entry:match(";%s*[qQ]=([%d.]+)")) or 1, specific
+    end
+  end
+  return found, level
+end
+
+--- Does a client accept a media type?
+---@param accept? string
+---@param media string
+---@return boolean
+function posted.accepts(accept, media)
+  return weight(accept, media) > 0
+end
+
+--- The form of a POST's answer, see `operations.mcp.Posted`; nil: the client takes neither.
+---@param accept? string
+---@return "json"|"events"|"both"|"any"|nil
+function posted.form(accept)
+  local wanted, level = weight(accept, "text/event-stream")
+  if wanted <= 0 then
+    return posted.accepts(accept, "application/json") and "json" or nil
+  elseif not posted.accepts(accept, "application/json") then
+    return "events"
+  end
+  return level > 0 and "both" or "any"
+end
+
 --- A POST on its way to its answer.
 ---@class operations.mcp.Posted
 ---@field server operations.McpServer
+---@field form "json"|"events"|"both"|"any"  of its answer, by its Accept field; "any": JSON unless messages precede it
 ---@field call operations.mcp.ServerCall
 ---@field session? operations.mcp.ServerSession
 ---@field channel? operations.mcp.Channel  set when messages precede the answer
 ---@field answer? operations.mcp.Message
 ---@field failure? operations.mcp.Failure
+
+local function is_resumable(session)
+  return session ~= nil and session.peer.version ~= nil and session.peer.version >= "2025-11-25"
+end
 
 -- The stream for a request's messages, made when the first one is sent.
 local function channel_of(self)
@@ -75,7 +115,7 @@ local function channel_of(self)
   if not channel then
     channel = session and session:stream() or channels.new()
     self.channel = channel
-    if session and session.peer.version >= "2025-11-25" then
+    if is_resumable(session) then
       channel:prime()
     end
     if self.wake then
@@ -85,13 +125,18 @@ local function channel_of(self)
   return channel
 end
 
+-- Sends a message that precedes the answer. A client that takes no events gets it on the stream of its session.
 local function send(self, value)
+  if self.form == "json" then
+    return self.session ~= nil and self.session:tell(value)
+  end
   local text, err = message.encode(value)
   if text then
     channel_of(self):put(text, value.id == nil)
   else
     self.server.options.log("error", "a message is not JSON: " .. err.message)
   end
+  return text ~= nil
 end
 
 local function enter(self)
@@ -119,7 +164,8 @@ local function run(self)
   self.call.worker = task.current()
   self.answer, self.failure = dispatch.answer(self.call)
   leave(self)
-  local channel = self.channel
+  local is_refused = self.failure and self.failure.status
+  local channel = self.form == "events" and not is_refused and channel_of(self) or self.channel
   if channel then
     if not self.call.cancelled then
       local text, err = message.encode(self.answer)
@@ -157,20 +203,22 @@ end
 -- whose connection is cut resumes and gets the result (2025-11-25); without such ids, so that comments keep the
 -- connection open.
 local function wait_for_output(self)
-  local session, host = self.session, scheduler.host()
-  local resumable = session and session.peer.version and session.peer.version >= "2025-11-25"
+  local names_events = self.form == "both" or self.form == "events"
   local stop
   task.await(function(wake)
     self.wake = wake
-    stop = host.timer(resumable and limits.mcp_slow or self.server.options.heartbeat, function()
+    stop = names_events and scheduler.host().timer(is_resumable(self.session) and limits.mcp_slow
+      or self.server.options.heartbeat, function()
       if self.wake then
         channel_of(self)
       end
     end)
-    return stop
+    return stop or nil
   end)
   self.wake = nil
-  stop()
+  if stop then
+    stop()
+  end
 end
 
 -- When the caller disconnects, cancels the request (modern era).
@@ -195,15 +243,16 @@ end
 ---@param session? operations.mcp.ServerSession
 ---@return operations.mcp.Posted
 function posted.begin(server, request, value, peer, session)
-  local self = { server = server, session = session }
+  local self = { server = server, session = session, form = posted.form(request.headers.accept) }
   local call = dispatch.call(peer, value, function(sent)
-    send(self, sent)
+    return send(self, sent)
   end, request)
-  call.hang_up = session and session.peer.version and session.peer.version >= "2025-11-25" and function(retry)
+  call.hang_up = is_resumable(session) and self.form ~= "json" and function(retry)
     channel_of(self):prime(retry)
     task.sleep(0)
     self.channel:hang_up()
   end or nil
+  call.takes_events = self.form ~= "json"
   self.call = call
   enter(self)
   watch(self, request)
@@ -219,7 +268,7 @@ end
 function posted.of_batch(server, request, value, session)
   local self = { server = server, session = session }
   self.call = dispatch.call(session.peer, value, function(sent)
-    session:tell(sent)
+    return session:tell(sent)
   end, request)
   enter(self)
   run(self)

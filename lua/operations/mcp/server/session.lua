@@ -304,11 +304,10 @@ end
 
 --- Sends the client a message that belongs to no request, on one stream.
 ---@param value operations.mcp.Message
+---@return boolean kept  false: it has no such stream open
 function Session:tell(value)
   local text = message.encode(value)
-  if self.general and text then
-    self.general:put(text, true)
-  end
+  return self.general ~= nil and text ~= nil and self.general:put(text, value.id == nil)
 end
 
 return session

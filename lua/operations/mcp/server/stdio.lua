@@ -7,6 +7,7 @@ local limits = require("operations.base.limits")
 local message = require("operations.mcp.protocol.message")
 local peers = require("operations.mcp.server.peer")
 local reader = require("operations.mcp.protocol.reader")
+local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
 
@@ -42,7 +43,9 @@ local function run(self, call)
   if not call.cancelled then
     self:send(answer)
   end
-  self.peer.running[call.id], self.count = nil, self.count - 1
+  local running = self.peer.running
+  running[call.id] = running[call.id] ~= call and running[call.id] or nil
+  self.count = self.count - 1
   if self.count == 0 and self.on_idle then
     self.on_idle()
   end
@@ -50,7 +53,7 @@ end
 
 local function take_request(self, value)
   local id, peer = value.id, self.peer
-  if peer.running[id] then
+  if peer:runs(id) then
     return self:send(message.failure(id, codes.INVALID_REQUEST, "a request with this id is already running"))
   elseif self.count >= self.server.options.max_requests then
     return self:send(message.failure(id, codes.INTERNAL_ERROR,
@@ -117,21 +120,44 @@ local function read(self, input)
   end)
 end
 
--- Cancels running calls, and gives them some time to clean up.
-local function finish(self)
-  self.peer:cancel_all("the client has gone")
+-- Cancels running calls, gives them some time to clean up and the client some to read, and closes both ends.
+local function finish(self, reason)
+  self.peer:cancel_all(reason)
   if self.count > 0 then
-    local outer = task.deadline(core.now() + limits.close_grace)
+    task.deadline(core.now() + limits.close_grace)
     pcall(task.await, function(wake)
       self.on_idle = wake
     end)
-    task.deadline(outer)
   end
+  task.deadline(core.now() + limits.close_grace)
+  self.sent, self.problem = self.output:flush()
+  self.input:close()
+  self.output:close()
 end
 
-local function serve(self, input)
-  read(self, input)
-  finish(self)
+-- Serves until the input ends. A task that was cancelled, by a signal too, cleans up as well.
+local function serve(self)
+  local ok, raised = pcall(read, self, self.input)
+  self.server.links[self] = nil
+  self.server.changes:leave(self.peer)
+  local is_over, wake = false, nil
+  task.detach(function()
+    local cleaned, problem = pcall(finish, self, ok and "the client has gone" or errors.from(raised))
+    self.problem = self.problem or not cleaned and errors.from(problem) or nil
+    is_over = true
+    if wake then
+      wake()
+    end
+  end)
+  if not is_over then
+    scheduler.await(function(wake_up)
+      wake = wake_up
+    end, true)
+  end
+  if not ok then
+    error(raised, 0)
+  end
+  return self.sent, self.problem
 end
 
 --- A client at the other end of two streams, or of one.
@@ -156,22 +182,11 @@ function stdio.link(server, input, output)
 end
 
 --- Serves the client until it ends its side, or the link is closed.
----@param run_in fun(fn: function, ...: any)  calls it in a task
+---@param run_in fun(fn: function, ...: any): any  calls it in a task
 ---@return boolean? ok
 ---@return operations.Error? err  the client no longer reads
 function Link:attend(run_in)
-  local ok, raised = pcall(run_in, serve, self, self.input)
-  self.server.links[self] = nil
-  self.server.changes:leave(self.peer)
-  local outer = task.deadline(core.now() + limits.close_grace)
-  local sent, problem = self.output:flush()
-  task.deadline(outer)
-  self.input:close()
-  self.output:close()
-  if not ok then
-    error(raised, 0)
-  end
-  return sent, problem
+  return run_in(serve, self)
 end
 
 --- Serves the client at the other end of stdin and stdout until it ends stdin, or the server is closed.

@@ -229,17 +229,19 @@ local searched = { name_of = name_of, definition_of = definition_of, invoke = in
 
 tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
   local params = call.params
-  local name, input = params.name, params.arguments
+  local name, input = params.name, message.present(params.arguments)
   if type(name) ~= "string" then
     return nil, { code = INVALID_PARAMS, message = "tools/call: name: string expected" }
-  elseif input ~= nil and core.kind(input) ~= "object" then
+  elseif input == nil then
+    input = marks.object()
+  elseif core.kind(input) ~= "object" then
     return nil, { code = INVALID_PARAMS, message = "tools/call: arguments: object expected" }
   end
   if call.server.awaited and not offer_of(call.server).names.of_name[name] then
     call.server:_settle(true)
   end
   if many.reserved[name] and select(2, seen_by(call)) then
-    return many.run(call, name, input or {}, searched)
+    return many.run(call, name, input, searched)
   end
   return invoke(call, name, input, true)
 end }
