@@ -1,9 +1,11 @@
 local answer_store = require("operations.server.answer_store")
 local command = require("spec.support.command")
 local core = require("operations.core")
+local failed = require("operations.task.dictionary")
 local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local limits = require("operations.base.limits")
+local log = require("operations.task.log")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 
@@ -133,6 +135,37 @@ describe("answers in a shared dictionary", function()
         { answers[2].code, answers[2].message })
     end
   end)
+
+  it("are refused, counted and told where their size cannot be counted, and told where others made room", function()
+    local shared = dictionary()
+    local store, messages = answer_store.shared(shared), {}
+    local length, kept, dropped = 1, 1, nil
+    shared.lpush = function() return length, not length and "no memory" or nil end
+    shared.incr = function() return kept, not kept and "no memory" or nil, dropped end
+    local function failures()
+      local found = failed.failures.answers or {}
+      return { found.refused or 0, found.dropped or 0 }
+    end
+    local function change(before, key)
+      local known, err = store:add(key, "1", 60000)
+      local now = failures()
+      return { known == nil, err and err.code or "kept", now[1] - before[1], now[2] - before[2] }
+    end
+    local write = log.write
+    log.write = function(level, message) -- luacheck: ignore 122
+      messages[#messages + 1] = level .. ": " .. message
+    end
+    dropped = true
+    assert.same({ true, "kept", 0, 1 }, change(failures(), "a"))
+    length = nil
+    assert.same({ true, "UNAVAILABLE", 1, 0 }, change(failures(), "b"))
+    length, kept, dropped = 1, nil, nil
+    assert.same({ true, "UNAVAILABLE", 1, 0 }, change(failures(), "c"))
+    log.write = write -- luacheck: ignore 122
+    for _, message in ipairs(messages) do
+      assert.matches("^warn: idempotency: its shared dictionary ", message)
+    end
+  end)
 end)
 
 describe("answers in Redis", function()
@@ -192,7 +225,30 @@ describe("answers in Redis", function()
       assert.matches("OOM", err.message)
       assert.matches("OOM", full.message)
       assert.equal("1", store:add("k", "3", 60000))
-      assert.is_true(tonumber(redis_cli("PTTL full:answer:k")) > 60000)
+      assert.is_true(tonumber(redis_cli("PTTL {full:}answer:k")) > 60000)
+    end)
+  end)
+
+  it("take the place of the sender's own, never that of another one", function()
+    operations.run(function()
+      local store, answer = operations.middleware.redis(server.url, { prefix = "share:" }), ("x"):rep(900000)
+      stores[#stores + 1] = store
+      local function keep(key, value, owner)
+        assert.is_nil(store:add(key, "r", 60000, owner))
+        assert.is_true(store:swap(key, "r", value, 60000, owner))
+      end
+      keep("k", answer, "ada")
+      for i = 1, 20 do
+        keep("k" .. i, answer, "bob")
+      end
+      assert.equal(answer, store:add("k", "2", 60000, "ada"))
+      assert.is_nil(store:add("k1", "2", 60000, "bob"))
+      assert.equal(answer, store:add("k20", "2", 60000, "bob"))
+      for i = 1, limits.idempotency_sender_keys + 1 do
+        keep("n" .. i, "1", "carl")
+      end
+      assert.is_nil(store:add("n1", "2", 60000, "carl"))
+      assert.equal("1", store:add("n2", "2", 60000, "carl"))
     end)
   end)
 

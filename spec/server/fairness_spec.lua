@@ -101,3 +101,83 @@ describe("a server whose streams never wait", function()
     assert.is_true(seen > 0)
   end)
 end)
+
+describe("a caller with slow calls", function()
+  local function registry(gate)
+    local made = operations.registry({ log = function() end })
+    assert(made:register({ namespace = "spec", name = "slow", type = "query", handler = function()
+      gate.count = gate.count + 1
+      repeat
+        operations.sleep(0)
+      until gate.open
+      return 1
+    end }))
+    return made
+  end
+
+  local function by_token(request)
+    return request.token and { id = request.token, scopes = {} }
+  end
+
+  -- Sends requests of several callers, 3 each; returns the statuses of each, sorted.
+  local function statuses_of(server, gate, callers, request_of)
+    local tasks, found = {}, {}
+    for _, name in ipairs(callers) do
+      for i = 1, 3 do
+        local request = request_of(i)
+        request.headers.host, request.peer = "localhost", { address = name }
+        request.headers.authorization = name:find("^%a") and "Bearer " .. name or nil
+        tasks[#tasks + 1] = operations.spawn(function()
+          found[name] = found[name] or {}
+          table.insert(found[name], server:handle(request).status)
+        end)
+      end
+    end
+    repeat
+      operations.sleep(0)
+    until gate.count == 2 * #callers
+    gate.open = true
+    for _, each in ipairs(tasks) do
+      each:wait()
+    end
+    for _, list in pairs(found) do
+      table.sort(list)
+    end
+    return found
+  end
+
+  local expected = { ada = { 200, 200, 503 }, bob = { 200, 200, 503 }, ["192.0.2.1"] = { 200, 200, 503 },
+    ["192.0.2.2"] = { 200, 200, 503 } }
+  local callers = { "ada", "bob", "192.0.2.1", "192.0.2.2" }
+
+  it("gets a share of the server, by identity or address", function()
+    operations.run(function()
+      local gate = { count = 0 }
+      local server = assert(operations.to_http(registry(gate), { max_identity_requests = 2, authorize = by_token,
+        anonymous = true }))
+      assert.same(expected, statuses_of(server, gate, callers, function()
+        return { method = "GET", target = "/spec/slow", headers = {}, body = "" }
+      end))
+      assert.equal(0, server.running)
+    end)
+  end)
+
+  it("gets a share of an MCP server, by identity or address", function()
+    operations.run(function()
+      local gate = { count = 0 }
+      local server = operations.to_mcp(registry(gate), { max_identity_requests = 2, authorize = by_token,
+        anonymous = true })
+      assert.same(expected, statuses_of(server, gate, callers, function(i)
+        return { method = "POST", target = "/mcp", headers = { ["content-type"] = "application/json",
+          accept = "application/json, text/event-stream", ["mcp-protocol-version"] = "2026-07-28",
+          ["mcp-method"] = "tools/call", ["mcp-name"] = "spec_slow" },
+          body = operations.json.encode({ jsonrpc = "2.0", id = i, method = "tools/call", params = {
+            name = "spec_slow", arguments = operations.object({}), _meta = {
+              ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28",
+              ["io.modelcontextprotocol/clientCapabilities"] = operations.object({}),
+              ["io.modelcontextprotocol/clientInfo"] = { name = "spec", version = "1" } } } }) }
+      end))
+      assert.equal(0, server.running)
+    end)
+  end)
+end)

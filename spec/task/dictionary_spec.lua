@@ -3,7 +3,7 @@ local hosts = require("operations.hosts")
 local operations = require("operations")
 
 describe("the name of a shared dictionary", function()
-  local host, notes = nil, { incr = print, get_keys = print }
+  local host, notes = nil, { incr = print, safe_add = print }
 
   before_each(function()
     host = hosts.current()

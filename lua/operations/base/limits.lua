@@ -132,6 +132,7 @@ local limits = {
   exit_grace = 5000, -- and after that, tasks that belong to no request
   identity_streams = 128, -- open streams of one identity at an HTTP server or hub; else of an address or connection
   requests = 1024, -- of a peer, running at once
+  identity_requests = 256, -- of them for one identity or, without one, address, at a server over HTTP
   middleware_keys = 10000, -- callers, operations or upstreams whose state one middleware keeps; the oldest are dropped
   middleware_queue = 100, -- calls waiting for a place, for each key of `concurrency`
   cache_bytes = 16 * 1024 * 1024, -- bytes of all answers in one `cache`

@@ -166,6 +166,10 @@ function breaker.new(options)
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
     local function tell(context, key, circuit, before)
+      local metrics = circuit.state ~= before and layer.metrics(context)
+      if metrics then
+        metrics:breaker(id, key, circuit.state)
+      end
       if given.on_change and circuit.state ~= before then
         layer.tell(context, id, given.on_change, circuit.state, key)
       end
@@ -188,6 +192,7 @@ function breaker.new(options)
       call.era = circuit.era
       tell(context, key, circuit, before)
       if err then
+        layer.note(context, id, "refused breaker")
         return nil, err
       end
       local held = hold.new(over, context, key, call)

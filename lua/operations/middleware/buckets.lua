@@ -51,11 +51,15 @@ local PREFIX = "operations:rate:"
 local Shared = {}
 Shared.__index = Shared
 
-local function take_shared(dictionary, place, interval, burst)
+local function take_shared(store, place, interval, burst)
   local now = scheduler.host().now()
-  local full, wait, left = buckets.take(dictionary:get(place), now, interval, burst)
+  local full, wait, left = buckets.take(store:get(place), now, interval, burst)
   if full then
-    dictionary:set(place, full, math.max(0.001, (full - now) / 1000))
+    local ok, why, dropped = store:set(place, full, math.max(0.001, (full - now) / 1000))
+    if not ok or dropped then
+      dictionaries.failed("rates", ok and "dropped" or "refused", "rate_limit: its shared dictionary is full: "
+        .. (ok and "other values were dropped" or "calls are not counted: " .. tostring(why)) .. "; make it larger")
+    end
   end
   return full ~= nil, wait, left
 end
@@ -65,10 +69,10 @@ function Shared:take(key, interval, burst)
 end
 
 --- Buckets of all workers of nginx. Reading and writing happens under a lock.
----@param dictionary table  `ngx.shared.NAME`
+---@param shared table  `ngx.shared.NAME`
 ---@return operations.SharedBuckets
-function buckets.shared(dictionary)
-  return setmetatable({ _dictionary = dictionary }, Shared)
+function buckets.shared(shared)
+  return setmetatable({ _dictionary = shared }, Shared)
 end
 
 return buckets

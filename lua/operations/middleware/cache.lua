@@ -146,9 +146,12 @@ local function ask(self, key, spec, inner, input, context)
   context.ifNoneMatch = nil
   local now = scheduler.host().now()
   if stale and stale.etag and is_unchanged(value, err) then
+    layer.note(context, layer.id(spec), "cache confirmed")
     local entry = renew(self, key, stale, spec, headers_of(value, err), now)
     return answer_of(entry, layer.id(spec), now), nil, entry
-  elseif err then
+  end
+  layer.note(context, layer.id(spec), "cache miss")
+  if err then
     return nil, err
   end
   local entry, size = entry_of(self, value, spec, now)
@@ -187,6 +190,7 @@ local function cached(self, inner, spec)
     while true do
       local entry, now = self._kept:get(key), scheduler.host().now()
       if entry and now < entry.fresh then
+        layer.note(context, id, "cache hit")
         return answer_of(entry, id, now)
       end
       local runs, interruption, results = self._flights:follow(key)
@@ -198,8 +202,10 @@ local function cached(self, inner, spec)
       end
       local settled, value, err = outcome(results, id)
       if settled then
+        layer.note(context, id, "cache shared")
         return value, err
       elseif value then
+        layer.note(context, id, "cache miss")
         return inner(input, context)
       end
     end

@@ -63,6 +63,9 @@ local function stop_waiting(err, self, bulkhead, ticket)
   if ticket.stop then
     ticket.stop()
   end
+  if ticket.metrics then
+    ticket.metrics:waits(ticket.id, -1)
+  end
   if bulkhead.waiting[ticket.at] then
     bulkhead.waiting[ticket.at], bulkhead.count = nil, bulkhead.count - 1
   elseif err and ticket.granted then
@@ -71,8 +74,11 @@ local function stop_waiting(err, self, bulkhead, ticket)
 end
 
 -- Waits for a place; returns whether it got one, or the error that interrupted the wait.
-local function queue_up(self, bulkhead)
-  local ticket = { at = bulkhead.last + 1 }
+local function queue_up(self, bulkhead, metrics, id)
+  local ticket = { at = bulkhead.last + 1, metrics = metrics, id = id }
+  if metrics then
+    metrics:waits(id, 1)
+  end
   local held = hold.new(stop_waiting, self, bulkhead, ticket)
   local failure, granted = scheduler.try_await(function(wake)
     local at = ticket.at
@@ -95,7 +101,7 @@ local function busy(id, bulkhead, options)
 end
 
 -- Takes a place, for which it may wait; returns the error of a call that got none.
-local function enter(self, bulkhead, id)
+local function enter(self, bulkhead, id, context)
   if bulkhead.running < self.limit then
     bulkhead.running = bulkhead.running + 1
     self.in_use[bulkhead.key] = bulkhead
@@ -103,9 +109,12 @@ local function enter(self, bulkhead, id)
   end
   local granted, failure
   if bulkhead.count < self.queue then
-    granted, failure = queue_up(self, bulkhead)
+    granted, failure = queue_up(self, bulkhead, layer.metrics(context), id)
   end
   if not granted then
+    if not failure then
+      layer.note(context, id, "refused concurrency")
+    end
     return failure and layer.not_begun(failure) or busy(id, bulkhead, self)
   end
 end
@@ -139,7 +148,7 @@ function concurrency.new(options)
     local key_of, id = reader(spec), layer.id(spec)
     return function(input, context)
       local bulkhead = bulkhead_of(self, key_of(context))
-      local err = enter(self, bulkhead, id)
+      local err = enter(self, bulkhead, id, context)
       if err then
         return nil, err
       end

@@ -53,7 +53,7 @@ local function joined(parts, spec)
   local fixed, asked = {}, {}
   for _, part in ipairs(parts) do
     if of_spec[part] then
-      fixed[#fixed + 1] = framed(of_spec[part](spec))
+      fixed[#fixed + 1] = parts[2] and framed(of_spec[part](spec)) or of_spec[part](spec) -- readable where it is alone
     else
       asked[#asked + 1] = of_call[part]
     end

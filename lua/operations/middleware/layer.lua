@@ -126,6 +126,31 @@ function layer.follow(held, inner, input, context)
   return value, err
 end
 
+--- Has what middleware further inside does with a call counted.
+---@param context operations.Context
+---@param metrics operations.Metrics
+function layer.counts(context, metrics)
+  rawset(context, "_metrics", metrics)
+end
+
+--- The figures of a call: the innermost `metrics` around this middleware; nil: there is none.
+---@param context operations.Context
+---@return operations.Metrics?
+function layer.metrics(context)
+  return rawget(context, "_metrics")
+end
+
+--- Counts what a middleware did with a call.
+---@param context operations.Context
+---@param id string  of the operation
+---@param what string  see `Metrics:note`
+function layer.note(context, id, what)
+  local metrics = rawget(context, "_metrics")
+  if metrics then
+    metrics:note(id, what)
+  end
+end
+
 --- Calls a function of the program: an error that it raises is logged and does not fail the call.
 ---@param context operations.Context
 ---@param id string  of the operation

@@ -77,6 +77,7 @@ function rate_limit.new(options)
     return function(input, context)
       local taken, wait = store:take(key_of(context), interval, burst)
       if not taken then
+        layer.note(context, id, "refused rate_limit")
         return nil, refuse(id, given, math.ceil(wait))
       end
       return inner(input, context)

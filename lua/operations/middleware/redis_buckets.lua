@@ -2,6 +2,7 @@
 --- is unavailable, each process counts for itself, and such answers are not kept.
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
+local dictionary = require("operations.task.dictionary")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
@@ -57,6 +58,7 @@ function Buckets:take(key, interval, burst)
   end
   local wait = reply and tonumber(reply[2])
   if not wait or wait ~= wait then
+    dictionary.failed("rates", "unavailable", "rate_limit: Redis is unavailable: this process counts for itself")
     return self._local:take(key, interval, burst)
   end
   return reply[1] == 1, wait, reply[3]
@@ -67,31 +69,54 @@ local add = scripts.new([[
 return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]],
   "string")
 
--- Old value, new one or "", ms. Returns 1 when the old one was there. In a full Redis the old value stays for that
--- time: an operation that ran must not run again.
+-- Value; the owner's values by age, and their sizes by key, under "" their sum | old value, new one or "", ms, bytes
+-- and values that an owner may have. Returns 1 when the old one was there. In a full Redis the old value stays for that
+-- time: an operation that ran must not run again. The oldest values of an owner who has too many are removed; they are
+-- in the same slot of a cluster.
 local swap = scripts.new([[
-if redis.call("GET", KEYS[1]) ~= ARGV[1] then
+local key, order, sizes = KEYS[1], KEYS[2], KEYS[3]
+if redis.call("GET", key) ~= ARGV[1] then
   return 0
 elseif ARGV[2] == "" then
-  redis.call("DEL", KEYS[1])
-else
-  local reply = redis.pcall("SET", KEYS[1], ARGV[2], "PX", ARGV[3])
-  if reply.err then
-    redis.call("PEXPIRE", KEYS[1], ARGV[3])
-    return reply
-  end
+  redis.call("DEL", key)
+  return 1
 end
+local reply = redis.pcall("SET", key, ARGV[2], "PX", ARGV[3])
+if reply.err then
+  redis.call("PEXPIRE", key, ARGV[3])
+  return reply
+end
+local function resize(name, size)
+  local before = tonumber(redis.call("HGET", sizes, name)) or 0
+  if size then
+    redis.call("HSET", sizes, name, size)
+  else
+    redis.call("HDEL", sizes, name)
+  end
+  return redis.call("HINCRBY", sizes, "", (size or 0) - before)
+end
+local time, total = redis.call("TIME"), resize(key, #ARGV[2])
+redis.call("ZADD", order, time[1] * 1000 + math.floor(time[2] / 1000), key)
+while total > tonumber(ARGV[4]) or redis.call("ZCARD", order) > tonumber(ARGV[5]) do
+  local oldest = redis.call("ZRANGE", order, 0, 0)[1]
+  redis.call("ZREM", order, oldest)
+  redis.call("DEL", oldest)
+  total = resize(oldest)
+end
+redis.call("PEXPIRE", order, ARGV[3])
+redis.call("PEXPIRE", sizes, ARGV[3])
 return 1]], "integer")
 
--- Runs a script with one key; nil and an error while Redis is unavailable.
-local function ask(self, script, key, ...)
+-- Runs a script; nil and an error while Redis is unavailable.
+local function ask(self, script, keys, words)
   if not self._link then
     connect(self)
   end
   if not self._link or not self._link.connected then
+    dictionary.failed("answers", "unavailable", "idempotency: Redis is unavailable: requests with a key are refused")
     return nil, errors.new("UNAVAILABLE", "Redis is unavailable")
   end
-  return script:call(self._link, 1, { self._answers .. key, ... })
+  return script:call(self._link, keys, words)
 end
 
 --- For the server's option `idempotency`: stores a value for `ttl` ms if there is none.
@@ -101,19 +126,22 @@ end
 ---@return string? known  the existing one
 ---@return operations.Error? err  UNAVAILABLE, TRANSPORT_LOST
 function Buckets:add(key, value, ttl)
-  local reply, err = ask(self, add, key, value, ("%d"):format(math.ceil(ttl)))
+  local reply, err = ask(self, add, 1, { self._answers .. key, value, ("%d"):format(math.ceil(ttl)) })
   return reply ~= "" and reply or nil, err
 end
 
---- Replaces or removes a value if it is still `old`.
+--- Replaces or removes a value if it is still `old`. An owner whose values are too many or too large loses its oldest.
 ---@param key string
 ---@param old string
 ---@param new? string
 ---@param ttl? number  ms
+---@param owner? string
 ---@return boolean? was
 ---@return operations.Error? err
-function Buckets:swap(key, old, new, ttl)
-  local reply, err = ask(self, swap, key, old, new or "", ("%d"):format(math.ceil(ttl or 1)))
+function Buckets:swap(key, old, new, ttl, owner)
+  local place, of = self._answers .. key, self._answers .. "of:" .. (owner or "")
+  local reply, err = ask(self, swap, 3, { place, of, of .. ":sizes", old, new or "", ("%d"):format(math.ceil(ttl or 1)),
+    ("%d"):format(limits.idempotency_sender_bytes), ("%d"):format(limits.idempotency_sender_keys) })
   return reply and reply == 1, err
 end
 
@@ -127,16 +155,19 @@ end
 --- A store for `rate_limit`, and for `idempotency` of to_http, that processes share. Connects at the first call, and
 --- again when the connection is lost.
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
----@param options? table  `prefix` (of keys, default "ops:rate:"), `user`, `password`, and those of TLS
+---@param options? table  `prefix` (of keys, default "ops:"; it is their hash tag, so that a cluster
+---  has them all on one node), `user`, `password`, and those of TLS
 ---@return operations.RedisBuckets
 function redis_buckets.new(url, options)
   argument.expect(url, "string", 1, "redis")
   argument.optional(options, "table", 2, "redis")
   options = options or {}
   argument.options(options, kinds, "redis")
-  return setmetatable({ _address = link.address(url, options),
-    _prefix = options.prefix or "ops:rate:",
-    _answers = (options.prefix or "ops:") .. "answer:",
+  local prefix = options.prefix or "ops:"
+  local tagged = prefix:find("{[^}]+}") and prefix or "{" .. prefix .. "}"
+  local address = link.address(url, options)
+  address.key, address.writes = tagged .. "any", true
+  return setmetatable({ _address = address, _prefix = tagged .. "rate:", _answers = tagged .. "answer:",
     _connecting = single_flight.new(), _local = buckets.new(limits.middleware_keys) }, Buckets)
 end
 

@@ -64,9 +64,9 @@ local function pay(savings)
 end
 
 -- May the call be repeated, by its error? Yes if it surely did not run; if it may have run, only if it is repeatable
--- and has emitted nothing.
+-- and has emitted nothing. A breaker's refusal is final: a wait for it would end when its caller has long given up.
 local function is_safe(err, repeatable, context)
-  if not err.retryable or rawget(context, "emit") then
+  if not err.retryable or rawget(context, "emit") or type(err.details) == "table" and err.details.breaker ~= nil then
     return false
   end
   return err.mayHaveRun == false or repeatable and not context.sink
@@ -94,9 +94,9 @@ local function pause(ms)
 end
 
 --- Repeats calls that failed with a `retryable` error: queries, and mutations whose spec has `_meta.idempotent = true`;
---- other calls only when `mayHaveRun` is false. Obeys `retryAfter`. If a wait would end after the deadline, it returns
---- the error instead. Subscriptions and `pages` are not repeated, since events may have been seen. All operations of
---- the middleware share one budget.
+--- other calls only when `mayHaveRun` is false. Obeys `retryAfter`; what a `breaker` refuses is not repeated. If a wait
+--- would end after the deadline, it returns the error instead. Subscriptions and `pages` are not repeated, since events
+--- may have been seen. All operations of the middleware share one budget.
 ---@param options? operations.RetryOptions
 ---@return operations.Middleware
 function retry.new(options)
@@ -107,7 +107,7 @@ function retry.new(options)
       return nil
     end
     local meta = type(spec._meta) == "table" and spec._meta or {}
-    local repeatable = spec.type == "query" or meta.idempotent == true
+    local id, repeatable = layer.id(spec), spec.type == "query" or meta.idempotent == true
     return function(input, context)
       earn(savings)
       local tries = 1
@@ -122,6 +122,7 @@ function retry.new(options)
           return nil, interruption
         end
         tries = tries + 1
+        layer.note(context, id, "retry")
         value, err = inner(input, context)
       end
       return value, err

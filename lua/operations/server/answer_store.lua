@@ -91,53 +91,76 @@ local PREFIX, OWNER = "operations:answer:", "operations:answers of:"
 local Shared = {}
 Shared.__index = Shared
 
+local function refused(why)
+  dictionaries.failed("answers", "refused", "idempotency: its shared dictionary does not keep an answer: "
+    .. tostring(why) .. "; make it larger")
+  return errors.new("UNAVAILABLE", "the shared dictionary does not keep it: " .. tostring(why))
+end
+
+-- Tells that others' values made room for one; returns what was stored.
+local function noticed(stored, why, dropped)
+  if dropped then
+    dictionaries.failed("answers", "dropped", "idempotency: its shared dictionary is full: answers were dropped before "
+      .. "their time, so that a request that is sent again may run again; make it larger")
+  end
+  return stored, why
+end
+
 -- Stores a value, unless the dictionary has no room for it; the previous value may be lost then.
-local function keep(dictionary, place, value, ttl)
-  local ok, why = dictionary:set(place, value, ttl / 1000)
-  return not ok and errors.new("UNAVAILABLE", "the shared dictionary does not keep it: " .. tostring(why)) or nil
+local function keep(store, place, value, ttl)
+  local ok, why = noticed(store:set(place, value, ttl / 1000))
+  return not ok and refused(why) or nil
 end
 
 -- The bytes that one sender may keep: a quarter of the dictionary.
-local function share_of(dictionary)
-  local capacity = dictionary.capacity and dictionary:capacity()
+local function share_of(store)
+  local capacity = store.capacity and store:capacity()
   return capacity and capacity / 4 or limits.idempotency_sender_bytes
 end
 
--- Stores a value of an owner, who loses the oldest ones beyond its share. nginx would drop those of others.
-local function keep_of(dictionary, place, value, ttl, owner)
-  local list, share = OWNER .. owner, share_of(dictionary)
+-- Adds a value to those of its owner, who loses the oldest ones beyond its share. Returns why it cannot be counted.
+local function account(store, place, bytes, owner, share)
+  local list = OWNER .. owner
+  local length, why = store:lpush(list, bytes .. ":" .. place)
+  local kept
+  if length then
+    kept, why = noticed(store:incr(list .. ":bytes", bytes, 0))
+  end
+  while kept and kept > share do
+    local size, at = (store:rpop(list) or ""):match("^(%d+):(.*)$")
+    if not size then
+      break
+    elseif at ~= place then
+      store:delete(at)
+    end
+    kept, why = noticed(store:incr(list .. ":bytes", -tonumber(size), 0))
+  end
+  return not kept and why or nil
+end
+
+-- Stores a value of an owner. nginx would drop those of others to make room.
+local function keep_of(store, place, value, ttl, owner)
+  local share = share_of(store)
   if #value > share then
     return errors.new("UNAVAILABLE", "the answer is larger than its sender's share of the shared dictionary")
-  elseif dictionary.lpush then
-    dictionary:lpush(list, #value .. ":" .. place)
-    local kept = dictionary:incr(list .. ":bytes", #value, 0)
-    while kept and kept > share do
-      local oldest = dictionary:rpop(list)
-      local bytes, at = (oldest or ""):match("^(%d+):(.*)$")
-      if not bytes then
-        break
-      elseif at ~= place then
-        dictionary:delete(at)
-      end
-      kept = dictionary:incr(list .. ":bytes", -tonumber(bytes), 0)
-    end
   end
-  return keep(dictionary, place, value, ttl)
+  local why = store.lpush and account(store, place, #value, owner, share)
+  return why and refused(why) or keep(store, place, value, ttl)
 end
 
-local function add(dictionary, place, value, ttl, owner)
-  local found = dictionary:get(place)
-  return found, not found and keep_of(dictionary, place, value, ttl, owner or "") or nil
+local function add(store, place, value, ttl, owner)
+  local found = store:get(place)
+  return found, not found and keep_of(store, place, value, ttl, owner or "") or nil
 end
 
-local function swap(dictionary, place, old, new, ttl, owner)
-  if dictionary:get(place) ~= old then
+local function swap(store, place, old, new, ttl, owner)
+  if store:get(place) ~= old then
     return false
   elseif new then
-    local err = keep_of(dictionary, place, new, ttl, owner or "")
+    local err = keep_of(store, place, new, ttl, owner or "")
     return not err or nil, err
   end
-  dictionary:delete(place)
+  store:delete(place)
   return true
 end
 
@@ -151,10 +174,10 @@ end
 
 --- A store shared by all workers of nginx. A sender has a quarter of the dictionary; when that is full, the oldest
 --- answers are dropped.
----@param dictionary table  `ngx.shared.NAME`
+---@param shared table  `ngx.shared.NAME`
 ---@return operations.SharedAnswers
-function answer_store.shared(dictionary)
-  return setmetatable({ _dictionary = dictionary }, Shared)
+function answer_store.shared(shared)
+  return setmetatable({ _dictionary = shared }, Shared)
 end
 
 return answer_store

@@ -35,6 +35,7 @@ local answering = {}
 ---@field code? string  of the error
 ---@field streams? boolean  the body is still sent after `handle`
 ---@field counted? boolean  among the running requests
+---@field owner? string  whose share it takes, computed on first use
 ---@field lasts? boolean  it continues when its caller leaves: the caller will ask again
 
 -- A request counts as running until its answer was made, or its stream has ended.
@@ -224,11 +225,13 @@ local function run_sink(call, request, value)
   return response or conclude(call, envelope, err)
 end
 
--- Whose share a stream takes.
-local function owner_of(call, request)
-  local address = tostring(request.peer and request.peer.address)
-  local identity = call.identity
-  return not identity and address or identity_key.of(identity) .. (identity.id == nil and address or "")
+-- Whose share a request takes.
+local function owner_of(call)
+  if not call.owner then
+    local address, identity = tostring(call.request.peer and call.request.peer.address), call.identity
+    call.owner = not identity and address or identity_key.of(identity) .. (identity.id == nil and address or "")
+  end
+  return call.owner
 end
 
 -- Counts a stream; false when its owner has too many.
@@ -251,7 +254,7 @@ local function stream(call, request, value, last_event_id)
   if not media then
     return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
   end
-  local context, owner = context_of(call, request), owner_of(call, request)
+  local context, owner = context_of(call, request), owner_of(call)
   context.lastEventId = last_event_id
   if not begin_stream(server, owner) then
     return problem.refuse(call, 503, "BUSY", ("%d streams of this caller are open, no more are accepted"):format(
@@ -298,15 +301,29 @@ local function take_last_event_id(request, query)
   return found, table.concat(kept, "&")
 end
 
+-- The refusal of a request whose caller runs as many as one may. Owners are compared only where so many run at all.
+local function refuse_owner(call)
+  local server, count = call.server, 0
+  local most = server.options.max_identity_requests or limits.identity_requests
+  if server.running < most then
+    return nil
+  end
+  for running in pairs(server.workers) do
+    count = count + (owner_of(running) == owner_of(call) and running ~= call and 1 or 0)
+  end
+  return count >= most and problem.refuse(call, 503, "BUSY", ("%d requests of this caller are running, no more are "
+    .. "accepted"):format(count), { ["retry-after"] = "1" }) or nil
+end
+
 -- The refusal of a request because too many run, or because the server drains; nil: it accepts one more.
 local function refuse_more(call)
   local server = call.server
-  if not server.draining and server.running < (server.options.max_requests or limits.requests) then
-    return nil
-  elseif server.draining then
+  if server.draining then
     return problem.refuse(call, 503, "DRAINING", "the server is about to stop", { connection = "close" })
+  elseif server.running >= (server.options.max_requests or limits.requests) then
+    return problem.refuse(call, 503, "BUSY", ("%d requests are running, no more are accepted"):format(server.running))
   end
-  return problem.refuse(call, 503, "BUSY", ("%d requests are running, no more are accepted"):format(server.running))
+  return refuse_owner(call)
 end
 
 -- Counts a call as running. Returns the refusal if the server accepts no further one.

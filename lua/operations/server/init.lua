@@ -53,6 +53,8 @@ local server = {}
 ---@field max_depth? integer  nested arrays and objects of a body, default 512
 ---@field max_identity_streams? integer  open streams of one identity or, without one, address, default 128; others are
 ---  answered 503
+---@field max_identity_requests? integer  running requests of one identity or, without one, address, default 256; others
+---  are answered 503
 ---@field max_requests? integer  running at once, default 1,024; others are answered 503
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
@@ -416,7 +418,7 @@ local option_kinds = {
   prefix = "string", authorize = "function or table or false", oauth = "table", anonymous = "boolean",
   hide_denied = "boolean", origins = "table", hosts = "table", filter = "table or function", paths = "string",
   timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
-  max_identity_streams = "number",
+  max_identity_streams = "number", max_identity_requests = "number",
   heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
   metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", upstreams = "table",

@@ -1,10 +1,35 @@
---- The shared dictionaries of nginx: by name, for options that take a store, and locked across all workers.
+--- The shared dictionaries of nginx: by name, for options that take a store, and locked across all workers. Counts and
+--- tells where a shared store failed: calls go on without it, so its failures would not be noticed.
 local hosts = require("operations.hosts")
+local log = require("operations.task.log")
+local scheduler = require("operations.task.scheduler")
 
 local dictionary = {}
 
 local TRIES = 100000 -- attempts to get the lock, some ms: then its holder has died
 local LEASE = 0.1 -- s after which the lock of a dead worker is free
+
+local PAUSE = 60000 -- ms between two messages about the same kind of failure
+
+--- Failures of this process since its start, by store ("figures", "rates", "answers") and reason ("refused": a value
+--- was not stored; "dropped": other values made room for it; "unavailable": Redis was not there).
+---@type table<string, table<string, integer>>
+dictionary.failures = {}
+
+local told = {} ---@type table<string, number>  ms since the epoch, by message
+
+--- Counts a failure of a store, and warns, at most once a minute for each message.
+---@param store "figures"|"rates"|"answers"
+---@param reason "refused"|"dropped"|"unavailable"
+---@param message string  what follows from it, and what helps
+function dictionary.failed(store, reason, message)
+  local counts, now = dictionary.failures[store] or {}, scheduler.host().now()
+  dictionary.failures[store], counts[reason] = counts, (counts[reason] or 0) + 1
+  if not told[message] or now - told[message] >= PAUSE then
+    told[message] = now
+    log.write("warn", message)
+  end
+end
 
 --- The dictionary that an option names; other values are returned unchanged. A name of none raises; `ngx.shared.NAME`
 --- would be nil, which an option cannot tell from an absent one.

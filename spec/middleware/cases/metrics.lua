@@ -1,6 +1,10 @@
 local operations = require("operations")
 
+local errors = require("operations.base.error")
+local failures = require("operations.task.dictionary")
+local log = require("operations.task.log")
 local metrics = operations.middleware.metrics
+local middleware = operations.middleware
 
 return function(kit)
   local it, assert = kit.it, kit.assert
@@ -137,5 +141,130 @@ operations_calls_running{operation="spec.idle"} 0
         "bad option 'buckets' to 'metrics' (rising numbers above 0 expected)")
     end
     assert.has_error(function() metrics({ size = 1 }) end, "bad option 'size' to 'metrics' (unknown)")
+  end)
+
+  it("counts what the middleware inside does with calls", function()
+    local kept = metrics()
+    local lost = errors.new("TRANSPORT_LOST", "x")
+    lost.retryable, lost.mayHaveRun = true, false
+    local answers = kit.answers(lost, 1, 2, lost)
+    local call = kit.operation({ kept, middleware.rate_limit({ rate = 4, per = 1000000 }),
+      middleware.cache({ ttl = 1000 }), middleware.retry({ attempts = 2 }),
+      middleware.breaker({ failures = 3, of = 3 }) }, answers.handler)
+    for _, input in ipairs({ { 1 }, { 1 }, { 2 }, { 3 }, { 4 } }) do
+      call(operations.array(input))
+    end
+    local text = kept:text()
+    for _, line in ipairs({ 'operations_retries_total{operation="spec.call"} 2',
+      'operations_cache_total{operation="spec.call",result="hit"} 1',
+      'operations_cache_total{operation="spec.call",result="miss"} 3',
+      'operations_refusals_total{operation="spec.call",reason="rate_limit"} 1' }) do
+      assert.matches("\n" .. line .. "\n", text, 1, true)
+    end
+    assert.is_nil(text:find("operations_breaker", 1, true))
+    local broken = kit.operation({ kept, middleware.breaker({ failures = 2, of = 2 }) }, kit.answers(lost).handler)
+    for _ = 1, 3 do
+      broken()
+    end
+    text = kept:text()
+    for _, line in ipairs({ 'operations_breaker_changes_total{breaker="spec",state="open"} 1',
+      'operations_breaker_state{breaker="spec",state="open"} 1',
+      'operations_refusals_total{operation="spec.call",reason="breaker"} 1' }) do
+      assert.matches("\n" .. line .. "\n", text, 1, true)
+    end
+    assert.is_nil(kept:text(function() return false end):find("spec", 1, true))
+  end)
+
+  it("counts calls that wait for a place, and those that get none", function()
+    local kept = metrics()
+    local call = kit.operation({ kept, middleware.concurrency({ limit = 1, queue = 1 }) }, function()
+      operations.sleep(1)
+    end)
+    local function gauge()
+      return kept:text():match('operations_calls_waiting{operation="spec.call"} (%S+)')
+    end
+    local tasks = {}
+    for i = 1, 3 do
+      tasks[i] = operations.spawn(function()
+        call()
+      end)
+    end
+    operations.sleep(0.5)
+    assert.equal("1", gauge())
+    for _, each in ipairs(tasks) do
+      each:wait()
+    end
+    assert.equal("0", gauge())
+    assert.matches('operations_refusals_total{operation="spec.call",reason="concurrency"} 1\n', kept:text(), 1, true)
+  end)
+
+  it("counts answers of a server by status, class and code", function()
+    local kept = metrics({ max_series = 2 })
+    kept:answered("http", 200)
+    kept:answered("http", 200)
+    kept:answered("mcp", 503, "BUSY")
+    kept:answered("http", 404, "OPERATION_NOT_FOUND")
+    local text = kept:text()
+    for _, labels in ipairs({ 'part="http",status="200",class="2xx",code=""} 2',
+      'part="http",status="404",class="4xx",code="other"} 1', 'part="mcp",status="503",class="5xx",code="BUSY"} 1' }) do
+      assert.matches("operations_http_responses_total{" .. labels .. "\n", text, 1, true)
+    end
+  end)
+
+  -- A dictionary of nginx with room for so many values.
+  local function dictionary(room)
+    local values, count = {}, 0
+    local function store(_, key, value)
+      if values[key] == nil then
+        if count == room then
+          return nil, "no memory"
+        end
+        count = count + 1
+      end
+      values[key] = value
+      return true
+    end
+    return { get = function(_, key) return values[key] end, safe_set = store, safe_add = function(_, key, value)
+      if values[key] ~= nil then
+        return false, "exists"
+      end
+      return store(nil, key, value)
+    end, incr = function(_, key, amount)
+      if values[key] == nil then
+        return nil, "not found"
+      end
+      values[key] = values[key] + amount
+      return values[key]
+    end }
+  end
+
+  it("adds up the figures of several workers in one dictionary", function()
+    local shared, calls = dictionary(100), {}
+    local first, second = metrics({ store = shared }), metrics({ store = shared })
+    for i, kept in ipairs({ first, second }) do
+      calls[i] = kit.operation({ kept }, kit.answers(1).handler)
+      calls[i]()
+    end
+    calls[1]()
+    assert.matches('operations_calls_total{operation="spec.call",code="OK"} 3\n', first:text(), 1, true)
+    assert.equal(first:text(), second:text())
+  end)
+
+  it("counts and tells what a full dictionary does not count, once a minute", function()
+    local write, messages = log.write, {}
+    log.write = function(level, message) -- luacheck: ignore 122
+      messages[#messages + 1] = level .. ": " .. message
+    end
+    local before = (failures.failures.figures or {}).refused or 0
+    kit.clock.now = kit.clock.now + 120000
+    local kept = metrics({ store = dictionary(3) })
+    local call = kit.operation({ kept }, kit.answers(1).handler)
+    call()
+    call()
+    log.write = write -- luacheck: ignore 122
+    assert.same({ "warn: metrics: the shared dictionary does not count: no memory; give it one of its own, or a larger "
+      .. "one" }, messages)
+    local told = tonumber(kept:text():match('operations_store_failures_total{store="figures",reason="refused"} (%d+)'))
+    assert.is_true(told - before >= 4)
   end)
 end

@@ -109,7 +109,7 @@ return function(kit)
     end }
     local _, call = limited({ rate = 4, per = 1000, by = "namespace", store = store })
     assert.equal(1235, select(2, call()).retryAfter)
-    assert.same({ "4:spec", 250, 4 }, asked)
+    assert.same({ "spec", 250, 4 }, asked)
   end)
 
   it("refuses options that make no sense", function()

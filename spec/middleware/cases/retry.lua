@@ -59,6 +59,18 @@ return function(kit)
     assert.equal(1, answers.calls)
   end)
 
+  it("returns what a breaker refuses at once, also where the breaker's pause is short", function()
+    local breaker = operations.middleware.breaker({ failures = 1, of = 1, pause = 1000 })
+    local answers = kit.answers(failure("UNAVAILABLE", true, false))
+    local call = kit.operation({ retry({ attempts = 5, budget = false, jitter = 0 }), breaker }, answers.handler)
+    for _, waited in ipairs({ 100, 0 }) do -- before the second attempt, which is refused; before none
+      local start = kit.clock.now
+      local _, err = call()
+      assert.same({ "UNAVAILABLE", "open", 1, waited }, { err.code, err.details.breaker, answers.calls,
+        kit.clock.now - start })
+    end
+  end)
+
   it("lets chance shorten its own pauses, and lengthen those that were asked for", function()
     for _ = 1, 20 do
       local answers = kit.answers(failure("X", true, true), failure("X", true, true, 1000), 1)

@@ -18,13 +18,29 @@ local http = {}
 local codes = message.codes
 local json_response, refuse, empty = posted.json_response, posted.refuse, posted.empty
 
-local function busy(server, id)
+-- Why one more request of a caller is not accepted; nil: it is.
+local function fullness(server, request, identity)
+  local most, count = server.options.max_identity_requests, 0
+  if server.running >= server.options.max_requests then
+    return ("%d requests are running, no more are accepted"):format(server.running)
+  elseif server.running < most then
+    return nil
+  end
+  local owner = sessions.owner(request, identity)
+  for call in pairs(server.calls) do
+    call.owner = call.owner or sessions.owner(call.http, call.identity)
+    count = count + (call.owner == owner and 1 or 0)
+  end
+  return count >= most and ("%d requests of this caller are running, no more are accepted"):format(count) or nil
+end
+
+local function busy(server, request, identity, id)
+  local full = not server.draining and fullness(server, request, identity)
   if server.draining then
     return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to stop",
       { code = "DRAINING" }), { connection = "close" })
-  elseif server.running >= server.options.max_requests then
-    return json_response(503, message.failure(id, codes.INTERNAL_ERROR,
-      ("%d requests are running, no more are accepted"):format(server.running), { code = "BUSY" }),
+  elseif full then
+    return json_response(503, message.failure(id, codes.INTERNAL_ERROR, full, { code = "BUSY" }),
       { ["retry-after"] = "1" })
   end
 end
@@ -33,7 +49,7 @@ local function modern(server, request, value, kind, identity)
   if kind ~= "request" then
     return empty(202)
   end
-  return busy(server, value.id)
+  return busy(server, request, identity, value.id)
     or posted.response(posted.begin(server, request, value, peers.new(server, function() end, identity)))
 end
 
@@ -78,15 +94,17 @@ local function legacy_one(server, request, value, kind, session)
   elseif session.peer.running[value.id] then
     return refuse(400, "a request with this id is already running", nil, value.id)
   end
-  return busy(server, value.id) or posted.response(posted.begin(server, request, value, session.peer, session))
+  return busy(server, request, session.peer.identity, value.id)
+    or posted.response(posted.begin(server, request, value, session.peer, session))
 end
 
 local function run_of_batch(server, request, value, session)
   if session.peer.running[value.id] then
     return message.failure(value.id, codes.INVALID_REQUEST, "a request with this id is already running")
-  elseif server.running >= server.options.max_requests then
-    return message.failure(value.id, codes.INTERNAL_ERROR,
-      ("%d requests are running, no more are accepted"):format(server.running), { code = "BUSY" })
+  end
+  local full = fullness(server, request, session.peer.identity)
+  if full then
+    return message.failure(value.id, codes.INTERNAL_ERROR, full, { code = "BUSY" })
   end
   return posted.of_batch(server, request, value, session)
 end
@@ -117,7 +135,7 @@ end
 
 local function legacy(server, request, value, kind, identity)
   if kind == "request" and value.method == "initialize" then
-    return busy(server, value.id) or initialize(server, request, value, identity)
+    return busy(server, request, identity, value.id) or initialize(server, request, value, identity)
   end
   local session, refusal = session_of(server, request, identity, kind == "request" and value.id or nil)
   if not session then
@@ -129,7 +147,7 @@ local function legacy(server, request, value, kind, identity)
       return refuse(400, ("Invalid Request: a batch of %d messages; %d are allowed"):format(#value,
         server.options.max_batch))
     end
-    return busy(server) or legacy_batch(server, request, value, session)
+    return busy(server, request, identity) or legacy_batch(server, request, value, session)
   end
   return legacy_one(server, request, value, kind, session)
 end

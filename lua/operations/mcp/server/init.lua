@@ -58,6 +58,7 @@ local mcp_server = {}
 ---@field timeout? integer  ms of a call, default 600,000, which allows for questions to people
 ---@field max_body? integer  bytes of a message, default 16 MiB
 ---@field max_requests? integer  running at once, default 1,024
+---@field max_identity_requests? integer  of them over HTTP for one identity or, without one, address, default 256
 ---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
 ---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  includes the messages of unexpected errors
@@ -81,6 +82,7 @@ local option_kinds = {
   authorize = "function or table or false", anonymous = "boolean", hide_denied = "boolean", identity = "table",
   origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
+  max_identity_requests = "number",
   expose_errors = "boolean", upstream_errors = "string", ttl = "number", state_secret = "string",
   state_ttl = "number", heartbeat = "number",
   max_identity_sessions = "number", max_batch = "number", session_bytes = "number", identity_bytes = "number",
@@ -264,7 +266,8 @@ function mcp_server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_mcp")
   argument.optional(options, "table", 2, "to_mcp")
   argument.options(options or {}, option_kinds, "to_mcp")
-  local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
+  local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests,
+    max_identity_requests = limits.identity_requests, ttl = 0,
     heartbeat = limits.heartbeat, wait = limits.mcp_wait, max_sessions = limits.mcp_sessions,
     session_ttl = limits.mcp_session,
     max_identity_sessions = limits.mcp_identity_sessions, max_batch = limits.mcp_batch,

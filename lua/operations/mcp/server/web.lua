@@ -78,7 +78,7 @@ end
 
 -- Options that both servers share.
 local shared = { "authorize", "anonymous", "oauth", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
-  "max_requests", "expose_errors", "upstream_errors", "heartbeat", "log" }
+  "max_requests", "max_identity_requests", "expose_errors", "upstream_errors", "heartbeat", "log" }
 
 --- Makes an HTTP API with MCP at `/mcp` below its prefix.
 ---@param registry operations.Registry
