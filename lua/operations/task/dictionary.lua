@@ -1,5 +1,5 @@
 --- The shared dictionaries of nginx: by name, for options that take a store, and locked across all workers. Counts and
---- tells where a shared store failed: calls go on without it, so its failures would not be noticed.
+--- tells where a shared store failed: calls continue without it, so its failures would not be noticed.
 local hosts = require("operations.hosts")
 local log = require("operations.task.log")
 local scheduler = require("operations.task.scheduler")
