@@ -168,7 +168,7 @@ function breaker.new(options)
     local function tell(context, key, circuit, before)
       local metrics = circuit.state ~= before and layer.metrics(context)
       if metrics then
-        metrics:breaker(id, key, circuit.state)
+        metrics:_breaker(id, key, circuit.state)
       end
       if given.on_change and circuit.state ~= before then
         layer.tell(context, id, given.on_change, circuit.state, key)

@@ -64,7 +64,7 @@ local function stop_waiting(err, self, bulkhead, ticket)
     ticket.stop()
   end
   if ticket.metrics then
-    ticket.metrics:waits(ticket.id, -1)
+    ticket.metrics:_waits(ticket.id, -1)
   end
   if bulkhead.waiting[ticket.at] then
     bulkhead.waiting[ticket.at], bulkhead.count = nil, bulkhead.count - 1
@@ -77,7 +77,7 @@ end
 local function queue_up(self, bulkhead, metrics, id)
   local ticket = { at = bulkhead.last + 1, metrics = metrics, id = id }
   if metrics then
-    metrics:waits(id, 1)
+    metrics:_waits(id, 1)
   end
   local held = hold.new(stop_waiting, self, bulkhead, ticket)
   local failure, granted = scheduler.try_await(function(wake)

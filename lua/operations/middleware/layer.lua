@@ -143,11 +143,11 @@ end
 --- Counts what a middleware did with a call.
 ---@param context operations.Context
 ---@param id string  of the operation
----@param what string  see `Metrics:note`
+---@param what string  see `Metrics:_note`
 function layer.note(context, id, what)
   local metrics = rawget(context, "_metrics")
   if metrics then
-    metrics:note(id, what)
+    metrics:_note(id, what)
   end
 end
 

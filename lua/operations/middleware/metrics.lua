@@ -147,14 +147,14 @@ end
 --- Counts what another middleware did with a call: one of `counted`, or a text that begins with its name and a space.
 ---@param id string  of the operation
 ---@param what string
-function Metrics:note(id, what)
+function Metrics:_note(id, what)
   self._figures:add(id, what, 1)
 end
 
 --- Adds to the calls that wait for a place.
 ---@param id string
 ---@param amount integer
-function Metrics:waits(id, amount)
+function Metrics:_waits(id, amount)
   self._waiting[id] = (self._waiting[id] or 0) + amount
 end
 
@@ -162,7 +162,7 @@ end
 ---@param id string  the operation whose call changed it
 ---@param key string  of the breaker
 ---@param state "open"|"half-open"|"closed"
-function Metrics:breaker(id, key, state)
+function Metrics:_breaker(id, key, state)
   local known = self._breakers[key]
   if not known then
     if self._series >= self._max_series then
@@ -179,7 +179,7 @@ end
 ---@param part "http"|"mcp"
 ---@param status integer
 ---@param code? string  of the error
-function Metrics:answered(part, status, code)
+function Metrics:_answered(part, status, code)
   local answers = self._seen[""]
   local name = ("%s %d %s"):format(part, status, code or "")
   if not answers[name] then
