@@ -44,6 +44,7 @@ local version = require("operations.base.version")
 ---@field is_response_envelope fun(value: any): boolean
 ---@field unwrap fun(envelope: operations.Envelope): any
 ---@field base64 operations.base64
+---@field crypto operations.crypto
 ---@field from_mcp operations.from_mcp
 ---@field from_openapi operations.from_openapi
 ---@field http operations.http
@@ -65,6 +66,8 @@ local version = require("operations.base.version")
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
 ---  operations.Error?
 ---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
+---@field monotonic fun(): number  ms of a clock that never goes back, with a fraction
+---@field now fun(): integer  ms since the Unix epoch, by the host's clock
 ---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
 ---@field run fun(fn: function, ...: any): any
 ---@field sleep fun(seconds: number)
@@ -98,6 +101,7 @@ local operations = {
 -- Modules that a program may not need are loaded on first use.
 local parts = {
   base64 = "operations.base.base64",
+  crypto = "operations.oauth.crypto",
   from_mcp = "operations.mcp.client",
   from_openapi = "operations.openapi",
   http = "operations.net.http",
@@ -121,6 +125,8 @@ local functions = {
   call_map = { "operations.calls.map", "new" },
   import = { "operations.calls.services", "import" },
   map = { "operations.task.map", "map" },
+  monotonic = { "operations.task", "monotonic" },
+  now = { "operations.task", "now" },
   on_error = { "operations.task", "set_on_error" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },

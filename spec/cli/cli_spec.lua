@@ -598,6 +598,27 @@ describe("operations watch", function()
     assert.equal(0, run("watch t.tools --limit 1").code)
   end)
 
+  it("opens a stream that was lost again after its last event, which --from names for the next program", function()
+    local path = os.tmpname() .. ".lua"
+    local file = assert(io.open(path, "w"))
+    file:write([[return { namespace = "t", name = "lossy", type = "subscription", handler = function(_, context)
+      for i = (tonumber(context.lastEventId) or 0) + 1, 4 do
+        context.emit(i, { id = i })
+        if i == 2 then
+          local err = require("operations").error("TRANSPORT_LOST", "the line was cut")
+          err.retryable = true
+          error(err, 0)
+        end
+      end
+    end }]])
+    file:close()
+    local result = command.run("operations watch t.lossy --lua " .. path)
+    assert.same({ "1\n2\n3\n4\n", "operations: the line was cut; opening it again in 1 s\n", 0 },
+      { result.out, result.err, result.code })
+    assert.equal("4\n", command.run("operations watch t.lossy --from 3 --lua " .. path).out)
+    os.remove(path)
+  end)
+
   it("stops after --limit events, closing", function()
     local result = run("watch t.count to=1000 --limit 2")
     assert.equal('{"i":1}\n{"i":2}\n', result.out)

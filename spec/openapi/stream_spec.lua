@@ -31,6 +31,13 @@ end
 local object = { type = "object" }
 
 describe("an operation that answers with a stream", function()
+  it("resumes after the event that its caller names", function()
+    local api = support.api(support.one({ responses = stream_of("text/event-stream", object) }), nil,
+      reply({ "id: 8\ndata: {}\n\n" }))
+    api.definitions[1].handler({}, { lastEventId = "7", emit = function() end, defer = function() end })
+    assert.equal("7", api.requests[1].headers["Last-Event-ID"])
+  end)
+
   for media, schema in pairs({
     ["text/event-stream"] = object, ["application/x-ndjson"] = object, ["application/jsonl"] = object,
     ["application/json-seq"] = object,

@@ -947,7 +947,20 @@ describe("task", function()
     end)
   end)
 
-  describe("an error of a task that is not awaited", function()
+  describe("the clocks", function()
+  it("are the host's for deadlines, and one that never goes back", function()
+    local operations = require("operations")
+    assert.equal(require("operations.hosts").current().now(), operations.now())
+    local first = operations.monotonic()
+    for _ = 1, 1000 do
+      local later = operations.monotonic()
+      assert.is_true(later >= first)
+      first = later
+    end
+  end)
+end)
+
+describe("an error of a task that is not awaited", function()
     it("is logged with its traceback when the parent ends", function()
       task.run(function()
         task.spawn(function()

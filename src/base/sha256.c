@@ -1,9 +1,7 @@
 #include "base/sha256.h"
 
-#include <stdint.h>
 #include <string.h>
 
-#define BLOCK 64     /* bytes */
 #define LENGTH_AT 56 /* in the last block: the length in bits */
 
 static const uint32_t constants[64] = {
@@ -78,28 +76,52 @@ static void compress(uint32_t hash[8], const unsigned char *block) {
   for (t = 0; t < 8; t++) hash[t] += v[t];
 }
 
-/* Processes the last, partial block: a one bit, zeros, the total length in
-** bits. */
-static void finish(uint32_t hash[8], const unsigned char *rest, size_t n,
-                   uint64_t bytes) {
-  unsigned char block[BLOCK] = {0};
-  if (n > 0) memcpy(block, rest, n);
-  block[n] = 0x80;
-  if (n >= LENGTH_AT) {
+void sha256_begin(sha256_State *state) {
+  static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
+                                    0xa54ff53a, 0x510e527f, 0x9b05688c,
+                                    0x1f83d9ab, 0x5be0cd19};
+  memcpy(state->hash, first, sizeof(first));
+  state->bytes = 0;
+}
+
+void sha256_add(sha256_State *state, const void *bytes, size_t n) {
+  const unsigned char *at = (const unsigned char *)bytes;
+  size_t held = (size_t)(state->bytes % SHA256_BLOCK);
+  state->bytes += n;
+  if (held > 0) {
+    size_t room = SHA256_BLOCK - held, taken = n < room ? n : room;
+    if (taken > 0) memcpy(state->rest + held, at, taken);
+    if (n < room) return;
+    compress(state->hash, state->rest);
+    at += taken;
+    n -= taken;
+  }
+  for (; n >= SHA256_BLOCK; at += SHA256_BLOCK, n -= SHA256_BLOCK)
+    compress(state->hash, at);
+  if (n > 0) memcpy(state->rest, at, n);
+}
+
+/* The last block: the rest, a one bit, zeros, the total length in bits. */
+void sha256_end(const sha256_State *state, unsigned char digest[SHA256_SIZE]) {
+  unsigned char block[SHA256_BLOCK] = {0};
+  uint32_t hash[8];
+  size_t held = (size_t)(state->bytes % SHA256_BLOCK), i;
+  memcpy(hash, state->hash, sizeof(hash));
+  memcpy(block, state->rest, held);
+  block[held] = 0x80;
+  if (held >= LENGTH_AT) {
     compress(hash, block);
     memset(block, 0, sizeof(block));
   }
-  write_word(block + LENGTH_AT, (uint32_t)(bytes >> 29));
-  write_word(block + LENGTH_AT + 4, (uint32_t)(bytes << 3));
+  write_word(block + LENGTH_AT, (uint32_t)(state->bytes >> 29));
+  write_word(block + LENGTH_AT + 4, (uint32_t)(state->bytes << 3));
   compress(hash, block);
+  for (i = 0; i < 8; i++) write_word(digest + 4 * i, hash[i]);
 }
 
 void sha256(const void *bytes, size_t n, unsigned char digest[SHA256_SIZE]) {
-  uint32_t hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const unsigned char *at = (const unsigned char *)bytes;
-  size_t left = n, i;
-  for (; left >= BLOCK; at += BLOCK, left -= BLOCK) compress(hash, at);
-  finish(hash, at, left, n);
-  for (i = 0; i < 8; i++) write_word(digest + 4 * i, hash[i]);
+  sha256_State state;
+  sha256_begin(&state);
+  sha256_add(&state, bytes, n);
+  sha256_end(&state, digest);
 }

@@ -22,6 +22,12 @@ static int core_lua_now(lua_State *L) {
   return 1;
 }
 
+/* core.monotonic() -> ms of a clock that is never set, with a fraction */
+static int core_monotonic(lua_State *L) {
+  lua_pushnumber(L, (lua_Number)platform_monotonic() / 1e6);
+  return 1;
+}
+
 /* Lives in a page that a forked child finds zeroed: the child makes new
 ** bytes. */
 struct core_Random {
@@ -85,6 +91,38 @@ static int core_sha256(lua_State *L) {
   lua_pushlstring(L, (const char *)digest, sizeof(digest));
   return 1;
 }
+
+#define SHA256_NAME "operations.sha256"
+
+/* core.sha256_state() -> state */
+static int core_sha256_state(lua_State *L) {
+  sha256_begin((sha256_State *)lua_newuserdata(L, sizeof(sha256_State)));
+  luaL_getmetatable(L, SHA256_NAME);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* state:add(bytes) */
+static int state_add(lua_State *L) {
+  size_t n;
+  const char *bytes = luaL_checklstring(L, 2, &n);
+  sha256_add((sha256_State *)luaL_checkudata(L, 1, SHA256_NAME), bytes, n);
+  return 0;
+}
+
+/* state:digest() -> a string of 32 bytes: of the bytes so far */
+static int state_digest(lua_State *L) {
+  unsigned char digest[SHA256_SIZE];
+  sha256_end((sha256_State *)luaL_checkudata(L, 1, SHA256_NAME), digest);
+  lua_pushlstring(L, (const char *)digest, sizeof(digest));
+  return 1;
+}
+
+static const luaL_Reg sha256_methods[] = {
+    {"add", state_add},
+    {"digest", state_digest},
+    {NULL, NULL},
+};
 
 /* core.repair_utf8(text) -> text with U+FFFD for what is not UTF-8 */
 static int core_repair_utf8(lua_State *L) {
@@ -172,9 +210,11 @@ static int error_tostring(lua_State *L) {
 
 static const luaL_Reg core_functions[] = {
     {"now", core_lua_now},
+    {"monotonic", core_monotonic},
     {"random_id", core_random_id},
     {"random_bytes", core_random_bytes},
     {"sha256", core_sha256},
+    {"sha256_state", core_sha256_state},
     {"repair_utf8", core_repair_utf8},
     {"set_array_mt", core_set_array_mt},
     {"add_mark", core_add_mark},
@@ -193,6 +233,11 @@ static int core_open(lua_State *L) {
   lua_newtable(L);
   luaL_newmetatable(L, CORE_ERROR_NAME);
   core_setfuncs(L, error_meta);
+  lua_pop(L, 1);
+  luaL_newmetatable(L, SHA256_NAME);
+  lua_newtable(L);
+  core_setfuncs(L, sha256_methods);
+  lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   core_open_marks(L);
   integer_open(L);

@@ -1,6 +1,6 @@
 /*
-** crypto_lua.c - operations.crypto: makes public keys and verifies signatures
-** with them.
+** crypto_lua.c - operations.crypto: makes keys, verifies signatures with public
+** ones and signs with private ones.
 */
 #include "lua/build.h"
 
@@ -90,7 +90,33 @@ static int key_verify(lua_State *L) {
   return 1;
 }
 
+/* crypto.pem(text, public) -> key | nil, flaw */
+static int crypto_pem(lua_State *L) {
+  key_Bytes pem = check_bytes(L, 1);
+  const char *flaw;
+  Key *k = new_key(L, KEY_RSA);
+  k->key = key_pem(pem, lua_toboolean(L, 2), &k->kind, &flaw);
+  return push_made(L, k, flaw);
+}
+
+/* key:sign(algorithm, text) -> signature | nil when the private key does not
+** belong to the algorithm */
+static int key_sign(lua_State *L) {
+  Key *k = (Key *)luaL_checkudata(L, 1, KEY_NAME);
+  const signature_Algorithm *algorithm = signature_algorithm(check_name(L, 2));
+  key_Bytes text = check_bytes(L, 3);
+  unsigned char out[SIGNATURE_MAX];
+  size_t size;
+  luaL_argcheck(L, algorithm != NULL, 2, "not a known algorithm");
+  luaL_argcheck(L, k->key != NULL, 1, "the key was not made");
+  size = signature_make(algorithm, k->kind, k->key, text, out);
+  if (size == 0) return 0;
+  lua_pushlstring(L, (const char *)out, size);
+  return 1;
+}
+
 static const luaL_Reg key_methods[] = {
+    {"sign", key_sign},
     {"verify", key_verify},
     {NULL, NULL},
 };
@@ -98,6 +124,7 @@ static const luaL_Reg key_methods[] = {
 static const luaL_Reg functions[] = {
     {"rsa", crypto_rsa},
     {"curve", crypto_curve},
+    {"pem", crypto_pem},
     {NULL, NULL},
 };
 

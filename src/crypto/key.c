@@ -1,12 +1,15 @@
 #include "crypto/key.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/param_build.h>
+#include <openssl/pem.h>
 
 #define NO_MEMORY "not enough memory"
 #define MAX_COORDINATE 66 /* bytes, of P-521 */
@@ -126,5 +129,65 @@ EVP_PKEY *key_edwards(key_Kind kind, key_Bytes x, const char **flaw) {
   ERR_set_mark();
   key = EVP_PKEY_new_raw_public_key_ex(NULL, curve->name, NULL, x.at, x.size);
   ERR_pop_to_mark();
+  return key;
+}
+
+/* Keys that need a password are refused: libcrypto would ask the terminal. */
+static int no_password(char *text, int size, int writing, void *ud) {
+  (void)text, (void)size, (void)writing, (void)ud;
+  return -1;
+}
+
+/* The kind of a key of signatures; -1 for others. */
+static int kind_of(EVP_PKEY *key) {
+  static const struct {
+    const char *group;
+    key_Kind kind;
+  } groups[] = {{"prime256v1", KEY_P256},
+                {"secp384r1", KEY_P384},
+                {"secp521r1", KEY_P521}};
+  char group[32];
+  size_t i;
+  if (EVP_PKEY_is_a(key, "RSA"))
+    return EVP_PKEY_get_bits(key) >= KEY_RSA_MIN &&
+                   EVP_PKEY_get_bits(key) <= KEY_RSA_MAX
+               ? KEY_RSA
+               : -1;
+  if (EVP_PKEY_is_a(key, "ED25519")) return KEY_ED25519;
+  if (EVP_PKEY_is_a(key, "ED448")) return KEY_ED448;
+  if (!EVP_PKEY_is_a(key, "EC") ||
+      EVP_PKEY_get_group_name(key, group, sizeof(group), NULL) != 1)
+    return -1;
+  for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+    if (strcmp(groups[i].group, group) == 0) return (int)groups[i].kind;
+  }
+  return -1;
+}
+
+EVP_PKEY *key_pem(key_Bytes pem, bool public, key_Kind *kind,
+                  const char **flaw) {
+  BIO *bio =
+      pem.size <= INT_MAX ? BIO_new_mem_buf(pem.at, (int)pem.size) : NULL;
+  EVP_PKEY *key = NULL;
+  int found = -1;
+  *flaw = "not enough memory";
+  if (bio == NULL) return NULL;
+  ERR_set_mark();
+  key = public ? PEM_read_bio_PUBKEY(bio, NULL, no_password, NULL)
+               : PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+  BIO_free(bio);
+  *flaw = public ? "not a public key in PEM"
+                 : "not a private key in PEM without a password";
+  if (key != NULL) {
+    found = kind_of(key);
+    *flaw = "not a key for RSA (2048 to 8192 bits), P-256, P-384, P-521, "
+            "Ed25519 or Ed448";
+  }
+  ERR_pop_to_mark();
+  if (found < 0) {
+    EVP_PKEY_free(key);
+    return NULL;
+  }
+  *kind = (key_Kind)found;
   return key;
 }

@@ -1,12 +1,13 @@
 /*
-** key.h - public keys of signatures, from the numbers of their JWKs (RFC 7518,
-** section 6; RFC 8037, section 2).  No Lua, no private keys.
+** key.h - keys of signatures: public ones from the numbers of their JWKs (RFC
+** 7518, section 6; RFC 8037, section 2), both kinds from PEM.  No Lua.
 **
 ** Every function leaves libcrypto's error queue as it was.
 */
 #ifndef OPERATIONS_CRYPTO_KEY_H
 #define OPERATIONS_CRYPTO_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <openssl/evp.h>
@@ -39,5 +40,11 @@ int key_curve(const char *name);
 EVP_PKEY *key_rsa(key_Bytes n, key_Bytes e, const char **flaw);
 EVP_PKEY *key_point(key_Kind kind, key_Bytes x, key_Bytes y, const char **flaw);
 EVP_PKEY *key_edwards(key_Kind kind, key_Bytes x, const char **flaw);
+
+/* The key of a PEM text that is not encrypted: a private one (PKCS #8 or its
+** older forms) or a public one (SubjectPublicKeyInfo).  NULL and `flaw` as
+** above. */
+EVP_PKEY *key_pem(key_Bytes pem, bool public, key_Kind *kind,
+                  const char **flaw);
 
 #endif

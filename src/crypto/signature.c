@@ -60,11 +60,27 @@ static size_t to_der(key_Bytes signature, unsigned char *der) {
   return length > 0 ? (size_t)length : 0;
 }
 
+/* The reverse of to_der, in place; returns the length, 0 when it fails. */
+static size_t from_der(unsigned char *bytes, size_t size, size_t half) {
+  const unsigned char *at = bytes;
+  ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &at, (long)size);
+  bool fits =
+      pair != NULL &&
+      BN_bn2binpad(ECDSA_SIG_get0_r(pair), bytes, (int)half) == (int)half &&
+      BN_bn2binpad(ECDSA_SIG_get0_s(pair), bytes + half, (int)half) ==
+          (int)half;
+  ECDSA_SIG_free(pair);
+  return fits ? 2 * half : 0;
+}
+
+typedef int (*Init)(EVP_MD_CTX *, EVP_PKEY_CTX **, const char *, OSSL_LIB_CTX *,
+                    const char *, EVP_PKEY *, const OSSL_PARAM *);
+
+/* `init`: EVP_DigestVerifyInit_ex or EVP_DigestSignInit_ex */
 static bool prepare(EVP_MD_CTX *context, const signature_Algorithm *algorithm,
-                    EVP_PKEY *key) {
+                    EVP_PKEY *key, Init init) {
   EVP_PKEY_CTX *detail = NULL;
-  if (EVP_DigestVerifyInit_ex(context, &detail, algorithm->digest, NULL, NULL,
-                              key, NULL) != 1)
+  if (init(context, &detail, algorithm->digest, NULL, NULL, key, NULL) != 1)
     return false;
   return !algorithm->pss ||
          (EVP_PKEY_CTX_set_rsa_padding(detail, RSA_PKCS1_PSS_PADDING) == 1 &&
@@ -77,7 +93,8 @@ static signature_Verdict verify(const signature_Algorithm *algorithm,
                                 key_Bytes signature) {
   EVP_MD_CTX *context = EVP_MD_CTX_new();
   signature_Verdict verdict = SIGNATURE_MEMORY;
-  if (context != NULL && prepare(context, algorithm, key))
+  if (context != NULL &&
+      prepare(context, algorithm, key, EVP_DigestVerifyInit_ex))
     verdict = EVP_DigestVerify(context, signature.at, signature.size, text.at,
                                text.size) == 1
                   ? SIGNATURE_FITS
@@ -103,4 +120,23 @@ signature_Verdict signature_verify(const signature_Algorithm *algorithm,
     verdict = verify(algorithm, key, text, signature);
   ERR_pop_to_mark();
   return verdict;
+}
+
+size_t signature_make(const signature_Algorithm *algorithm, key_Kind kind,
+                      EVP_PKEY *key, key_Bytes text,
+                      unsigned char out[SIGNATURE_MAX]) {
+  EVP_MD_CTX *context;
+  size_t size = SIGNATURE_MAX;
+  if (kind < algorithm->first || kind > algorithm->last) return 0;
+  ERR_set_mark();
+  context = EVP_MD_CTX_new();
+  if (context == NULL ||
+      !prepare(context, algorithm, key, EVP_DigestSignInit_ex) ||
+      EVP_DigestSign(context, out, &size, text.at, text.size) != 1)
+    size = 0;
+  EVP_MD_CTX_free(context);
+  if (size != 0 && algorithm->half != 0)
+    size = from_der(out, size, algorithm->half);
+  ERR_pop_to_mark();
+  return size;
 }

@@ -1,6 +1,6 @@
 /*
 ** signature.h - verifies signatures of JWS (RFC 7518, section 3; RFC 8037,
-** section 3.1) by a public key.  Makes none.  No Lua.
+** section 3.1) by a public key, and makes them by a private one.  No Lua.
 */
 #ifndef OPERATIONS_CRYPTO_SIGNATURE_H
 #define OPERATIONS_CRYPTO_SIGNATURE_H
@@ -23,5 +23,13 @@ typedef enum signature_Verdict {
 signature_Verdict signature_verify(const signature_Algorithm *algorithm,
                                    key_Kind kind, EVP_PKEY *key, key_Bytes text,
                                    key_Bytes signature);
+
+#define SIGNATURE_MAX 1024 /* bytes: of RSA with 8192 bits */
+
+/* Writes the signature of `text`; returns its size, 0 when the key is of
+** another kind or libcrypto fails.  Leaves its error queue as it was. */
+size_t signature_make(const signature_Algorithm *algorithm, key_Kind kind,
+                      EVP_PKEY *key, key_Bytes text,
+                      unsigned char out[SIGNATURE_MAX]);
 
 #endif

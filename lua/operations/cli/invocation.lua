@@ -2,14 +2,20 @@
 --- JSON each, as they arrive.
 local answers = require("operations.cli.answer")
 local arguments = require("operations.cli.arguments")
+local backoff = require("operations.base.backoff")
 local input = require("operations.people.input")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
 local request = require("operations.cli.request")
 local schema_place = require("operations.people.schema_place")
+local task = require("operations.task")
 
 local invocation = {}
+
+-- The pause before a lost stream is opened again doubles, from the first to the longest; ms.
+local FIRST_PAUSE, LONGEST_PAUSE = 1000, 30000
 
 ---@type operations.cli.Option[]
 local shared_options = members.joined(answers.options, {
@@ -152,23 +158,51 @@ end
 invocation.watch = {
   usage = "operations watch OPERATION [INPUT...] [OPTIONS]",
   summary = "Follows a subscription: prints a line of JSON for each event, until it ends or\n"
-    .. "Ctrl-C.",
-  options = members.joined({ { name = "--limit", value = "N", help = "stop after N events" } }, shared_options),
+    .. "Ctrl-C. A stream that is lost is opened again after its last event.",
+  options = members.joined({
+    { name = "--from", value = "ID", help = "resume after the event with this id" },
+    { name = "--limit", value = "N", help = "stop after N events" },
+  }, shared_options),
   notes = input.help,
   takes_input = true,
 }
 
---- Prints events until the end or `limit`; returns the exit code, that of the last unsuccessful event.
-local function follow(subscription, asked, limit)
-  local count, code = 0, output.codes.OK
+-- Opens a stream again that was lost after it had begun; returns the error of one that stays lost. `failures`:
+-- consecutive attempts without an event.
+local function reopen(asked, err, failures)
+  if not err.retryable or failures > limits.reconnects then
+    return nil, err
+  end
+  local pause = math.max(backoff.delay(FIRST_PAUSE, failures, LONGEST_PAUSE), err.retryAfter or 0)
+  output.complain("%s; opening it again in %d s", err.message, math.ceil(pause / 1000))
+  task.sleep(pause / 1000)
+  local subscription, problem = asked.registry:subscribe(asked.id, asked.input, asked.context)
+  return subscription, problem
+end
+
+-- Prints events until the end or `limit`; returns the exit code, that of the last unsuccessful event.
+local function follow(state, asked, limit)
+  local count, code, failures = 0, output.codes.OK, 0
   while count < limit do
-    local envelope, err = subscription:next()
-    if envelope == nil then
-      return err and outcome.failed(asked, err) or code
+    local envelope, err = state.subscription:next()
+    if envelope then
+      local printed = outcome.print(asked, envelope, false)
+      code = printed ~= output.codes.OK and printed or code
+      count, failures = count + 1, 0
+      asked.context.lastEventId = envelope.meta.lastEventId or asked.context.lastEventId
+    elseif not err then
+      return code
+    else
+      failures = failures + 1
+      local again, problem
+      if count > 0 then
+        again, problem = reopen(asked, err, failures)
+      end
+      if not again then
+        return outcome.failed(asked, problem or err)
+      end
+      state.subscription = again
     end
-    local printed = outcome.print(asked, envelope, false)
-    code = printed ~= output.codes.OK and printed or code
-    count = count + 1
   end
   return code
 end
@@ -190,13 +224,15 @@ function invocation.watch.run(parsed)
   elseif parsed.options["lua-code"] then
     return require("operations.cli.program").run(asked, parsed)
   end
+  asked.context.lastEventId = parsed.options.from
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then
     return outcome.failed(asked, err)
   end
+  local state = { subscription = subscription }
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
-  local ok, result = pcall(follow, subscription, asked, text and tonumber(text) or math.huge)
-  subscription:close() -- always runs the handler's cleanup
+  local ok, result = pcall(follow, state, asked, text and tonumber(text) or math.huge)
+  state.subscription:close() -- always runs the handler's cleanup
   if not ok then
     error(result, 0)
   end

@@ -236,7 +236,7 @@ end
 function stream.handler(plan)
   prepare(plan)
   return function(input, context)
-    local connection = { plan = plan, context = context, id = plan.ending and context.lastEventId or nil }
+    local connection = { plan = plan, context = context, id = context.lastEventId }
     if context.defer then
       context.defer(function()
         if connection.source then

@@ -2,6 +2,7 @@
 --- spawned have ended; cancelling one cancels them too.
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
+local core = require("operations.core")
 local errors = require("operations.base.error")
 local failures = require("operations.task.failures")
 local hosts = require("operations.hosts")
@@ -411,6 +412,19 @@ function task.sleep(seconds)
   scheduler.await(function(wake)
     return hosts.current().timer(seconds * 1000, wake)
   end)
+end
+
+--- The time of the host's clock, which deadlines use.
+---@return integer  ms since the Unix epoch
+function task.now()
+  return hosts.current().now()
+end
+
+--- A clock that never goes back, to measure how long something took.
+---@return number  ms since some time in the past, with a fraction
+function task.monotonic()
+  local host = hosts.current()
+  return (host.monotonic or core.monotonic)()
 end
 
 --- Runs functions at the same time. The first that raises, or returns nil and an error object, cancels the others.

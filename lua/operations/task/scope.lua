@@ -1,4 +1,4 @@
---- What ends with a call: things that its handler started, also in coroutines and tasks of its own.
+--- Scopes of calls: what a handler started, also in its coroutines and tasks, ends with its call.
 local strands = require("operations.task.strand")
 
 -- A scope has the things as weak keys; [1] is the scope of the call around it in the same coroutine.
