@@ -75,7 +75,7 @@ end
 
 local branches = { "allOf", "anyOf", "oneOf" }
 
---- The first result that is not nil of `wanted` for a schema and its branches, each of which is asked once.
+-- The first result that is not nil of `wanted` for a schema and its branches, each of which is asked once.
 local function find(schema, root, wanted, seen)
   schema = resolve(schema, root)
   if type(schema) ~= "table" or seen and seen[schema] then
@@ -118,6 +118,24 @@ local function property_of(key)
       return schema.additionalProperties
     end
   end
+end
+
+--- The first result that is not nil of a function for a schema, behind its `$ref`s, and its branches.
+---@param schema any
+---@param root any  the schema that its `$ref`s are relative to
+---@param wanted fun(schema: table): any
+---@return any
+function marked.first(schema, root, wanted)
+  return find(schema, root, wanted)
+end
+
+--- The schema of a member of an object, or of the items of an array; nil if it is not known.
+---@param schema any
+---@param root any  the schema that its `$ref`s are relative to
+---@param key any  a number for items
+---@return any
+function marked.part(schema, root, key)
+  return find(schema, root, type(key) == "number" and items_of or property_of(key))
 end
 
 local any_schema = { ["$ref"] = "#/$defs/schema" }

@@ -12,12 +12,33 @@ describe("bytes of MCP", function()
     assert.is_false(bytes.is_text(nil, "\195"))
   end)
 
-  it("have the media type of a schema whose values are not encoded", function()
-    assert.equal("image/png", bytes.media({ contentMediaType = "Image/PNG; a=b" }))
+  local function media(schema, value, source)
+    return select(2, bytes.of({ data = value or "abcd", meta = { source = source or "local" } }, schema))
+  end
+
+  it("are what a schema says is bytes, as they are or encoded, also behind references and in branches", function()
+    local png = { contentMediaType = "Image/PNG; a=b" }
+    assert.equal("image/png", media(png))
+    assert.equal("image/png", media({ contentMediaType = "image/png", contentEncoding = "BASE64" }))
+    assert.equal("image/png", media({ contentMediaType = "image/png", contentEncoding = "binary" }))
+    assert.equal("application/octet-stream", media({ format = "binary" }))
+    assert.equal("image/png", media({ ["$ref"] = "#/$defs/png", ["$defs"] = { png = png } }))
+    assert.equal("image/png", media({ anyOf = { { type = "null" }, png } }))
     for _, schema in ipairs({ true, {}, { contentMediaType = 7 }, { contentMediaType = "text/csv" },
-      { contentMediaType = "image/png", contentEncoding = "base64" } }) do
-      assert.is_nil(bytes.media(schema))
+      { format = "byte" }, { contentMediaType = "image/svg+xml", contentEncoding = "base64" }, { contentEncoding = "base64" },
+      { contentMediaType = "image/png", contentEncoding = "quoted-printable" } }) do
+      assert.is_nil(media(schema))
     end
-    assert.is_nil(bytes.media(nil))
+    assert.is_nil(media(nil))
+    assert.is_nil(media({ contentMediaType = "image/png", contentEncoding = "base64" }, "https://example.org/a.png"))
+    assert.equal("image/png", media(png, "https://example.org/a.png", "http")) -- the answer itself, of no known type
+  end)
+
+  it("are base64 by the schema that clients get", function()
+    assert.same({ properties = { a = { contentMediaType = "image/png", contentEncoding = "base64" },
+      b = { type = "string", contentMediaType = "application/octet-stream", contentEncoding = "base64" },
+      c = { format = "uri" } } },
+      bytes.told({ properties = { a = { contentMediaType = "image/png" }, b = { type = "string", format = "binary" },
+        c = { format = "uri" } } }))
   end)
 end)

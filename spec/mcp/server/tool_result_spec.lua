@@ -6,7 +6,7 @@ local tool_result = require("operations.mcp.server.tool_result")
 local function of(data, modern, schema, meta, version)
   return json.encode((tool_result.of({ data = data, meta = meta or { source = "local" } },
     { id = "a.b", modern = modern or false, version = version,
-    schema_of = function() return schema end })), { sort_keys = true })
+    schema = schema })), { sort_keys = true })
 end
 
 describe("the result of a tool", function()
@@ -51,7 +51,25 @@ describe("the result of a tool", function()
       for _, text in ipairs({ "text/csv", "application/json", "image/svg+xml", "application/xml" }) do
         assert.is_nil(media("<a/>", { type = "string", contentMediaType = text }))
       end
-      assert.is_nil(media("iVBORw==", { type = "string", contentMediaType = "image/png", contentEncoding = "base64" }))
+      assert.equal('{"content":[{"data":"iVBORw==","mimeType":"image/png","type":"image"}]}',
+        of("iVBORw==", true, { type = "string", contentMediaType = "image/png", contentEncoding = "base64" }))
+    end)
+
+    it("is bytes within data, too, where only the schema says so", function()
+      local schema = { type = "object", properties = { raw = { type = "string", contentMediaType = "image/gif" },
+        file = { type = "string", format = "binary" }, empty = PNG, page = { contentMediaType = "text/html" },
+        photo = { type = "string", contentMediaType = "image/png", contentEncoding = "base64" } } }
+      local data = { raw = "GIF87a", file = "ab", empty = "", page = "<p>", photo = "iVBORw==" }
+      local result = json.decode(of(data, true, schema))
+      assert.same({ raw = "R0lGODdh", file = "YWI=", empty = "", page = "<p>", photo = "iVBORw==" },
+        result.structuredContent)
+      assert.same({ raw = "[image/gif, 6 bytes]", file = "[application/octet-stream, 2 bytes]", empty = "",
+        page = "<p>", photo = "[image/png, 4 bytes]" }, json.decode(result.content[1].text))
+      assert.same({ "YWI=", "iVBORw==", "R0lGODdh" },
+        { result.content[2].resource.blob, result.content[3].data, result.content[4].data })
+      local answered = json.decode(of(data, true, schema, { source = "http", contentType = "application/json" }))
+      assert.same(data, answered.structuredContent) -- JSON has no bytes as they are
+      assert.same({ "text", "image" }, { answered.content[1].type, answered.content[2].type })
     end)
 
     it("within data is base64 in structured content, a note in the text, and a block", function()
@@ -83,7 +101,7 @@ describe("the result of a tool", function()
 
   it("is an error where the data is not JSON", function()
     local made, err = tool_result.of({ data = { print }, meta = { source = "local" } },
-      { id = "a.b", modern = true, schema_of = function() end })
+      { id = "a.b", modern = true })
     assert.is_nil(made)
     assert.is_true(errors.is_error(err))
   end)

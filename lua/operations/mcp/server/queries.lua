@@ -102,12 +102,12 @@ function Queries:read(call, uri)
     if not envelope then
       return nil, content.failure(call, err)
     end
-    local media = bytes.of(envelope, spec.outputSchema)
-    if media then
-      return resources.result({ bytes = envelope.data, mimeType = media }, uri)
+    local value, media = bytes.of(envelope, spec.outputSchema)
+    if value then
+      return resources.result({ bytes = value, mimeType = media }, uri)
     end
-    return resources.result({ contents = { { uri = uri, mimeType = "application/json",
-      text = assert(json.encode(envelope.data)) } } }, uri)
+    return resources.result({ contents = { { uri = uri, mimeType = "application/json", text = json.encode(envelope.data)
+      or assert(json.encode(bytes.replaced(envelope, spec.outputSchema, bytes.encoded))) } } }, uri)
   end)
 end
 

@@ -1,6 +1,5 @@
 --- Envelopes and errors as results of tools (`CallToolResult`): data as `structuredContent` with a text beside it;
 --- bytes as an image, audio or resource; failures as results on which a model can act.
-local base64 = require("operations.base.base64")
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local json = require("operations.base.json")
@@ -21,40 +20,45 @@ end
 
 ---@class operations.mcp.Answered
 ---@field id string  of the operation
----@field schema_of fun(): any  gives its outputSchema
+---@field schema any  its outputSchema, if that says of a part that it is bytes
 ---@field modern boolean  revision 2026-07-28 or newer
 ---@field version? string  the client's revision
 
+local function block(value, media, answered)
+  return bytes.block(value, media, "operation:" .. answered.id, answered.version)
+end
+
 -- Data with bytes in it: base64 in the structured content, a note in the text, and a block for each.
-local function with_bytes(data, answered)
-  local schema, blocks = answered.schema_of(), marks.array({ "the text" })
-  local text, err = json.encode(bytes.replaced(data, schema, function(value, media)
-    blocks[#blocks + 1] = bytes.block(value, media, "operation:" .. answered.id, answered.version)
+local function with_bytes(envelope, answered)
+  local blocks = marks.array({ "the text" })
+  local text, err = json.encode(bytes.replaced(envelope, answered.schema, function(value, media)
+    blocks[#blocks + 1] = block(value, media, answered)
     return ("[%s, %d bytes]"):format(media, #value)
   end), { keep_order = true })
   if not text then
     return nil, err
   end
   blocks[1] = text_block(text)
-  return { content = blocks, structuredContent = bytes.replaced(data, schema, base64.encode) }
+  return { content = blocks, structuredContent = bytes.replaced(envelope, answered.schema, bytes.encoded) }
 end
 
 -- Data as a result.
 local function of_data(envelope, answered)
-  local data, modern = envelope.data, answered.modern
-  local media, text, err = type(data) == "string" and bytes.of(envelope, answered.schema_of()), data, nil
+  local data, text, result, err = envelope.data, envelope.data, nil, nil
+  local value, media = bytes.of(envelope, answered.schema)
   if data == nil then
     return { content = marks.array() }
-  elseif media then
-    return { content = marks.array({ bytes.block(data, media, "operation:" .. answered.id, answered.version) }) }
+  elseif value then
+    return { content = marks.array({ block(value, media, answered) }) }
   elseif type(data) ~= "string" then
     text, err = json.encode(data, { keep_order = true })
   end
-  local result = { content = marks.array({ text_block(text) }), structuredContent = data }
-  if not text then
-    result, err = with_bytes(data, answered)
+  if type(data) == "table" and (answered.schema or not text) then
+    result, err = with_bytes(envelope, answered)
+  elseif text then
+    result = { content = marks.array({ text_block(text) }), structuredContent = data }
   end
-  if result and not modern and core.kind(data) ~= "object" then -- until 2025-11-25 only an object
+  if result and not answered.modern and core.kind(data) ~= "object" then -- until 2025-11-25 only an object
     result.structuredContent = nil
   end
   return result, err

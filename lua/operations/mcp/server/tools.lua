@@ -32,7 +32,7 @@ local function offer_of(server)
     for _, flaw in ipairs(flaws) do
       server.options.log("warn", flaw.message)
     end
-    server._offer_revision, server._offer = revision, { specs = specs, names = named }
+    server._offer_revision, server._offer = revision, { specs = specs, names = named, byte_schemas = {} }
   end
   return server._offer
 end
@@ -72,7 +72,17 @@ end
 -- Can clients of this era be told the shape of the tool's result? Bytes are blocks, no structured content.
 local function tells_output(schema, modern)
   return type(schema) == "table" and next(schema) ~= nil and (modern or schema.type == "object")
-    and not bytes.media(schema)
+    and not bytes.says(schema)
+end
+
+-- The outputSchema of an operation that says of a part that it is bytes; nil: it does not.
+local function byte_schema(call, id)
+  local known = offer_of(call.server).byte_schemas
+  if known[id] == nil then
+    local spec = call.server.registry:get_spec(id)
+    known[id] = spec and bytes.concerns(spec.outputSchema) and spec.outputSchema or false
+  end
+  return known[id] or nil
 end
 
 local function boolean(value)
@@ -108,6 +118,9 @@ function tools.definition(spec, name, modern)
   local imported = meta.source == "mcp" and meta.tool ~= nil
   local own = imported and meta.schemas or {} -- as its server has them, where not all of them can be checked
   local output = own.outputSchema or spec.outputSchema
+  if not imported and bytes.concerns(output) then
+    output = bytes.told(output)
+  end
   return members.merged(imported and meta.unknown or nil, {
     name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
     _meta = imported and meta._meta or nil, description = spec.description ~= "" and spec.description or nil,
@@ -190,10 +203,7 @@ local function result_of(call, id, envelope, err)
   local result
   if envelope then
     result, err = require("operations.mcp.server.tool_result").of(envelope, { id = id, modern = call.modern,
-      version = call.version, schema_of = function()
-        local spec = call.server.registry:get_spec(id)
-        return spec and spec.outputSchema
-      end })
+      version = call.version, schema = byte_schema(call, id) })
   end
   if result then
     return result
