@@ -69,6 +69,7 @@ local version = require("operations.base.version")
 ---@field monotonic fun(): number  ms of a clock that never goes back, with a fraction
 ---@field now fun(): integer  ms since the Unix epoch, by the host's clock
 ---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
+---@field publisher fun(options?: operations.PublisherOptions): operations.Publisher
 ---@field run fun(fn: function, ...: any): any
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
@@ -128,6 +129,7 @@ local functions = {
   monotonic = { "operations.task", "monotonic" },
   now = { "operations.task", "now" },
   on_error = { "operations.task", "set_on_error" },
+  publisher = { "operations.publisher", "new" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },

@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
 local number_text = require("operations.base.number_text")
+local redis_events = require("operations.calls.redis.events")
 local scripts = require("operations.calls.redis.scripts")
 local single_flight = require("operations.task.single_flight")
 
@@ -26,10 +27,11 @@ end
 redis.call("SET", KEYS[1], string.format("%.4f", full), "PX", math.max(1, math.ceil(full - now)))
 return { 1, tostring(full - now), math.floor((0.01 - over) / interval) }]], { "integer", "string", "integer" })
 
----@class operations.RedisBuckets : operations.Buckets
+---@class operations.RedisBuckets : operations.Buckets, operations.RedisConnection
 ---@field _address operations.RedisAddress
 ---@field _prefix string
 ---@field _answers string  prefix of the server's keys
+---@field _events string  and of the events of publishers
 ---@field _connecting operations.SingleFlight
 ---@field _link? operations.RedisLink
 ---@field _local operations.LocalBuckets
@@ -109,14 +111,12 @@ return 1]], "integer")
 
 -- Runs a script; nil and an error while Redis is unavailable.
 local function ask(self, script, keys, words)
-  if not self._link then
-    connect(self)
-  end
-  if not self._link or not self._link.connected then
+  local found, err = self:link()
+  if not found then
     dictionary.failed("answers", "unavailable", "idempotency: Redis is unavailable: requests with a key are refused")
-    return nil, errors.new("UNAVAILABLE", "Redis is unavailable")
+    return nil, err
   end
-  return script:call(self._link, keys, words)
+  return script:call(found, keys, words)
 end
 
 --- For the server's option `idempotency`: stores a value for `ttl` ms if there is none.
@@ -145,6 +145,36 @@ function Buckets:swap(key, old, new, ttl, owner)
   return reply and reply == 1, err
 end
 
+--- The connection, for others that keep something in this Redis. Connects if it has not; may wait.
+---@return operations.RedisLink? link
+---@return operations.Error? err  UNAVAILABLE
+function Buckets:link()
+  if not self._link then
+    connect(self)
+  end
+  local found = self:connected()
+  return found, not found and errors.new("UNAVAILABLE", "Redis is unavailable") or nil
+end
+
+--- The connection, if there is one at the moment.
+---@return operations.RedisLink?
+function Buckets:connected()
+  return self._link and self._link.connected and self._link or nil
+end
+
+--- Where it connects to.
+---@return operations.RedisAddress
+function Buckets:address()
+  return self._address
+end
+
+--- The store of a publisher.
+---@param keep integer  events of a topic
+---@return operations.RedisEvents
+function Buckets:events(keep)
+  return redis_events.new(self, self._events, keep)
+end
+
 --- Closes the connection; later calls are counted in this process.
 function Buckets:close()
   if self._link then
@@ -168,6 +198,7 @@ function redis_buckets.new(url, options)
   local address = link.address(url, options)
   address.key, address.writes = tagged .. "any", true
   return setmetatable({ _address = address, _prefix = tagged .. "rate:", _answers = tagged .. "answer:",
+    _events = tagged .. "events:",
     _connecting = single_flight.new(), _local = buckets.new(limits.middleware_keys) }, Buckets)
 end
 

@@ -7,6 +7,7 @@ local log = require("operations.task.log")
 local members = require("operations.base.members")
 local mounts = require("operations.registry.mounts")
 local specs = require("operations.registry.spec")
+local subscription = require("operations.registry.subscription")
 
 ---@class operations.Catalog
 local catalog = {}
@@ -127,6 +128,9 @@ end
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
 local function set_handler(self, operation, handler)
+  if operation:field("type") == "subscription" then
+    handler = errors.relay(subscription.iterating(handler), handler)
+  end
   local middleware, given = self._options.middleware, handler
   for i = #middleware, 1, -1 do
     handler = middleware[i](handler, operation:spec())

@@ -100,6 +100,28 @@ local function take(queue)
   end
 end
 
+-- Is it an iterator: a function, or a table that can be called?
+local function is_iterator(value)
+  local meta = type(value) == "table" and getmetatable(value)
+  return type(value) == "function" or type(meta) == "table" and type(meta.__call) == "function"
+end
+
+--- The handler of a subscription that may return an iterator: its values are events, as if the handler had yielded
+--- them. A second value is the options of `context.emit`.
+---@param handler fun(input: any, context: operations.Context): any, any
+---@return fun(input: any, context: operations.Context): any, any
+function subscription.iterating(handler)
+  return function(input, context)
+    local value, failure = handler(input, context)
+    if not is_iterator(value) then
+      return value, failure
+    end
+    for event, options in value do
+      context.emit(event, options)
+    end
+  end
+end
+
 --- Prepares the handler's coroutine; it runs from the first `next`.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
@@ -182,15 +204,46 @@ local function numbered(envelope, event, id)
   return envelope
 end
 
+--- An event of many subscriptions: the options of `context.emit` for its value. Each operation makes one envelope of
+--- it, which all readers get.
+---@class operations.SharedEvent
+---@field id string
+---@field [operations.Operation] operations.Envelope
+local Shared = {}
+
+-- What adapters make of the envelopes of shared events.
+local texts = setmetatable({}, { __mode = "k" })
+
+---@param id string
+---@return operations.SharedEvent
+function subscription.shared_event(id)
+  return setmetatable({ id = id }, Shared)
+end
+
+--- Where adapters keep the bytes of an envelope that many readers get, by a key of their own: made once for all.
+---@param envelope operations.Envelope
+---@return table?  nil: it has one reader
+function subscription.texts(envelope)
+  return texts[envelope]
+end
+
 -- What the consumer gets for a value, with the options of `context.emit`: a value that does not fit and must fail ends
 -- the subscription.
 local function deliver(state, value, options)
+  local shared = getmetatable(options) == Shared and options or nil
+  if shared and shared[state.operation] then
+    return shared[state.operation]
+  end
   local envelope, err = answer(state.operation, state.options, value)
   if not envelope then
     finish(state)
     return nil, err
   end
-  return type(options) == "table" and numbered(envelope, value, options.id) or envelope
+  envelope = type(options) == "table" and numbered(envelope, value, options.id) or envelope
+  if shared then
+    shared[state.operation], texts[envelope] = envelope, {}
+  end
+  return envelope
 end
 
 -- Errors of a handler that was closed are ignored, unless its cleanup failed.

@@ -3,6 +3,7 @@
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
+local subscription = require("operations.registry.subscription")
 
 local event_stream = {}
 
@@ -82,24 +83,37 @@ forms[LINES] = {
 }
 forms["application/jsonl"] = forms[LINES]
 
+-- The bytes of an event; those of one with many readers are made once.
+local function bytes_of(form, envelope)
+  local kept = subscription.texts(envelope)
+  if kept and kept[form] then
+    return kept[form]
+  end
+  local bytes, flaw = form.event(envelope)
+  if kept then
+    kept[form] = bytes
+  end
+  return bytes, flaw
+end
+
 ---@class operations.EventStreamOptions
 ---@field problem fun(err: operations.Error): string?  the JSON of a failure; nil: the caller is gone
 ---@field heartbeat integer  ms of silence after which a comment goes out
 ---@field done fun()  runs once, however it ends
 
 --- Makes the answer of a subscription.
----@param subscription operations.Subscription
+---@param events operations.Subscription
 ---@param media string  as `choose` gave it
 ---@param options operations.EventStreamOptions
 ---@return operations.ServerResponse
 ---@return fun(reason: string?) close  ends the subscription; with a reason, which is the last event
-function event_stream.response(subscription, media, options)
+function event_stream.response(events, media, options)
   local form = forms[media]
   local state, ending = "first", nil
   local function finish(bytes)
     if state ~= "over" then
       state = "over"
-      subscription:close()
+      events:close()
       options.done()
     end
     return bytes
@@ -118,12 +132,12 @@ function event_stream.response(subscription, media, options)
     end
     local envelope, err
     if not ending then
-      envelope, err = subscription:next()
+      envelope, err = events:next()
     end
     if ending then
       return finish(form.ending(ending))
     elseif envelope then
-      local bytes, flaw = form.event(envelope)
+      local bytes, flaw = bytes_of(form, envelope)
       return bytes or failed(errors.new("EXECUTION_ERROR", "an event is not JSON: " .. flaw.message))
     elseif err then
       return failed(err)
@@ -139,7 +153,7 @@ function event_stream.response(subscription, media, options)
     if not reason then
       finish()
     elseif state ~= "over" then
-      subscription:close()
+      events:close()
     end
   end
 end
