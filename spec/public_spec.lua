@@ -88,6 +88,7 @@ local described = {
   tools = { "ToolsOptions", "Tools", "Approval" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
+  policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts" },
   calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImportOptions", "RedisOptions",
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
   hosts = { "MapOptions" },
@@ -102,7 +103,7 @@ local described = {
 local internal = {
   "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RouteOptions",
   "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
-  "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions",
+  "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions", "Policy",
 }
 
 -- Fields that are not for programs.

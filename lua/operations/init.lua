@@ -70,6 +70,8 @@ local version = require("operations.base.version")
 ---@field now fun(): integer  ms since the Unix epoch, by the host's clock
 ---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
 ---@field publisher fun(options?: operations.PublisherOptions): operations.Publisher
+---@field policy fun(source: operations.PolicyRule[]|string, options?: operations.PolicyOptions): operations.Policy?,
+---  operations.Error?
 ---@field run fun(fn: function, ...: any): any
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
@@ -130,6 +132,7 @@ local functions = {
   now = { "operations.task", "now" },
   on_error = { "operations.task", "set_on_error" },
   publisher = { "operations.publisher", "new" },
+  policy = { "operations.policy", "new" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },

@@ -164,6 +164,8 @@ describe("asking a person", function()
     local client = asking.through({ elicit = function(message, wanted)
       asked = { message, wanted.properties }
       return given and "accept" or "decline", given
+    end, can_be_asked = function()
+      return "elicit"
     end })
     given = { answer = "No" }
     assert.equal("no", asking.ask(client, { title = "t", text = "Go?", choices = asking.approvals }))

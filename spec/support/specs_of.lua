@@ -30,6 +30,7 @@ specs_of.covered = {
   ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
   ["lua/operations/openapi/out"] = "spec/server/document_spec.lua",
   ["lua/operations/publisher"] = "spec/publisher/publisher_spec.lua",
+  ["lua/operations/policy"] = "spec/policy/policy_spec.lua",
   ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/answering_spec.lua",

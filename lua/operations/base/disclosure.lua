@@ -108,7 +108,7 @@ end
 
 -- Codes of which callers read the message. Those of `errorSchemas` are added by the operation.
 local public = members.set({ "VALIDATION_ERROR", "OPERATION_NOT_FOUND", "ACCESS_DENIED", "TIMEOUT", "ABORTED", "BUSY",
-  "DRAINING", "TOOL_ERROR", "RATE_LIMITED" })
+  "DRAINING", "TOOL_ERROR", "RATE_LIMITED", "APPROVAL_REQUIRED" })
 
 --- The declaration of an error's code by an operation.
 ---@param spec? operations.Spec

@@ -18,6 +18,7 @@ local errors = {}
 errors.codes = {
   OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND",
   ACCESS_DENIED = "ACCESS_DENIED",
+  APPROVAL_REQUIRED = "APPROVAL_REQUIRED", -- a rule of the policy asks a person, and no person can be asked
   VALIDATION_ERROR = "VALIDATION_ERROR",
   OUTPUT_INVALID = "OUTPUT_INVALID", -- the result does not fit its schema, and on_mismatch is "fail"
   TIMEOUT = "TIMEOUT",
@@ -155,10 +156,23 @@ local relays = setmetatable({}, { __mode = "k" })
 ---@generic Handler: function
 ---@param handler Handler
 ---@param inner? function  the wrapped handler: the outer one counts as a relay only if this is one
+---@param destination? string|fun(): string?  where it forwards to: an address or a program
 ---@return Handler handler
-function errors.relay(handler, inner)
-  relays[handler] = relays[handler] or inner == nil or relays[inner] or nil
+function errors.relay(handler, inner, destination)
+  relays[handler] = relays[handler] or inner == nil and (destination or true) or relays[inner] or nil
   return handler
+end
+
+--- Where a handler forwards its calls to; nil: unknown, or it does not.
+---@param handler function
+---@return string?
+function errors.destination(handler)
+  local destination = relays[handler]
+  if type(destination) == "function" then
+    local ok, found = pcall(destination)
+    destination = ok and found
+  end
+  return type(destination) == "string" and destination or nil
 end
 
 --- The error for the caller of a handler. A handler that ran may have had effects before it failed, so `mayHaveRun =

@@ -52,12 +52,12 @@ local function distance_of(text, word)
   return distance
 end
 
---- The most similar word in parentheses, to be appended to a message; "" when none is similar.
+--- The most similar word; nil when none is similar.
 ---@param text string
 ---@param words any[]
 ---@param key? any  the key of the word in each item; nil: the items are words
----@return string
-function suggestion.behind(text, words, key)
+---@return string?
+function suggestion.nearest(text, words, key)
   local best, least = nil, MOST_EDITS + 1
   for _, item in ipairs(words) do
     local word = key and item[key] or item
@@ -66,6 +66,16 @@ function suggestion.behind(text, words, key)
       best, least = word, distance
     end
   end
+  return best
+end
+
+--- The most similar word in parentheses, to be appended to a message; "" when none is similar.
+---@param text string
+---@param words any[]
+---@param key? any  as for `nearest`
+---@return string
+function suggestion.behind(text, words, key)
+  local best = suggestion.nearest(text, words, key)
   return best and (" (did you mean %s?)"):format(best) or ""
 end
 

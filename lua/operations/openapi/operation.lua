@@ -222,6 +222,7 @@ local function on_need(shared, item, place, method, path, reader)
       local ok, result = pcall(reader or read, shared, item, place, info)
       if ok then
         parts = result
+        parts.destination = base_of(shared, item, place)
       else
         local flaw = operation.flaw(result, place)
         shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
@@ -257,6 +258,8 @@ local function finish(definition, build, parts, answer, new_handler)
       end)
     end
     return handler(input, context)
+  end, nil, function()
+    return parts().destination
   end)
   local options = build.config
   definition.normalize, definition.on_mismatch = options.normalize, options.on_mismatch

@@ -17,8 +17,12 @@ local approvals = {}
 ---@field operationId string
 ---@field input any
 ---@field identity? operations.Identity  an approval applies to one identity only
----@field spec? operations.Spec
+---@field spec? operations.Spec  an approval ends when its type, schemas or source change
+---@field destination? string  where the call goes: an approval ends when it changes
 ---@field name? string  the tool's name
+---@field rule? string  the name of the policy's rule that asks
+---@field reason? string  of this rule
+---@field remember? "once"|"arguments"|"always"  the most that the answer may cover
 
 ---@alias operations.Confirm fun(call: operations.ApprovalCall): boolean, string?
 
@@ -26,6 +30,7 @@ local approvals = {}
 ---@class operations.Approval
 ---@field operationId string
 ---@field arguments? string  64 hexadecimal digits; nil: any arguments
+---@field operation? string  a digest of the operation: its schemas, source and destination; nil: they were unknown
 ---@field identity? string  a digest of the caller's whole identity; nil: callers without one
 
 ---@class operations.Approvals
@@ -35,29 +40,54 @@ Approvals.__index = Approvals
 local HEXADECIMAL = ("%02x"):rep(32)
 
 -- An id has no control characters, so keys cannot collide.
-local function key_of(id, fingerprint, identity)
-  return id .. "\n" .. (fingerprint or "") .. "\n" .. (identity and "=" .. identity or "")
+local function key_of(item)
+  return table.concat({ item.operationId, item.arguments or "", item.operation or "",
+    item.identity and "=" .. item.identity or "" }, "\n")
 end
 
 local function identity_of(call)
   return type(call.identity) == "table" and identity_key.of(call.identity) or nil
 end
 
+local function digest_of(text)
+  return HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+end
+
 -- Nil when the input is not JSON: such calls are asked about each time.
 local function fingerprint_of(input)
   local text = input == nil and "{}" or json.encode(input, { sort_keys = true })
-  return text and HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+  return text and digest_of(text)
+end
+
+-- What is approved is this operation: schemas that are functions were not looked at.
+local function operation_of(call)
+  local spec = call.spec
+  if not spec then
+    return nil
+  end
+  local parts = { type = spec.type, version = spec.version, destination = call.destination }
+  for _, name in ipairs({ "inputSchema", "outputSchema", "_meta" }) do
+    local part = spec[name]
+    parts[name] = type(part) ~= "function" and json.encode(part, { sort_keys = true }) or nil
+  end
+  return digest_of(json.encode(parts, { sort_keys = true }))
+end
+
+local function item_of(call, fingerprint)
+  return { operationId = call.operationId, arguments = fingerprint, operation = operation_of(call),
+    identity = identity_of(call) }
 end
 
 local function is_approval(item)
   return type(item) == "table" and type(item.operationId) == "string"
     and (item.arguments == nil or type(item.arguments) == "string" and #item.arguments == 64)
     and (item.identity == nil or type(item.identity) == "string")
+    and (item.operation == nil or type(item.operation) == "string" and #item.operation == 64)
 end
 
 -- When there are too many, the oldest are dropped: their calls are asked about again.
 local function add(self, item)
-  local key = key_of(item.operationId, item.arguments, item.identity)
+  local key = key_of(item)
   if self._keys[key] then
     return false
   end
@@ -65,9 +95,14 @@ local function add(self, item)
   table.insert(self._list, item)
   if #self._list > limits.approvals then
     local oldest = table.remove(self._list, 1)
-    self._keys[key_of(oldest.operationId, oldest.arguments, oldest.identity)] = nil
+    self._keys[key_of(oldest)] = nil
   end
   return true
+end
+
+local function copied(item)
+  return { operationId = item.operationId, arguments = item.arguments, operation = item.operation,
+    identity = item.identity }
 end
 
 --- Makes a memory.
@@ -80,7 +115,7 @@ function approvals.new(stored, changed)
   local self = setmetatable({ _keys = {}, _list = {}, _changed = changed }, Approvals)
   for _, item in ipairs(stored or {}) do
     if is_approval(item) then
-      add(self, { operationId = item.operationId, arguments = item.arguments, identity = item.identity })
+      add(self, copied(item))
     end
   end
   return self
@@ -91,7 +126,7 @@ end
 function Approvals:list()
   local copy = {}
   for i, item in ipairs(self._list) do
-    copy[i] = { operationId = item.operationId, arguments = item.arguments, identity = item.identity }
+    copy[i] = copied(item)
   end
   return setmetatable(copy, core.array_mt)
 end
@@ -106,12 +141,12 @@ end
 ---@param call operations.ApprovalCall
 ---@return boolean
 function Approvals:allows(call)
-  local id, identity = call.operationId, identity_of(call)
-  if self._keys[key_of(id, nil, identity)] then
+  local item = item_of(call)
+  if self._keys[key_of(item)] then
     return true
   end
-  local fingerprint = fingerprint_of(call.input)
-  return fingerprint ~= nil and self._keys[key_of(id, fingerprint, identity)] == true
+  item.arguments = fingerprint_of(call.input)
+  return item.arguments ~= nil and self._keys[key_of(item)] == true
 end
 
 --- Stores an approval: of the operation, or of the operation with these arguments.
@@ -122,8 +157,7 @@ function Approvals:remember(call, scope)
     error(("bad argument #2 to 'remember' (\"arguments\" or \"always\" expected, got %s)"):format(tostring(scope)), 2)
   end
   local fingerprint = scope == "arguments" and fingerprint_of(call.input) or nil
-  if (fingerprint or scope == "always")
-    and add(self, { operationId = call.operationId, arguments = fingerprint, identity = identity_of(call) }) then
+  if (fingerprint or scope == "always") and add(self, item_of(call, fingerprint)) then
     changed(self)
   end
 end
@@ -152,6 +186,9 @@ local function refused(reason)
   return nil, err
 end
 
+-- Errors that are no answer: the wait ended, the client is asked in another round, or it cannot be asked.
+local passing = { ABORTED = true, TIMEOUT = true, INPUT_REQUIRED = true, CAPABILITY_MISSING = true }
+
 local scopes = { once = true, arguments = true, always = true }
 
 --- Asks the memory, then `confirm`, which may wait. Never raises; a call without a clear approval does not run.
@@ -160,7 +197,7 @@ local scopes = { once = true, arguments = true, always = true }
 ---@param memory? operations.Approvals
 ---@return boolean? approved
 ---@return operations.Error? err  ACCESS_DENIED: declined, or `confirm` failed; ABORTED or TIMEOUT: the asking task was
----  cancelled
+---  cancelled; INPUT_REQUIRED: the MCP client answers in another round; CAPABILITY_MISSING: it cannot ask its user
 function approvals.ask(call, confirm, memory)
   if memory and memory:allows(call) then
     return true
@@ -168,7 +205,7 @@ function approvals.ask(call, confirm, memory)
   local ok, answer, scope = pcall(confirm, call)
   if not ok then
     local err = errors.from(answer)
-    if err.code == "ABORTED" or err.code == "TIMEOUT" then
+    if passing[err.code] then
       return nil, err
     end
     return refused("`confirm` failed: " .. err.message)

@@ -348,12 +348,37 @@ local approvals = {
 --- The answers to the question whether a call may run, the one that changes nothing first.
 asking.approvals = approvals
 
+--- The answers that a question about a call offers: a rule may not let an approval cover more calls.
+---@param call operations.ApprovalCall
+---@return operations.people.Choice[]
+function asking.choices(call)
+  local list = {}
+  for i, choice in ipairs(approvals) do
+    list[i] = choice
+    if choice.word == call.remember then
+      break
+    end
+  end
+  return list
+end
+
+--- The rule that asks about a call, with its reason; nil where none does.
+---@param call operations.ApprovalCall
+---@return string?
+function asking.rule(call)
+  if call.rule then
+    return call.rule .. (call.reason and call.reason ~= "" and ": " .. call.reason or "")
+  end
+end
+
 local function choose(face, call)
   local arguments = json.encode(call.input == nil and {} or call.input, { sort_keys = true })
   if not arguments then
     return nil, "the arguments cannot be shown"
   end
-  return asking.ask(face, { title = call.operationId, text = arguments, choices = approvals })
+  local rule = asking.rule(call)
+  return asking.ask(face, { title = call.operationId, text = rule and ("%s (%s)"):format(arguments, rule) or arguments,
+    choices = asking.choices(call) })
 end
 
 --- Asks whether a call may run, as `confirm` of `operations.approvals`.
@@ -376,11 +401,19 @@ end
 
 --- The face of the user of the client that called, for handlers: their context asks (`context.elicit`).
 ---@param context operations.Context
+---@param key? string  identifies the question
 ---@return operations.people.Face
-function asking.through(context)
+function asking.through(context, key)
   local function elicit(prompt, schema)
-    local action, content = context.elicit(prompt, schema)
-    return action == "accept" and content or nil, action
+    if context:can_be_asked() ~= "ask" then
+      local action, content = context.elicit(prompt, schema, key)
+      return action == "accept" and content or nil, action
+    end
+    -- `ask` tells a client without forms from a user who declines.
+    local name, params = key or "approval", { message = prompt, requestedSchema = schema }
+    local answers, failures = context.ask({ [name] = { method = "elicitation/create", params = params } })
+    local given = answers[name] or error(failures[name], 0)
+    return given.action == "accept" and given.content or nil, given.action
   end
   return {
     select = function(items, prompt, label)

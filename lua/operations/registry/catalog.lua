@@ -3,9 +3,11 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local guard = require("operations.registry.guard")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local mounts = require("operations.registry.mounts")
+local policies = require("operations.policy")
 local specs = require("operations.registry.spec")
 local subscription = require("operations.registry.subscription")
 
@@ -22,10 +24,11 @@ catalog.__index = catalog
 ---@field on_change? fun(operationId: string, changes: table[])  called with every change that casting makes
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 ---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
+---@field policy? operations.Policy|operations.PolicyRule[]  which calls run, need an approval, or never run
 
 local option_kinds = {
   normalize = "string", on_mismatch = "string",
-  on_warning = "function", on_change = "function", log = "function", middleware = "table",
+  on_warning = "function", on_change = "function", log = "function", middleware = "table", policy = "table",
 }
 
 local function check_options(given)
@@ -54,6 +57,14 @@ function catalog.init(self, given)
   given = given == nil and {} or given
   check_options(given)
   local write = given.log or log.write
+  local policy, flaw
+  if given.policy then
+    policy, flaw = policies.of(given.policy)
+    if not policy then
+      error(("bad option 'policy' to 'registry' (%s)"):format(flaw.message), 3)
+    end
+  end
+  self._policy, self._judged = policy or false, {}
   self._revision = 0
   self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil, given.on_mismatch == "fail")
   self._options = {
@@ -419,8 +430,8 @@ function catalog:specs(filter)
 end
 
 --- Tells if an identity may see an operation. "hidden": it is not exposed (`_meta.exposed` is false) or excluded by the
---- filter, and others must not learn of it. "denied": this identity may not call it. The input is unknown: where access
---- to one resource of a type is required, access to any of them counts.
+--- filter, or the policy blocks every call of it, and others must not learn of it. "denied": this identity may not call
+--- it. The input is unknown: where access to one resource of a type is required, access to any of them counts.
 ---@param spec operations.Spec|string  or the id of a registered operation
 ---@param identity? operations.Identity  nil: none
 ---@param filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
@@ -447,6 +458,10 @@ function catalog:visible(spec, identity, filter)
     found = self:get_spec(spec)
   end
   local seen = operations:visible(found, identity, filter)
+  if self._policy and seen == "yes" then
+    local decision = guard.decision(self, type(spec) == "string" and spec or spec.namespace .. "." .. spec.name)
+    seen = decision and policies.hides(decision, identity) and "hidden" or seen
+  end
   return other and seen == "yes" and other:visible(there, identity) or seen
 end
 

@@ -65,6 +65,18 @@ function methods:cancelled()
   return deadline ~= nil and scheduler.host().now() >= deadline or scheduler.cancelled()
 end
 
+--- Can the caller's user be asked: by questions that tell when the client cannot ("ask"), by forms alone ("elicit"), or
+--- not at all (nil)?
+---@return "ask"|"elicit"|nil
+function methods:can_be_asked()
+  local outer = self
+  while rawget(outer, "_parent") do
+    outer = rawget(outer, "_parent")
+  end
+  local given = rawget(outer, "_given")
+  return given ~= nil and (given.ask and "ask" or given.elicit and "elicit") or nil
+end
+
 --- Writes to the registry's log only: unlike `log`, which MCP clients read, too.
 ---@param level "debug"|"info"|"warn"|"error"
 ---@param message string

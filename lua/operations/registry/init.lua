@@ -5,9 +5,11 @@ local context = require("operations.registry.context")
 local core = require("operations.core")
 local elsewhere = require("operations.registry.elsewhere")
 local errors = require("operations.base.error")
+local guard = require("operations.registry.guard")
 local members = require("operations.base.members")
 local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
+local policies = require("operations.policy")
 local specs = require("operations.registry.spec")
 local subscription = require("operations.registry.subscription")
 local task_loops = require("operations.task.loops")
@@ -101,16 +103,8 @@ local function admit_here(self, method, id, input, identity)
   return handler ~= nil, admitted
 end
 
---- Returns the input that a call would pass to the handler, after access control, defaults and validation, without a
---- call. For callers that ask for an approval first.
----@param id string
----@param input? any
----@param given? operations.Context|table
----@return boolean ok
----@return any input  or the error: OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
-function Registry:admit(id, input, given)
-  local operations = operations_of(self, "admit")
-  argument.expect(id, "string", 1, "admit")
+local function admit(self, id, input, given)
+  local operations = self._operations
   local found, identity = operations:find(id), context.read(given)
   local streams = found and operations:type_of(id) == "subscription"
   if found and found:handler() then
@@ -128,7 +122,49 @@ function Registry:admit(id, input, given)
   return false, select(2, elsewhere.not_here(self, id))
 end
 
+--- Returns the input that a call would pass to the handler, after access control, defaults, validation and the rules of
+--- the policy that block, without a call. For callers that ask for an approval first.
+---@param id string
+---@param input? any
+---@param given? operations.Context|table
+---@return boolean ok
+---@return any input  or the error: OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
+function Registry:admit(id, input, given)
+  operations_of(self, "admit")
+  argument.expect(id, "string", 1, "admit")
+  local ok, admitted = admit(self, id, input, given)
+  local decision = ok and self._policy and guard.decision(self, id)
+  local rule = decision and policies.rule(decision, context.read(given), admitted, true)
+  if rule and rule.action == "block" then
+    return false, policies.blocked(id, rule)
+  end
+  return ok, admitted
+end
+
 local execute
+
+-- As `guard.stopped` for an operation without a local handler.
+local function stopped_elsewhere(self, id, input, given, trusted)
+  local decision = self._policy and type(id) == "string" and guard.decision(self, id)
+  if not decision then
+    return nil
+  end
+  local ok, admitted = admit(self, id, input, given)
+  if not ok then
+    return admitted
+  end
+  local identity, deadline = context.read(given)
+  return guard.stopped(self, decision, { id = id, input = admitted, given = given, identity = identity,
+    deadline = deadline, nested = trusted ~= nil })
+end
+
+local function call_elsewhere(self, method, id, input, given, trusted)
+  local err = stopped_elsewhere(self, id, input, given, trusted)
+  if err then
+    return nil, err
+  end
+  return elsewhere.call(self, method, id, input, given)
+end
 
 -- Handles a call for which `prepare` gave no handler: it was refused, needs compiled schemas, or runs elsewhere.
 local function not_prepared(self, err, unmade, id, input, given, trusted)
@@ -141,7 +177,7 @@ local function not_prepared(self, err, unmade, id, input, given, trusted)
   elseif err then
     return nil, err
   end
-  return elsewhere.call(self, "execute", id, input, given)
+  return call_elsewhere(self, "execute", id, input, given, trusted)
 end
 
 function execute(self, id, input, given, trusted)
@@ -154,6 +190,12 @@ function execute(self, id, input, given, trusted)
     return not_prepared(self, admitted, found, id, input, given, trusted)
   elseif issues then
     self._options.on_warning({ operationId = id, input = true, issues = issues })
+  end
+  local decision = self._policy and guard.decision(self, id)
+  local refused = decision and guard.stopped(self, decision, { id = id, input = admitted, given = given,
+    identity = identity, deadline = deadline, nested = trusted ~= nil })
+  if refused then
+    return nil, refused
   end
   local call = takes_context and context.new(given, self, deadline)
   return run(found, self._options, handler, admitted, call, deadline, now)
@@ -184,6 +226,12 @@ local function start(self, method, id, input, given, trusted, body, missing)
     self._options.on_warning({ operationId = id, input = true, issues = issues })
   end
   if handler then
+    local decision = self._policy and guard.decision(self, id)
+    local refused = decision and guard.stopped(self, decision, { id = id, input = admitted, given = given,
+      identity = identity, deadline = deadline, nested = trusted ~= nil })
+    if refused then
+      return nil, refused
+    end
     local call = context.new(given, self, deadline)
     local stream = subscription.new(found, self._options, body and body(handler) or handler, admitted, call, deadline)
     return stream, nil, task_loops.OWNED, stream -- Lua 5.4's `for` closes the fourth value
@@ -196,11 +244,11 @@ local function start(self, method, id, input, given, trusted, body, missing)
   elseif admitted then
     return nil, admitted
   end
-  return missing(self, id, input, given)
+  return missing(self, id, input, given, trusted)
 end
 
-local function subscribe_elsewhere(self, id, input, given)
-  return elsewhere.call(self, "subscribe", id, input, given)
+local function subscribe_elsewhere(self, id, input, given, trusted)
+  return call_elsewhere(self, "subscribe", id, input, given, trusted)
 end
 
 local function subscribe(self, id, input, given, trusted)
@@ -235,7 +283,10 @@ end
 
 local function pages_elsewhere(self, id, input, given)
   local other, there = mounts.find(self, id)
-  if other then
+  local err = other and stopped_elsewhere(self, id, input, given)
+  if err then
+    return nil, err
+  elseif other then
     return other:pages(there, input, given)
   end
   return elsewhere.not_here(self, id)

@@ -117,7 +117,9 @@ end
 ---@return integer status
 ---@return table headers
 function caller.deny(spec, identity, authorize, err)
-  if not identity then
+  if err and type(err.details) == "table" and err.details.rule then -- of a policy: no other credentials help
+    return nil, err, 403, {}
+  elseif not identity then
     local needed = missing(spec.accessControl or {}, {})
     return denied(authorize, 401, "credentials are required",
       needed[1] and "scope=" .. quoted(table.concat(needed, " ")) or nil)

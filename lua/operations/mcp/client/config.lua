@@ -235,4 +235,11 @@ function config.wants(self, tool)
     and not (self.exclude ~= nil and named_in(self.exclude, tool))
 end
 
+--- What an approval of a call depends on: the program or the address that is called.
+---@param given operations.mcp.Config  checked
+---@return string
+function config.destination(given)
+  return given.url or table.concat(members.joined({ given.command }, given.args or {}), "\0")
+end
+
 return config

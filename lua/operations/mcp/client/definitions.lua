@@ -206,7 +206,7 @@ function definitions.of_tools(client, tools, report)
         return questions.during(client, context, function(asker)
           return client:_call(client._plans[plan.tool] or plan, input, options_of(context, asker))
         end)
-      end)
+      end, nil, config.destination(client._config))
       list[#list + 1] = finish(client, plan.definition)
     end
   end
