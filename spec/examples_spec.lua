@@ -157,7 +157,26 @@ describe("examples/nginx and examples/gateway", function()
       headers.Host = "api.example"
       assert.equal(200, get(url, headers).status)
       headers.Host = "other.example"
-      assert.equal(403, get(url, headers).status)
+      assert.equal(403, get(url .. "&key=hush", headers).status)
+      local streams = url:gsub("greet.*$", "countdown?from=1&pause=0")
+      headers.Host = nil
+      assert.matches("event: end", get(streams, headers).body, 1, true)
+      assert.equal(401, assert(operations.http.request({ url = url:gsub("demo.*$", "mcp"), method = "POST" })).status)
+      local log = eventually(function()
+        local text = inside.shell("cat " .. started[1].directory .. "/access.log").out
+        return text:find('"/mcp"', 1, true) and text
+      end)
+      local lines = {}
+      for line in log:gmatch("[^\n]+") do
+        local entry = assert(operations.json.decode(line))
+        lines[#lines + 1] = ("%d %s %s %s %s"):format(entry.status, entry.path, entry.operation, entry.identity,
+          entry.code)
+        assert.is_true(#entry.requestId > 0)
+      end
+      assert.same({ "401 /demo/greet   ACCESS_DENIED", "200 /demo/greet demo.greet token ",
+        "200 /demo/greet demo.greet token ", "403 /demo/greet   ACCESS_DENIED",
+        "200 /demo/countdown demo.countdown token ", "401 /mcp   ACCESS_DENIED" }, lines)
+      assert.is_nil(log:find("hush", 1, true))
     end)
   end)
 

@@ -5,7 +5,7 @@ local otlp = require("otlp")
 local middleware = operations.middleware
 local shared = "gateway" -- nginx's lua_shared_dict, of all workers
 
-local metrics = middleware.metrics({ store = shared })
+local metrics = middleware.metrics({ store = "figures" })
 
 local registry = operations.registry({ middleware = { -- the first is the outermost
   metrics,
@@ -27,6 +27,7 @@ registry:register_all(assert(operations.from_openapi.file("/srv/gateway/tasks.op
 return assert(operations.to_http(registry, {
   paths = "source",
   metrics = metrics, -- GET /metrics, with credentials
+  access_log = "nginx", -- sets the variables of nginx.conf's log_format
   authorize = function(request)
     if request.token and request.token == os.getenv("API_TOKEN") then
       return { id = "token", scopes = { "tasks" } }

@@ -333,10 +333,26 @@ output.person = {
   end,
 }
 
+local records_only = false -- all lines on stderr are JSON
+
+-- Writes a line below a message.
+local function indent(text)
+  if records_only then
+    output.record({ time = core.now(), level = "info", message = text })
+  else
+    io.stderr:write("  ", printable.message(text), "\n")
+  end
+end
+
 ---@param format string
 function output.complain(format, ...)
+  local message = format:format(...)
   output.settle()
-  io.stderr:write("operations: ", printable.message(format:format(...)), "\n")
+  if records_only then
+    output.record({ time = core.now(), level = message:match("^(%l+): ") or "info", message = message })
+  else
+    io.stderr:write("operations: ", printable.message(message), "\n")
+  end
 end
 
 --- Prints a warning or a notice, which `--quiet` leaves out.
@@ -361,6 +377,39 @@ function output.record(entry)
   io.stderr:write(printable.json(assert(json.encode(entry, { sort_keys = true }))), "\n")
 end
 
+-- An entry of an access log for people.
+local function line_of(entry)
+  local words = { os.date("%H:%M:%S", math.floor(entry.time / 1000)) }
+  for _, word in ipairs({ entry.method or "-", entry.path or entry.operation or "-", entry.status or false,
+    entry.code or false, ("%d ms"):format(entry.ms), entry.path and entry.operation or false, entry.mcp or false,
+    entry.identity or false }) do
+    words[#words + 1] = word and tostring(word) or nil
+  end
+  return table.concat(words, " ")
+end
+
+output.log_option = { name = "--log-format", value = "FORMAT",
+  help = "of a line a request: text (at a terminal), json, none" }
+
+--- Reads `--log-format`: what writes the entries of an access log to stderr, JSON unless stderr is a terminal. With
+--- "json", all other messages are JSON from now on, too.
+---@param parsed operations.cli.Arguments
+---@return (fun(entry: table))?  nil: no entries are written
+---@return string? message  of an unknown format
+function output.log_writer(parsed)
+  local format = parsed.options["log-format"] or system.is_terminal(STDERR) and "text"
+  if format == "none" then
+    return nil
+  elseif format and format ~= "text" and format ~= "json" then
+    return nil, ("--log-format: text, json or none expected, got %s"):format(format)
+  end
+  records_only = format == "json"
+  return format ~= "text" and output.record or function(entry)
+    output.settle()
+    io.stderr:write(printable.message(line_of(entry)), "\n")
+  end
+end
+
 --- Reports an error in the command line.
 ---@param format string
 ---@return integer code
@@ -374,7 +423,7 @@ end
 function output.issues(issues)
   for _, issue in ipairs(issues) do
     local path = issue.path == "" and "/" or issue.path
-    io.stderr:write("  ", printable.message(path .. ": " .. issue.message), "\n")
+    indent(path .. ": " .. issue.message)
   end
 end
 
@@ -424,11 +473,13 @@ function output.failure(err)
   output.complain("%s", headline(err, issues))
   if issues then
     output.issues(issues)
-    io.stderr:write(err.hint and "  (" .. printable.message(err.hint) .. ")\n" or "")
+    if err.hint then
+      indent("(" .. err.hint .. ")")
+    end
   elseif type(details.statusCode) == "number" then
     local body = http_body(details)
     if body then
-      io.stderr:write("  ", printable.message(body), "\n")
+      indent(body)
     end
   elseif next(details) ~= nil then
     io.stderr:write("  ", printable.json(json.encode(details, { sort_keys = true }) or "(details are no JSON)"), "\n")

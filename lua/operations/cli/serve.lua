@@ -18,7 +18,7 @@ local serve = {
   usage = "operations serve [SOURCE...] [OPTIONS]",
   summary = "Serves the operations of its sources over HTTP until Ctrl-C. Prints its URL\n"
     .. "and, without --token, --issuer or --no-auth, the header that every request\n"
-    .. "needs. Logs a line of JSON for each request to stderr.",
+    .. "needs. Logs a line for each request to stderr: JSON unless it is a terminal.",
   options = {
     { name = "--port", value = "N", help = "port to listen at (8080); 0: any free port" },
     { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
@@ -43,6 +43,7 @@ local serve = {
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--max-body", value = "BYTES", help = "limit of a request's body (16 MiB)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (5)" },
+    output.log_option,
   },
 }
 
@@ -309,6 +310,11 @@ function serve.run(parsed)
   if not options then
     return output.usage("serve: %s", message)
   end
+  local write_entry
+  write_entry, message = output.log_writer(parsed)
+  if message then
+    return output.usage("serve: %s", message)
+  end
   local exposure = exposures.new(parsed)
   local registry, directories = collect(parsed, exposure)
   if not registry then
@@ -319,7 +325,7 @@ function serve.run(parsed)
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
     trusted_proxies = parsed.options["trusted-proxy"], max_requests = options.max_requests,
     max_body = options.max_body, docs = options.docs, upstream_errors = parsed.options["upstream-errors"],
-    mcp = parsed.options["mcp-server"], access_log = output.record, log = sources.logger(parsed.options.verbose),
+    mcp = parsed.options["mcp-server"], access_log = write_entry, log = sources.logger(parsed.options.verbose),
   })
   if not server then
     return err.details and refuse(err.details) or output.fail(err)

@@ -33,6 +33,7 @@ local hosts = {}
 ---@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs
 ---  handle HTTP requests: answers the running request with the result of `handle`
 ---@field dictionary? fun(name: string): table?  a dictionary that all processes that serve share
+---@field set_variable? fun(name: string, value: string)  with `serve_http`: a variable that the program's own log reads
 ---@field workers? fun(): integer  with `serve_http`: the number of processes that serve
 
 local required = { "now", "timer" }

@@ -250,8 +250,13 @@ local function serve_row(self)
     local head, status, reason = next_request(self)
     if not head then
       if status then
+        local response, refused = response_writer.problem(status, reason), self._options.refused
         self._current = { minor = 1, keep_alive = false, ended = true }
-        response_writer.respond(self, response_writer.problem(status, reason))
+        response_writer.respond(self, response)
+        if refused then
+          refused({ peer = self.peer, status = status, code = status == 408 and "TIMEOUT" or "VALIDATION_ERROR",
+            bytes = #response.body })
+        end
         self._current = false
       end
       return status == nil

@@ -72,7 +72,8 @@ local server = {}
 ---@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, public: boolean? }  what /metrics shows
 ---  (the middleware `metrics`), to callers with credentials where there is `authorize`, unless it is public. `shows`
 ---  tells which operations are not hidden from the caller
----@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
+---@field access_log? "nginx"|fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended;
+---  "nginx": sets the variables of nginx that doc/openresty.md names
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 ---@class operations.ServerRequest
@@ -86,6 +87,8 @@ local server = {}
 ---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
+---@field call? operations.ServerCall  set by `handle`: of the outer server; a mounted handler notes in it
+---  whom it answers
 ---@field proxy? table  set by `handle`: the peer of the connection, when `peer` is what a trusted proxy says
 ---@field scheme? "http"|"https"  set by `handle`: by which the client came, as a trusted proxy says
 ---@field outer_prefix? string  set by `handle`: before the paths that the client sees, as a trusted proxy says
@@ -189,6 +192,44 @@ local function sight(self, identity)
   end
 end
 
+local function count(list, field)
+  local sum = 0
+  for _, each in pairs(list) do
+    sum = sum + (field and each[field] or 1)
+  end
+  return sum
+end
+
+-- What runs now, of a server and those that are mounted, for Prometheus.
+local function gauges_of(self)
+  local lines = {}
+  local function add(name, help, value, labels)
+    if not lines[name] then
+      lines[name], lines[#lines + 1] = true, ("# HELP %s %s\n# TYPE %s gauge"):format(name, help, name)
+    end
+    lines[#lines + 1] = ("%s%s %d"):format(name, labels or "", value)
+  end
+  add("operations_http_requests_running", "Requests that this process handles.", self.running)
+  add("operations_http_streams_open", "Streams of subscriptions that are open in this process.", count(self.streams))
+  if self._listeners[1] then
+    add("operations_http_connections", "Connections that are open.", count(self._listeners, "connections"))
+  end
+  local running, sessions = 0, 0
+  for _, mount in ipairs(self._mounts) do
+    if mount.handler.part == "mcp" then
+      running, sessions = running + mount.handler.running, sessions + mount.handler.sessions.count
+    end
+  end
+  if self._mounts[1] then
+    add("operations_mcp_requests_running", "MCP requests that this process handles.", running)
+    add("operations_mcp_sessions", "Sessions of MCP clients in this process.", sessions)
+  end
+  for _, state in ipairs(states_of(self.options.upstreams)) do
+    add("operations_upstreams", "MCP servers behind this one, by state.", state[2], ("{state=%q}"):format(state[1]))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
 -- Answers a request for /metrics, the figures of the middleware `metrics`, for Prometheus; nil for other methods.
 local function show_figures(call, request)
   local options = call.server.options
@@ -200,13 +241,8 @@ local function show_figures(call, request)
   if options.authorize then
     identity, refused = identify(call, request, options)
   end
-  local states = refused and {} or states_of(options.upstreams)
-  local lines = { states[1] and "# TYPE operations_upstreams gauge\n" or "" }
-  for _, state in ipairs(states) do
-    lines[#lines + 1] = ("operations_upstreams{state=%q} %d\n"):format(state[1], state[2])
-  end
-  return refused or { status = 200, body = source:text(sight(call.server, identity)) .. table.concat(lines), headers = {
-    ["cache-control"] = "no-store", ["content-type"] = "text/plain; version=0.0.4; charset=utf-8" } }
+  return refused or { status = 200, body = source:text(sight(call.server, identity)) .. gauges_of(call.server),
+    headers = { ["cache-control"] = "no-store", ["content-type"] = "text/plain; version=0.0.4; charset=utf-8" } }
 end
 
 -- The answers of the server itself: path below the prefix -> function of the call and the request.
@@ -239,6 +275,27 @@ local function mounted(self, path)
   end
 end
 
+-- Counts an answer, and logs it unless its handler does that.
+local function note(call, request, response, part, is_logged)
+  local options = call.server.options
+  local metrics = options.metrics
+  if metrics and metrics._answered then
+    metrics:_answered(part, response.status, call.code)
+  end
+  if options.access_log and not is_logged then
+    access_log.follow(options.access_log, call, request, response)
+  end
+  return response
+end
+
+-- Has a mounted handler answer.
+local function pass(handler, call, request)
+  request.call = call
+  local response = handler:handle(request)
+  response.headers["x-request-id"] = response.headers["x-request-id"] or call.id
+  return note(call, request, response, handler.part or "http", handler.options and handler.options.access_log)
+end
+
 --- Answers one request. May wait; if the caller leaves meanwhile, the handler is cancelled.
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
@@ -246,20 +303,20 @@ function Server:handle(request)
   local headers, sharing = request.headers, self._cors
   local path, query = request_head.split(request.target)
   local malformed = request_head.path_flaw(path) or self._proxies and self._proxies:apply(request)
-  local handler = self._mounts[1] and not malformed and mounted(self, path)
-  if handler then
-    return handler:handle(request)
-  end
   local options = self.options
-  request.path = path
-  if headers.authorization or request.token then
-    request.token = request_head.bearer(headers)
-  end
   local call = { server = self, request = request, id = request_head.request_id(headers), path = path,
     below = options.prefix == "" and path or below(path, options.prefix), query = query, route = unset,
     identity = unset, counted = unset }
   if options.access_log then
-    call.time = core.now()
+    call.time, call.log = core.now(), options.log
+  end
+  local handler = self._mounts[1] and not malformed and mounted(self, path)
+  if handler then
+    return pass(handler, call, request)
+  end
+  request.path = path
+  if headers.authorization or request.token then
+    request.token = request_head.bearer(headers)
   end
   local own = self._own[call.below or ""]
   local is_file = own and self._page and self._page.files[call.below] ~= nil
@@ -277,10 +334,7 @@ function Server:handle(request)
   if sharing then
     sharing:share(request, response)
   end
-  if options.access_log then
-    access_log.follow(options.access_log, call, request, response)
-  end
-  return response
+  return note(call, request, response, "http")
 end
 
 --- The operations as an OpenAPI document, the same as GET /openapi.json: a table for `json.encode` with `sort_keys`.
@@ -332,6 +386,16 @@ function Server:serve_request()
   end)
 end
 
+-- A connection refused a request before there was anything to handle.
+local function refuse(options, refused)
+  if options.metrics and options.metrics._answered then
+    options.metrics:_answered("http", refused.status, refused.code)
+  end
+  if options.access_log then
+    access_log.refused(options.access_log, options.log, refused)
+  end
+end
+
 --- Listens for HTTP/1.1 in plain Lua and in Neovim, until it is closed; the program need not keep the listener, but a
 --- plain program has to wait for something. Without `authorize` only loopback addresses and Unix sockets are accepted,
 --- unless the option is `false`.
@@ -349,6 +413,8 @@ function Server:listen(options)
   local opened, err = listener.listen(given, function(request)
     request.is_local = is_local
     return self:handle(request)
+  end, function(refused)
+    refuse(self.options, refused)
   end)
   if opened then
     self._listeners[#self._listeners + 1] = opened
@@ -422,7 +488,7 @@ local option_kinds = {
   heartbeat = "number", expose_errors = "boolean", upstream_errors = "string",
   metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", upstreams = "table",
-  metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
+  metrics = "table", access_log = "function or string", log = "function", docs = "boolean or table",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or string or table or userdata",
   idempotency_ttl = "number",
 }
@@ -445,6 +511,7 @@ local function read_options(options)
   check_prefix(kept.prefix)
   disclosure.check(kept.upstream_errors, "to_http", 4)
   callers.check(kept.authorize, "to_http", 3)
+  kept.access_log = access_log.writer(kept.access_log, "to_http", 4)
   pages.check(kept.docs)
   kept.hosts = serving.in_lower_case(kept.hosts)
   return kept

@@ -64,7 +64,13 @@ local function longest_idle(self)
   return found
 end
 
-local function refuse()
+---@class operations.RefusedRequest
+---@field peer { address: string? }
+---@field status integer
+---@field code string
+---@field bytes integer  of the answer's body
+
+local function too_many()
   return response_writer.problem(503, "too many connections")
 end
 
@@ -77,10 +83,10 @@ local function on_stream(self, stream)
     elseif self.connections >= 2 * self._max then
       return stream:close()
     else
-      handler = refuse
+      handler = self._refuse
     end
   end
-  local served = connection.new(stream, handler, handler == refuse and self._refusals or self._settings)
+  local served = connection.new(stream, handler, full and handler == self._refuse and self._refusals or self._settings)
   self._served[served], self.connections = true, self.connections + 1
   served:begin(function()
     forget(self, served)
@@ -111,21 +117,29 @@ end
 ---@param options operations.ListenOptions
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
 ---  connection; may wait
+---@param refused? fun(refused: operations.RefusedRequest)  called for each request that is answered without `handler`
 ---@return operations.ServerListener?
 ---@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"; VALIDATION_ERROR: a file of
 ---  `tls`; UNAVAILABLE: TLS was not built
-function listener.listen(options, handler)
+function listener.listen(options, handler, refused)
   argument.expect(options, "table", 1, "listen")
   argument.options(options, option_kinds, "listen")
   argument.expect(handler, "function", 2, "listen")
   local settings = connection.settings(options)
+  settings.refused = refused or false
   local security, flaw = secure(options, settings.log)
   if flaw then
     return nil, flaw
   end
   local self = setmetatable({
     connections = 0, path = options.path, _handler = handler, _settings = settings, _served = {},
-    _security = security,
+    _security = security, _refuse = function(request)
+      local response = too_many()
+      if refused then
+        refused({ peer = request.peer, status = 503, code = "BUSY", bytes = #response.body })
+      end
+      return response
+    end,
     _refusals = members.merged(settings, { max_connection_requests = 1 }),
     _max = options.max_connections or limits.connections,
   }, Listener)

@@ -51,6 +51,13 @@ function openresty.dictionary(name)
   return ngx.shared[name]
 end
 
+--- Sets a variable of the running request that the configuration declares by `set`.
+---@param name string
+---@param value string
+function openresty.set_variable(name, value)
+  ngx.var[name] = value
+end
+
 local function take_semaphore()
   local semaphore = table.remove(free)
   return semaphore or assert(semaphores.new(0))

@@ -75,6 +75,7 @@ end
 ---  it; false: there is no way to
 ---@field http? operations.ServerRequest
 ---@field takes_events? boolean  false: nothing can be sent before its answer
+---@field request_id? string  of its HTTP request, where an access log has it
 ---@field owner? string  over HTTP: whose share it takes, computed on first use
 ---@field over? boolean  nothing more may be sent for it
 ---@field cancelled? boolean  no answer is wanted

@@ -36,6 +36,9 @@ end
 
 local function busy(server, request, identity, id)
   local full = not server.draining and fullness(server, request, identity)
+  if request.call and (full or server.draining) then
+    request.call.code = full and "BUSY" or "DRAINING"
+  end
   if server.draining then
     return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to stop",
       { code = "DRAINING" }), { connection = "close" })
@@ -169,6 +172,9 @@ local function post(server, request, identity)
     return refuse(400, "Parse error: " .. flaw.message, -32700)
   end
   local kind, problem = message.kind(value)
+  if request.call then
+    request.call.mcp = kind and kind ~= "answer" and value.method or nil
+  end
   if core.kind(value) == "array" and value[1] ~= nil then
     kind = "batch"
   elseif not kind then
@@ -256,6 +262,8 @@ function http.answer(server, request)
     return refuse(405, "POST, GET or DELETE expected", nil, nil, { allow = "DELETE, GET, POST" })
   end
   local identity, err, status, headers = caller.identify(request, options)
+  local noted = request.call or {} -- of the access log
+  noted.identity, noted.code = identity, err and err.code
   if err then
     return refuse(status, err.message, nil, nil, headers)
   end

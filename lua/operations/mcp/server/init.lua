@@ -75,6 +75,8 @@ local mcp_server = {}
 ---@field identity_bytes? integer  the same for all sessions of an identity, default 16 MiB
 ---@field kept_bytes? integer  the same for all sessions, default 64 MiB
 ---@field session_ttl? integer  ms after which an idle session ends, default 3,600,000
+---@field access_log? "nginx"|fun(entry: operations.AccessLogEntry)  as that of `to_http`, whose own has the answers of
+---  a server at its /mcp, too
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 local option_kinds = {
@@ -88,7 +90,7 @@ local option_kinds = {
   max_identity_sessions = "number", max_batch = "number", session_bytes = "number", identity_bytes = "number",
   kept_bytes = "number", max_sessions = "number", session_ttl = "number", wait = "number", search = "string or boolean",
   pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
-  oauth = "table", log = "function", cors = "table", trusted_proxies = "table",
+  oauth = "table", access_log = "function or string", log = "function", cors = "table", trusted_proxies = "table",
 }
 
 ---@class operations.McpServer
@@ -104,7 +106,7 @@ local option_kinds = {
 ---@field cors? operations.Cors
 ---@field proxies? operations.Proxies
 ---@field links table<operations.mcp.StdioLink, true>
-local McpServer = {}
+local McpServer = { part = "mcp" } -- of an HTTP API that it is mounted in
 McpServer.__index = McpServer
 
 --- Serves the client at the other end of the program's stdin and stdout, until it ends stdin or the server is closed.
@@ -287,6 +289,9 @@ function mcp_server.new(registry, options)
     kept.oauth = resource_metadata.of(kept)
   end
   kept.hosts = serving.in_lower_case(kept.hosts)
+  if kept.access_log then
+    kept.access_log = require("operations.server.access_log").writer(kept.access_log, "to_mcp", 2)
+  end
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
     cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,

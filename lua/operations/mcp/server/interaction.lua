@@ -114,7 +114,7 @@ end
 
 local function context_of(call)
   local traceparent = call.meta.traceparent
-  return setmetatable({ identity = call.identity, timeout = call.server.options.timeout,
+  return setmetatable({ requestId = call.request_id, identity = call.identity, timeout = call.server.options.timeout,
     traceparent = type(traceparent) == "string" and traceparent or nil, _call = call }, Context)
 end
 

@@ -195,7 +195,10 @@ function posted.response(self, more)
   elseif self.call.cancelled then
     return posted.empty(self.session and 202 or 499, more)
   end
-  local failure = self.failure or {}
+  local failure, noted = self.failure or {}, self.call.http.call
+  if noted and self.failure then
+    noted.code = noted.code or ("MCP_%d"):format(failure.code)
+  end
   return posted.json_response(failure.status or 200, self.answer, failure.headers or more)
 end
 
@@ -253,7 +256,7 @@ function posted.begin(server, request, value, peer, session)
     self.channel:hang_up()
   end or nil
   call.takes_events = self.form ~= "json"
-  self.call = call
+  self.call, call.request_id = call, request.call and request.call.id
   enter(self)
   watch(self, request)
   call.worker = task.detach(run, self)

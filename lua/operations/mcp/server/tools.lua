@@ -223,8 +223,15 @@ local function invoke(call, name, input, is_direct)
   if failure then
     return nil, failure
   end
+  local noted = call.http and call.http.call -- of the access log
+  if noted then
+    noted.operation = id
+  end
   return interaction.run(call, function(context)
     local envelope, err = call.server.registry:execute(id, input, context)
+    if noted and err then
+      noted.code = err.code
+    end
     return result_of(call, id, envelope, err)
   end)
 end

@@ -1,5 +1,6 @@
 --- An MCP server over HTTP: its own listeners, nginx's requests, and a place in an HTTP API. Loaded only by servers
 --- over HTTP, since it requires many modules.
+local access_log = require("operations.server.access_log")
 local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
 local http_server = require("operations.server")
@@ -32,6 +33,8 @@ function web.listen(server, options)
     local path = request_head.split(request.target)
     request.is_local = is_local
     return (path == "/mcp" or path:find("^/%.well%-known/")) and server:handle(request) or not_found()
+  end, server.options.access_log and function(refused)
+    access_log.refused(server.options.access_log, server.options.log, refused)
   end)
   if opened then
     server._listeners[#server._listeners + 1] = opened
@@ -64,8 +67,12 @@ function web.handle(server, request)
   if host and host.serve_http then -- also when it is a part of an HTTP API
     begin(server, host)
   end
-  local oauth = server.options.oauth
-  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(server, request))
+  local options = server.options
+  local function answer()
+    return resource_metadata.answer(options.oauth, request)
+      or resource_metadata.challenge(options.oauth, http.handle(server, request))
+  end
+  return options.access_log and access_log.serve(options.access_log, options.log, request, answer) or answer()
 end
 
 --- Answers nginx's running request.
