@@ -374,7 +374,7 @@ test-server-cors: dependencies-docs all
 	$(ENVIRONMENT) node build/npm-page/cors.mjs $$chromium $(LUA)
 
 .PHONY: help-file
-help-file: all ## doc/operations.txt, the help of Vim, from the pages in doc/
+help-file: all ## doc/operations.txt, the help of Vim, and the program's manual page, from the pages in doc/
 	@$(ENVIRONMENT) $(LUA) spec/doc/main.lua
 
 # The page in Chromium; the program and the plugin in tmux, whose screens become pages for Chromium.

@@ -6,8 +6,9 @@ LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
 INST_BINDIR ?= $(PREFIX)/bin
 INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
 INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
+INST_MANDIR ?= $(PREFIX)/share/man
 INSTALL = DESTDIR="$(DESTDIR)" BINDIR="$(INST_BINDIR)" LIBDIR="$(INST_LIBDIR)" LUADIR="$(INST_LUADIR)" \
-  BUILD="$(BUILD)" LUA="$(LUA)" sh src/install.sh
+  MANDIR="$(INST_MANDIR)" BUILD="$(BUILD)" LUA="$(LUA)" sh src/install.sh
 
 .PHONY: install-modules
 install-modules: modules # what require finds; LuaRocks installs the program itself, and knows what to remove

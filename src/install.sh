@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what make has built, or removes what was installed.
-# Usage: install.sh modules|install|uninstall, with DESTDIR, BINDIR, LIBDIR, LUADIR, BUILD and LUA in the environment.
+# Usage: install.sh modules|install|uninstall, with DESTDIR, BINDIR, LIBDIR, LUADIR, MANDIR, BUILD and LUA in the
+# environment.
 #   modules    the modules alone, for LuaRocks
-# install    these, the compiled files and the program, and a list of all files for uninstall
+#   install    these, the compiled files, the program, its manual page, and a list of all files for uninstall
 set -eu
 umask 022
 action=$1
@@ -15,8 +16,10 @@ absolute() {
   esac
 }
 BINDIR=$(absolute "$BINDIR") LIBDIR=$(absolute "$LIBDIR") LUADIR=$(absolute "$LUADIR")
+MANDIR=$(absolute "${MANDIR:-${BINDIR%/*}/share/man}")
 program=operations-$runtime
 link=$DESTDIR$BINDIR/operations
+manual_link=$DESTDIR$MANDIR/man1/operations.1
 compiled=$LIBDIR/operations/compiled
 # One absolute path per line, without DESTDIR; created directories end in a slash.
 list=$DESTDIR$LIBDIR/operations/installed
@@ -94,6 +97,23 @@ program_link() {
   fi
 }
 
+# `operations.1` is the page of the runtime that was installed first, too.
+manual() {
+  directory "$MANDIR/man1"
+  install -m 644 lua/operations/cli/operations.1 "$DESTDIR$MANDIR/man1/$program.1"
+  echo "$MANDIR/man1/$program.1" >>"$written"
+  [ -e "$manual_link" ] || ln -sf "$program.1" "$manual_link"
+}
+
+# Removes the link $1 if it leads to $2; then it leads to the file of the other runtime, if there is one.
+unlink_from() {
+  [ "$(readlink "$1" || true)" = "$2" ] || return 0
+  rm -f "$1"
+  for other in "${1%.1}"-*; do
+    [ ! -e "$other" ] || { ln -s "${other##*/}" "$1" && return; }
+  done
+}
+
 # Removes the files in the list $1 that are not in the list $2; directories stay if they are not empty.
 remove() {
   sort -r "$1" | { grep -vxF -f "$2" || true; } | while read -r path; do
@@ -110,6 +130,7 @@ run_install() {
   lua_files "$BUILD/lua" "$compiled"
   program
   program_link
+  manual
   if [ -e "$list" ]; then
     grep '/$' "$list" >>"$written" || true
     remove "$list" "$written" >/dev/null # files that this version no longer has
@@ -133,17 +154,13 @@ run_uninstall() {
   mv "$list" "$mine"
   left=$(remove "$mine" /dev/null)
   rm -f "$mine"
-  if [ "$(readlink "$link" || true)" = "$program" ]; then
-    rm -f "$link"
-    for other in "$link"-*; do
-      [ -e "$other" ] && ln -s "${other##*/}" "$link" && break
-    done
-  fi
+  unlink_from "$link" "$program"
+  unlink_from "$manual_link" "$program.1"
   # Directories that the other runtime uses are removed with it.
   for other in "$DESTDIR$(dirname "$LIBDIR")"/*/operations/installed; do
     [ -e "$other" ] && [ -n "$left" ] && echo "$left" >>"$other" && return
   done
-  # The link is not in the list; its directory is empty only now.
+  # The links are not in the list; their directories are empty only now.
   printf '%s\n' "$left" | sort -r | while read -r path; do
     [ -z "$path" ] || rmdir "$DESTDIR${path%/}" 2>/dev/null || true
   done

@@ -1,6 +1,13 @@
---- Writes doc/operations.txt.
+--- Writes the files that are made of the pages in doc/: the help of Vim, the manual page of the program.
+local manual = require("spec.doc.manual")
+local markdown = require("spec.doc.markdown")
 local vimdoc = require("spec.doc.vimdoc")
 
-local file = assert(io.open("doc/operations.txt", "w"))
-assert(file:write(vimdoc.make(vimdoc.read)))
-assert(file:close())
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+write("doc/operations.txt", vimdoc.make(markdown.read))
+write("lua/operations/cli/operations.1", manual.make(markdown.read("command-line")))

@@ -1,5 +1,7 @@
 --- Makes the help of Vim, doc/operations.txt, of the Markdown pages in doc/. `make help-file` runs main.lua, which
 --- writes the file; vimdoc_spec.lua compares.
+local markdown = require("spec.doc.markdown")
+
 local vimdoc = {}
 
 local WIDTH = 78
@@ -101,20 +103,15 @@ local function term_tags(self, term)
   return new
 end
 
-local function cells_of(row)
-  local cells = {}
-  for cell in row:gsub("\\|", "\1"):gmatch("|([^|]*)") do
-    cells[#cells + 1] = (cell:gsub("\1", "\\|"):match("^%s*(.-)%s*$"))
-  end
-  cells[#cells] = nil -- behind the last bar
-  return cells
-end
+---@type spec.doc.Printer
+local Help = {}
+Help.__index = Help
 
 -- Columns whose heading says nothing that the text does not.
 local silent = { [""] = true, meaning = true, returns = true, ["what it does"] = true, ["what it gives"] = true }
 
 local function add_row(self, headings, row)
-  local lines, cells = self.lines, cells_of(row)
+  local lines, cells = self.lines, markdown.cells(row)
   for _, tag in ipairs(term_tags(self, cells[1])) do
     right(lines, tag)
   end
@@ -134,8 +131,8 @@ local function add_row(self, headings, row)
   end
 end
 
-local function add_table(self, rows)
-  local headings = cells_of(rows[1])
+function Help:add_table(rows)
+  local headings = markdown.cells(rows[1])
   if headings[1] ~= "" and width(headings[1]) > 0 then
     wrap(self.lines, plain(headings[1], self.page) .. ":", "", "")
   end
@@ -145,7 +142,7 @@ local function add_table(self, rows)
   self.lines[#self.lines + 1] = ""
 end
 
-local function add_code(self, block)
+function Help:add_code(block)
   local lines = self.lines
   if lines[#lines] == "" then
     lines[#lines] = nil
@@ -157,7 +154,7 @@ local function add_code(self, block)
   lines[#lines + 1] = "<"
 end
 
-local function add_heading(self, level, text)
+function Help:add_heading(level, text)
   local lines = self.lines
   if level == 1 then
     lines[#lines + 1] = ("="):rep(WIDTH)
@@ -174,7 +171,7 @@ local function add_heading(self, level, text)
 end
 
 -- A paragraph, or an item of a list with its further lines.
-local function add_text(self, text)
+function Help:add_text(text)
   local mark = text:match("^%s*%-%s") or text:match("^%s*%d+%.%s") or ""
   local body = plain(text:sub(#mark + 1), self.page)
   if body:find("%S") then
@@ -182,65 +179,7 @@ local function add_text(self, text)
   end
 end
 
-local function block_end(source, from, pattern)
-  local to = from
-  while source[to + 1] and source[to + 1]:find(pattern) do
-    to = to + 1
-  end
-  return to
-end
-
-local function code_end(source, from)
-  local to = from + 1
-  while source[to] ~= "```" do
-    to = to + 1
-  end
-  return to
-end
-
--- The lines of a paragraph end before an empty line, a list's item, a table, code or a heading.
-local function text_end(source, from)
-  local to = from
-  while true do
-    local following = source[to + 1]
-    if not following or following == "" or following:find("^%s*%- ") or following:find("^%s*%d+%. ")
-      or following:find("^[|#`]") and not following:find("^`[^`]") then
-      return to
-    end
-    to = to + 1
-  end
-end
-
-local function slice(source, from, to)
-  local lines = {}
-  for i = from, to do
-    lines[#lines + 1] = source[i]
-  end
-  return lines
-end
-
-local function add_page(self, source)
-  local at = 1
-  while source[at] do
-    local line, to = source[at], at
-    if line:find("^```") then
-      to = code_end(source, at)
-      add_code(self, slice(source, at + 1, to - 1))
-    elseif line:find("^|") then
-      to = block_end(source, at, "^|")
-      add_table(self, slice(source, at, to))
-    elseif line:find("^#+ ") then
-      add_heading(self, #line:match("^#+"), line:match("^#+ (.*)$"))
-    elseif line == "" then
-      if self.lines[#self.lines] ~= "" then
-        self.lines[#self.lines + 1] = ""
-      end
-    else
-      to = text_end(source, at)
-      add_text(self, table.concat(source, " ", at, to))
-    end
-    at = to + 1
-  end
+function Help:add_space()
   if self.lines[#self.lines] ~= "" then
     self.lines[#self.lines + 1] = ""
   end
@@ -259,11 +198,11 @@ end
 ---@param read fun(page: string): string[]  the lines of a page
 ---@return string
 function vimdoc.make(read)
-  local self = { tags = {}, lines = {
+  local self = setmetatable({ tags = {}, lines = {
     "*operations.txt*  One call interface for everything a program can invoke", "",
     "                                                                *operations*",
     "Made from the pages in doc/ by `make help-file`.", "",
-  } }
+  } }, Help)
   local sources, titles = {}, {}
   for _, page in ipairs(vimdoc.pages) do
     sources[page] = read(page)
@@ -272,21 +211,11 @@ function vimdoc.make(read)
   add_contents(self, titles)
   for _, page in ipairs(vimdoc.pages) do
     self.page = page
-    add_page(self, sources[page])
+    markdown.print(sources[page], self)
+    self:add_space()
   end
   self.lines[#self.lines + 1] = "vim:tw=78:ts=8:ft=help:norl:"
   return table.concat(self.lines, "\n") .. "\n"
-end
-
---- The lines of a page of doc/.
----@param page string
----@return string[]
-function vimdoc.read(page)
-  local lines = {}
-  for line in io.lines(("doc/%s.md"):format(page)) do
-    lines[#lines + 1] = line
-  end
-  return lines
 end
 
 return vimdoc

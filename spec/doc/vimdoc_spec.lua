@@ -1,4 +1,5 @@
 local inside = require("spec.support.inside")
+local markdown = require("spec.doc.markdown")
 local vimdoc = require("spec.doc.vimdoc")
 
 local function read(path)
@@ -22,7 +23,7 @@ end
 
 describe("the help of Vim", function()
   it("is made of the pages as they are (make help-file)", function()
-    assert.is_true(vimdoc.make(vimdoc.read) == read("doc/operations.txt"), "doc/operations.txt: run make help-file")
+    assert.is_true(vimdoc.make(markdown.read) == read("doc/operations.txt"), "doc/operations.txt: run make help-file")
   end)
 
   it("has no line that is too long, but in samples", function()

@@ -55,6 +55,7 @@ describe("make install", function()
       assert.matches("\n./" .. name .. "\n", listed, 1, true)
     end
     assert.is_nil(listed:find("share/[^\n]*%.so\n"))
+    assert.matches("^%.TH OPERATIONS 1", shell(("sed 1d '%s/share/man/man1/operations.1'"):format(place)).out)
     assert.matches("/operations/server/page/index.html\n", listed, 1, true)
     if not os.getenv("LD_PRELOAD") then
       for _, name in ipairs({ "operations", "operations-" .. runtime }) do
@@ -100,6 +101,7 @@ describe("make install", function()
     assert.equal(0, select(2, make("uninstall")))
     local listed = shell(("ls -l '%s/bin'"):format(place)).out
     assert.matches("-> operations-" .. other, listed, 1, true)
+    assert.matches("-> operations-" .. other .. ".1\n", shell(("ls -l '%s/share/man/man1'"):format(place)).out, 1, true)
     assert.is_nil(listed:find("operations-" .. runtime, 1, true))
     act("uninstall")
     assert.equal("", below(place))

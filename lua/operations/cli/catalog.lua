@@ -33,8 +33,8 @@ catalog.general = {
   { name = "--version", help = "print the version" },
 }
 
--- Of each of them.
-local shared = { catalog.general[1],
+--- Options that each command lists as its own.
+catalog.shared = { catalog.general[1],
   { name = "--quiet", short = "-q", help = "print no progress, warnings and notices, only errors" } }
 
 local modules = { complete = "completion" } -- of commands, by their names; complete is for scripts, not shown in help
@@ -54,14 +54,14 @@ end
 ---@param command table
 ---@return operations.cli.Option[]
 function catalog.own_options(command)
-  return members.joined(command.options, shared)
+  return members.joined(command.options, catalog.shared)
 end
 
 --- The options of a command.
 ---@param command table
 ---@return operations.cli.Option[]
 function catalog.options(command)
-  return members.joined(command.options, command.without_sources and {} or source_options.list, shared)
+  return members.joined(command.options, command.without_sources and {} or source_options.list, catalog.shared)
 end
 
 return catalog

@@ -28,7 +28,9 @@ local function help()
   for _, command in ipairs(catalog.commands) do
     lines[#lines + 1] = ("  %-10s %s\n"):format(command[1], command[2])
   end
-  lines[#lines + 1] = "\n`operations COMMAND --help` lists the options.\n\n" .. arguments.help(catalog.general)
+  lines[#lines + 1] = "\n`operations COMMAND --help` lists the options, `operations help manual` is the\n"
+    .. "manual page.\n\n"
+  lines[#lines + 1] = arguments.help(catalog.general)
   lines[#lines + 1] = "\nExit codes:\n" .. exit_codes()
   return table.concat(lines)
 end
@@ -64,15 +66,31 @@ local function run_command(name, command, argv)
   return command.run(parsed)
 end
 
+local function show_manual()
+  local text = require("operations.cli.manual").text(assert(require("operations.cli.style").of({})))
+  if not text then
+    return output.usage("the manual page is not beside the Lua files: operations --help")
+  end
+  output.styled(text)
+  return output.codes.OK
+end
+
+-- `operations help [COMMAND|manual]`.
+local function show_help(topic)
+  local command = topic and catalog.find(topic)
+  if topic == "manual" then
+    return show_manual()
+  elseif topic and not command then
+    return no_command(topic)
+  end
+  output.text(command and command_help(command) or help())
+  return output.codes.OK
+end
+
 local function dispatch(argv)
   local name = argv[1]
   if name == "--help" or name == "-h" or name == "help" then
-    local command = argv[2] and catalog.find(argv[2])
-    if name == "help" and argv[2] and not command then
-      return no_command(argv[2])
-    end
-    output.text(command and command_help(command) or help())
-    return output.codes.OK
+    return show_help(name == "help" and argv[2])
   elseif name == "--version" then
     output.text(require("operations")._VERSION .. "\n")
     return output.codes.OK

@@ -3,6 +3,7 @@
 --- listed here are served.
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
+local own_file = require("operations.base.own_file")
 
 local page = {}
 
@@ -48,15 +49,6 @@ local components = {
 
 local own = { "index.html", "page.css", "page.js", "view.js", "form.js", "call.js", "dom.js" }
 
-local function read(path)
-  local file = io.open(path, "rb")
-  local bytes = file and file:read("*a") -- nil for a directory
-  if file then
-    file:close()
-  end
-  return bytes
-end
-
 local function file(name, body, policy)
   return { body = body, headers = {
     ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = caching.tag_of(body),
@@ -64,22 +56,10 @@ local function file(name, body, policy)
   } }
 end
 
--- The folder of this module's files, found by `package.path`, as modules are: Neovim derives it from the runtime path,
--- nginx from its configuration.
-local function own_folder()
-  for place in package.path:gmatch("([^;]*)%?%.lua") do
-    local folder = place .. "operations/server/page/"
-    if read(folder .. own[1]) then
-      return folder
-    end
-  end
-end
-
 local function own_files()
-  local folder = own_folder()
   local files = {}
   for _, name in ipairs(own) do
-    local body = folder and read(folder .. name)
+    local body = own_file.read("operations/server/page/" .. name)
     if not body then
       return nil, errors.new("UNAVAILABLE", ("the page's file operations/server/page/%s is not where package.path "
         .. "leads; install it beside the Lua files"):format(name))
@@ -93,7 +73,7 @@ end
 local function component_files(component, folder)
   local files = {}
   for _, name in ipairs(component.files) do
-    local body = read(folder .. name)
+    local body = own_file.bytes(folder .. name)
     if not body then
       return nil
     end
