@@ -91,7 +91,7 @@ local described = {
   policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts" },
   calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImportOptions", "RedisOptions",
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
-  hosts = { "MapOptions" },
+  hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
   ["command-line"] = { "SourceOptions" },
   pieces = { "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },

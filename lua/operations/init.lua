@@ -63,6 +63,7 @@ local version = require("operations.base.version")
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
+---@field every fun(when: number|string, fn: fun(due: integer), options: operations.EveryOptions?): operations.Schedule
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
 ---  operations.Error?
 ---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
@@ -73,12 +74,14 @@ local version = require("operations.base.version")
 ---@field policy fun(source: operations.PolicyRule[]|string, options?: operations.PolicyOptions): operations.Policy?,
 ---  operations.Error?
 ---@field run fun(fn: function, ...: any): any
+---@field shield fun(ms: number, fn: function, ...: any): any  where cancellation and deadline do not reach
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
 ---@field to_mcp fun(of: operations.Registry, options?: operations.McpOptions): operations.McpServer
 ---@field to_tools fun(of: operations.Registry, options: operations.ToolsOptions): operations.Tools?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
+---@field within fun(ms: number, fn: function, ...: any): any  nil and TIMEOUT when the time is over
 local operations = {
   _VERSION = "operations " .. version,
 
@@ -126,6 +129,7 @@ local functions = {
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
+  every = { "operations.task.schedule", "every" },
   import = { "operations.calls.services", "import" },
   map = { "operations.task.map", "map" },
   monotonic = { "operations.task", "monotonic" },
@@ -134,12 +138,14 @@ local functions = {
   publisher = { "operations.publisher", "new" },
   policy = { "operations.policy", "new" },
   run = { "operations.task", "run" },
+  shield = { "operations.task", "shield" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
   to_mcp = { "operations.mcp.server", "new" },
   to_tools = { "operations.tools", "new" },
   use_host = { "operations.task", "use_host" },
+  within = { "operations.task", "within" },
 }
 
 --- Makes the HTTP API of a registry; with option `mcp`, MCP clients can use it too, at `/mcp` below the prefix.

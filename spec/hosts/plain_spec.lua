@@ -189,6 +189,22 @@ describe("the plain host", function()
     ]]))
   end)
 
+  it("raises an error object that names the signal where the program catches it", function()
+    for name, number in pairs({ INT = 2, TERM = 15, HUP = 1 }) do
+      assert.equal(("waiting\nABORTED\tSIG%s\t%d\tABORTED\nended %d\n"):format(name, number, 128 + number),
+        interrupted(name, [[
+        local inner
+        local ok, err = pcall(operations.run, function()
+          print("waiting")
+          local _, raised = pcall(operations.sleep, 60)
+          inner = raised.code
+        end)
+        print(err.code, err.details.signal, err.details.number, inner)
+        os.exit(err.details.exitCode)
+      ]]))
+    end
+  end)
+
   it("leaves a signal alone that the program is to ignore", function()
     assert.equal("waiting\nwaited\nended 0\n", interrupted("HUP", [[
       operations.run(function()

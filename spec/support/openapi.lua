@@ -73,13 +73,14 @@ end
 ---@param doc table
 ---@param url string  of the server
 ---@param config? table
+---@param options? table  of the registry
 ---@return operations.Registry  its namespace is "api"
 ---@return table[] report
-function openapi.registry(doc, url, config)
+function openapi.registry(doc, url, config, options)
   config = members.merged(config)
   config.namespace, config.base_url = "api", url
   local list, report = operations.from_openapi.document(defaults(doc), config)
-  local registry = operations.registry()
+  local registry = operations.registry(options)
   assert(registry:register_all(assert(list, report)))
   return registry, report
 end

@@ -947,7 +947,85 @@ describe("task", function()
     end)
   end)
 
-  describe("the clocks", function()
+  describe("within", function()
+  local operations = require("operations")
+
+  it("gives the results of a block that ends in time, and raises its errors", function()
+    assert.same({ 1, 2 }, { operations.within(1000, function(a)
+      operations.sleep(0.5)
+      return a, 2
+    end, 1) })
+    assert.error_matches(function()
+      operations.within(1000, error, "as it was")
+    end, "as it was")
+    assert.is_nil(task.deadline(nil))
+  end)
+
+  it("is TIMEOUT when the time is over, whatever the block makes of it", function()
+    for _, block in ipairs({
+      function()
+        operations.sleep(2)
+      end,
+      function()
+        pcall(operations.sleep, 2)
+        return "a part"
+      end,
+      function()
+        return operations.all({ function()
+          operations.sleep(2)
+        end })
+      end,
+    }) do
+      local value, err = operations.within(1000, block)
+      assert.same({ nil, "TIMEOUT", true }, { value, err.code, err.mayHaveRun })
+    end
+    operations.sleep(1) -- the deadline is gone
+  end)
+
+  it("does not move an earlier deadline around it", function()
+    local value, err = operations.within(1000, function()
+      return { pcall(operations.within, 5000, operations.sleep, 2) }
+    end)
+    assert.same({ nil, "TIMEOUT" }, { value, err.code })
+  end)
+end)
+
+describe("shield", function()
+  local operations = require("operations")
+
+  it("lets the cleanup of a cancelled task wait, for its own time", function()
+    local steps = {}
+    task.run(function()
+      local worker = task.spawn(function()
+        local ok = pcall(operations.sleep, 10)
+        steps[1] = ok
+        steps[2] = pcall(operations.sleep, 1)
+        steps[3] = operations.shield(5000, function(value)
+          operations.sleep(1)
+          return value
+        end, "cleaned up")
+        local _, err = pcall(operations.shield, 1000, operations.sleep, 2)
+        steps[4] = err.code
+      end)
+      operations.sleep(1)
+      worker:cancel()
+    end)
+    assert.same({ false, false, "cleaned up", "TIMEOUT" }, steps)
+  end)
+
+  it("reaches past the deadline of a block, and raises what its function raises", function()
+    local ok, err = pcall(operations.within, 1000, function()
+      pcall(operations.sleep, 2)
+      operations.shield(1000, function()
+        operations.sleep(0.5)
+        error(operations.error("SEEN", "it has waited"))
+      end)
+    end)
+    assert.same({ false, "SEEN" }, { ok, err.code })
+  end)
+end)
+
+describe("the clocks", function()
   it("are the host's for deadlines, and one that never goes back", function()
     local operations = require("operations")
     assert.equal(require("operations.hosts").current().now(), operations.now())

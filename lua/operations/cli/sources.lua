@@ -33,7 +33,7 @@ sources.face = {
 function sources.logger(verbose, is_reported)
   return function(level, message)
     local serious = level == "warn" or level == "error"
-    if system.interrupted() and message:find("interrupted!", 1, true) then
+    if system.interrupted() and message:find("interrupted", 1, true) then
       return
     elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
       output.complain("%s: %s", level, message)

@@ -1,5 +1,6 @@
 --- Plain Lua: the program's own main thread waits in the reactor.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local reactor_loop = require("operations.hosts.reactor")
 local system = require("operations.system")
 
@@ -24,10 +25,25 @@ local function run(poll)
   end
 end
 
+local names = { [1] = "SIGHUP", [2] = "SIGINT", [15] = "SIGTERM" }
+
+-- The error of a signal, for the text that was raised in its place.
+local function interruption(raised)
+  local signal = system.interrupted()
+  if not signal or raised ~= "interrupted!" then
+    return raised
+  end
+  local name = names[signal] or "signal " .. signal
+  return errors.new("ABORTED", "interrupted by " .. name, { signal = name, number = signal, exitCode = 128 + signal })
+end
+
 --- Runs the loop until `poll()` is true. Raises when nothing can happen any more.
 ---@param poll fun(): boolean, boolean
 function plain.block(poll)
-  system.hold_signals(reactor_loop.gather, run, poll)
+  local ok, raised = pcall(system.hold_signals, reactor_loop.gather, run, poll)
+  if not ok then
+    error(interruption(raised), 0)
+  end
 end
 
 -- Is an error raised here caught, by `pcall` or by the prompt of an interactive interpreter?
@@ -51,7 +67,7 @@ local function finish(ok, ...)
   end
   system.release_signals()
   if not ok then
-    error(..., 0)
+    error(interruption((...)), 0)
   end
   return ...
 end

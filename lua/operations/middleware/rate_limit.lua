@@ -6,6 +6,7 @@ local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local number_text = require("operations.base.number_text")
+local scheduler = require("operations.task.scheduler")
 
 local rate_limit = {}
 
@@ -18,6 +19,8 @@ local rate_limit = {}
 ---@field name? string  of the policy, in refusals; default "default"
 ---@field store? operations.Buckets|table|string  where the buckets are stored: a shared dictionary of nginx or its
 ---  name, for all its workers; or `operations.middleware.redis(url)`, for all processes; default: this process
+---@field wait? number  ms that a call waits for its turn at most, instead of being refused at once; `math.huge`: until
+---  its deadline. Then every request of an imported operation counts: its retries and further pages, too
 ---@field max_keys? integer  buckets in this process, default 10,000; the least recently used ones are dropped
 
 --- A store of buckets. A bucket is the time at which it will be full again (GCRA).
@@ -26,7 +29,7 @@ local rate_limit = {}
 ---  was there one; ms until there is one, else until the bucket is full; calls that are left. `interval` is ms a call
 
 local kinds = { rate = "number", per = "number", burst = "number", by = "string or table or function", name = "string",
-  store = "string or table or userdata", max_keys = "number" }
+  store = "string or table or userdata", max_keys = "number", wait = "number" }
 
 local function expect(value, least, name, what)
   if type(value) ~= "number" or not (value >= least and value < math.huge) then
@@ -53,7 +56,12 @@ local function read(given)
   local rate = expect(given.rate, 0.001, "rate", "calls above 0")
   local per = expect(given.per or 1000, 1, "per", "ms from 1 on")
   local burst = expect(given.burst or math.max(1, math.floor(rate)), 1, "burst", "calls from 1 on")
-  return { interval = per / rate, burst = math.floor(burst), store = store_of(given), name = given.name or "default",
+  local wait = given.wait
+  if wait ~= nil and wait ~= math.huge then
+    expect(wait, 0, "wait", "ms from 0 on")
+  end
+  return { interval = per / rate, wait = wait, burst = math.floor(burst), store = store_of(given),
+    name = given.name or "default",
     quota = { name = given.name or "default", quota = math.floor(burst), window = per * math.floor(burst) / rate } }
 end
 
@@ -64,23 +72,74 @@ local function refuse(id, options, wait)
     window = quota.window, remaining = 0, reset = wait }, wait)
 end
 
+-- Waits before the next attempt to take a call out; returns the error that interrupted.
+local function pause(ms)
+  local host = scheduler.host()
+  local raised = scheduler.try_await(function(wake)
+    return host.timer(ms, wake)
+  end)
+  return raised ~= nil and layer.not_begun(raised) or nil
+end
+
+-- Takes a call out of its bucket, waiting for one as the options say; or returns the error.
+local function take(options, key, id)
+  local host, since = scheduler.host(), scheduler.host().now()
+  local deadline = scheduler.deadline_of(scheduler.here()) or math.huge
+  while true do
+    local taken, wait = options.store:take(key, options.interval, options.burst)
+    if taken then
+      return nil
+    end
+    wait = math.ceil(wait)
+    local ready = host.now() + wait
+    if not options.wait or ready - since > options.wait or ready >= deadline then
+      return refuse(id, options, wait)
+    end
+    local interrupted = pause(wait)
+    if interrupted then
+      return interrupted
+    end
+  end
+end
+
+-- Calls the inner handler, whose requests after the first one wait for their turn.
+local function paced(inner, input, context, again)
+  local outer, is_first = rawget(context, "_pace"), true
+  rawset(context, "_pace", function()
+    local err
+    if not is_first then
+      err = again()
+    end
+    is_first = false
+    return err or outer and outer() or nil
+  end)
+  local value, err = inner(input, context)
+  rawset(context, "_pace", outer)
+  return value, err
+end
+
 --- A token bucket for each key: `rate` calls per `per` ms, up to `burst` at once. A further call fails with
 --- RATE_LIMITED (HTTP status 429 in `to_http`); `retryAfter` and `details.reset` are the ms until a call is available.
+--- With `wait` it waits for its turn.
 ---@param options operations.RateLimitOptions
 ---@return operations.Middleware
 function rate_limit.new(options)
   local given = read(options)
   local reader = keys.reader(options.by, { "identity", "operation" }, "rate_limit")
-  local store, interval, burst = given.store, given.interval, given.burst
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
     return function(input, context)
-      local taken, wait = store:take(key_of(context), interval, burst)
-      if not taken then
+      local key = key_of(context)
+      local err = take(given, key, id)
+      if err then
         layer.note(context, id, "refused rate_limit")
-        return nil, refuse(id, given, math.ceil(wait))
+        return nil, err
+      elseif not given.wait then
+        return inner(input, context)
       end
-      return inner(input, context)
+      return paced(inner, input, context, function()
+        return take(given, key, id)
+      end)
     end
   end, type(options.by) == "function" or options.store ~= nil)
 end

@@ -23,8 +23,8 @@ local crypto = {
 
 local PIECE = 65536 -- bytes read from a source at once
 
---- The SHA-256 digest (FIPS 180-4) of bytes, or of everything that a function, an open file, a stream of the HTTP client
---- or a process gives, which is read in pieces.
+--- The SHA-256 digest (FIPS 180-4) of bytes, or of everything that a function, an open file, a stream of the HTTP
+--- client or a process gives, which is read in pieces.
 ---@param bytes string|(fun(): string?)|{ read: function }
 ---@return string? digest  32 bytes; see `hex`
 ---@return any err  of the source
@@ -162,7 +162,8 @@ function crypto.jwt.sign(claims, key, options)
       return text .. "." .. base64.encode_url(signature)
     end
   end
-  return nil, errors.new("VALIDATION_ERROR", ("the key does not sign by %s"):format(options.algorithm or "any algorithm"))
+  local by = options.algorithm or "any algorithm"
+  return nil, errors.new("VALIDATION_ERROR", "the key does not sign by " .. by)
 end
 
 -- The keys that may have signed, and the algorithms that are accepted.

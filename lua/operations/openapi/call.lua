@@ -94,6 +94,13 @@ function call.exchange(plan, input, context, address, headers)
       return nil, credentials
     end
     report_upload(message, context)
+    local pace = type(context) == "table" and rawget(context, "_pace")
+    local refusal = pace and pace()
+    if refusal then
+      release(message)
+      return nil, refusal
+    end
+    message.before = pace or nil
     local answer, err = send(plan, message)
     release(message)
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)

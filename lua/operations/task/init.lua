@@ -309,7 +309,8 @@ end
 
 --- Runs `fn(...)` as a task and waits for it and its children. Inside a task it is a child. At the top of a plain
 --- program, INT (Ctrl-C), TERM and HUP cancel it; after its cleanup the process ends as by the signal: a shell sees
---- exit code 130, 143 or 129. Inside `pcall`, this raises instead. A second signal at least one second later does not
+--- exit code 130, 143 or 129. Inside `pcall`, this raises ABORTED instead, with `details.signal` ("SIGTERM"), `number`
+--- and `exitCode`. A second signal at least one second later does not
 --- wait for the cleanup; a program that computes for 5 s without waiting ends without it. The previous handlers are
 --- restored when `run` returns.
 ---@param fn function
@@ -412,6 +413,55 @@ function task.sleep(seconds)
   scheduler.await(function(wake)
     return hosts.current().timer(seconds * 1000, wake)
   end)
+end
+
+local function left_within(outer, deadline, ok, ...)
+  local strand, is_late = here(), hosts.current().now() >= deadline
+  local first = ...
+  strand.deadline = outer
+  if ok and not is_late then
+    return ...
+  elseif is_late and (ok or errors.is_error(first) and first.code == "TIMEOUT") then
+    local err = errors.new("TIMEOUT", "the time of the block is over", { deadline = deadline })
+    err.mayHaveRun = true
+    return nil, err
+  end
+  error(first, 0)
+end
+
+--- Calls `fn(...)` with a deadline: its waits, the calls that it makes and the tasks that it starts raise TIMEOUT after
+--- `ms`. An earlier deadline around it still counts.
+---@param ms number
+---@param fn function
+---@param ... any
+---@return any ...  the results of `fn`, which raises its own errors; nil and TIMEOUT when the time is over, also where
+---  `fn` returned later
+function task.within(ms, fn, ...)
+  argument.expect(ms, "number", 1, "within")
+  argument.expect(fn, "function", 2, "within")
+  local strand, deadline = here(), hosts.current().now() + ms
+  local outer = strand.deadline
+  strand.deadline = outer and outer < deadline and outer or deadline
+  return left_within(outer, deadline, pcall(fn, ...))
+end
+
+--- Calls `fn(...)` where neither the cancellation of the running task nor its deadline end waits: for a cleanup that
+--- must wait. It has `ms` of its own; then its waits raise TIMEOUT.
+---@param ms number
+---@param fn function
+---@param ... any
+---@return any ...  the results of `fn`; raises its error
+function task.shield(ms, fn, ...)
+  argument.expect(ms, "number", 1, "shield")
+  argument.expect(fn, "function", 2, "shield")
+  local self = new(hosts.current().now() + ms, ...)
+  self._detached = true
+  task_tree.adopt(nil, self, scheduler.start(self, fn, true))
+  join(self, true)
+  if self._failure ~= nil then
+    error(self._failure, 0)
+  end
+  return compat.unpack(self._results, 1, self._results.n)
 end
 
 --- The time of the host's clock, which deadlines use.

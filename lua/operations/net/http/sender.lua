@@ -93,7 +93,7 @@ local function pause(request, delay, deadline)
   return true
 end
 
-local function try(request, step, policy, deadline)
+local function try(request, step, policy, deadline, before)
   local tries = 0
   while true do
     local answer, err = follow(request, step, deadline, step(request))
@@ -110,14 +110,18 @@ local function try(request, step, policy, deadline)
     elseif answer and answer.close then
       answer:close()
     end
+    local refusal = before and before()
+    if refusal then
+      return nil, refusal
+    end
     request.timeout = left(deadline)
   end
 end
 
-local function run(request, policy, step)
+local function run(request, policy, step, before)
   local deadline = request.timeout and scheduler.host().now() + request.timeout
   if policy then
-    return try(request, step, policy, deadline)
+    return try(request, step, policy, deadline, before)
   end
   return follow(request, step, deadline, step(request))
 end
@@ -146,8 +150,11 @@ Sender.__index = Sender
 ---@field body? string|fun(): string?|{ read: function }
 ---@field body_size? integer
 ---@field cert_file? string  likewise `key_file`, `key_password`
+---@field before? fun(): operations.Error?  called before the request is repeated; an error ends it
 
 function Sender:send(own)
+  local before = own.before
+  own.before = nil
   if self._problem or own.cert_file then
     return sender.send(members.merged(self._options, own), self._stream)
   end
@@ -155,7 +162,7 @@ function Sender:send(own)
   if problem then
     return nil, failure(request, "request", problem)
   end
-  return run(request, self._policy, self._step)
+  return run(request, self._policy, self._step, before)
 end
 
 -- A sender with a program's own HTTP client.
@@ -163,6 +170,7 @@ local Foreign = {}
 Foreign.__index = Foreign
 
 function Foreign:send(own)
+  own.before = nil -- the program's client has its own way to repeat
   local options = members.merged(self._options, own)
   options.headers = members.merged(options.headers)
   return self._client[self._method](options)
