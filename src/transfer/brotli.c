@@ -1,10 +1,10 @@
 #include "transfer/brotli.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 
-/* The functions of libbrotlidec that we use.  libcurl has loaded the library if
-** it decodes br at all; we have no headers to build against. */
+#include "transfer/loaded.h"
+
+/* The functions of libbrotlidec that we use. */
 typedef struct Decoder Decoder;
 
 enum { FAILED = 0, FULL = 3 };
@@ -23,23 +23,13 @@ struct brotli_Check {
   Decoder *decoder; /* owned; NULL after invalid bytes */
 };
 
-/* POSIX lets data pointers hold functions; C does not. */
-static bool find(void *from, const char *name, void *function) {
-  void *symbol = from != NULL ? dlsym(from, name) : NULL;
-  *(void **)function = symbol;
-  return symbol != NULL;
-}
-
 static bool load(Library *library) {
-  void *loaded = dlopen("libbrotlidec.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  bool complete =
-      find(loaded, "BrotliDecoderCreateInstance", &library->create) &&
-      find(loaded, "BrotliDecoderDestroyInstance", &library->destroy) &&
-      find(loaded, "BrotliDecoderDecompressStream", &library->decode) &&
-      find(loaded, "BrotliDecoderTakeOutput", &library->take) &&
-      find(loaded, "BrotliDecoderIsFinished", &library->finished);
-  if (loaded != NULL) dlclose(loaded); /* libcurl keeps it */
-  return complete;
+  void *from = loaded_library("libbrotlidec.so.1", "libbrotlidec.1.dylib");
+  return loaded_find(from, "BrotliDecoderCreateInstance", &library->create) &&
+         loaded_find(from, "BrotliDecoderDestroyInstance", &library->destroy) &&
+         loaded_find(from, "BrotliDecoderDecompressStream", &library->decode) &&
+         loaded_find(from, "BrotliDecoderTakeOutput", &library->take) &&
+         loaded_find(from, "BrotliDecoderIsFinished", &library->finished);
 }
 
 brotli_Check *brotli_new(const ops_Alloc *alloc) {

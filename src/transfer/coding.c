@@ -1,5 +1,6 @@
 #include "transfer/coding.h"
 
+#include <curl/curl.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,10 +46,9 @@ static coding_Kind kind_of_name(const char *name, size_t length) {
   return CODING_UNKNOWN;
 }
 
-coding_Kind coding_kind(const char *value, size_t length) {
+coding_Kind coding_kind(coding_Kind before, const char *value, size_t length) {
   const char *p = value, *end = value + length;
-  coding_Kind kind = CODING_NONE;
-  int count = 0;
+  coding_Kind kind = before, name;
   while (p < end) {
     const char *start = p, *last;
     while (p < end && *p != ',') p++;
@@ -56,16 +56,23 @@ coding_Kind coding_kind(const char *value, size_t length) {
       last--;
     while (start < last && (*start == ' ' || *start == '\t')) start++;
     if (start == last) continue;
-    kind = kind_of_name(start, (size_t)(last - start));
-    if (kind == CODING_UNKNOWN) return kind;
-    count++;
+    name = kind_of_name(start, (size_t)(last - start));
+    if (kind == CODING_UNKNOWN || name == CODING_UNKNOWN) return CODING_UNKNOWN;
+    if (name != CODING_NONE) kind = kind == CODING_NONE ? name : CODING_SEVERAL;
   }
-  return count == 1 ? kind : CODING_NONE; /* several codings are not watched */
+  return kind;
+}
+
+/* Since version 8.7, libcurl has begun to decode before it shows the head. */
+static bool may_decode(void) {
+  return curl_version_info(CURLVERSION_NOW)->version_num < 0x080700;
 }
 
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc) {
   coding_end(check);
   *check = (coding_Check){.kind = kind, .alloc = alloc, .adler_a = 1};
+  if (kind == CODING_GZIP && may_decode())
+    check->gzip = gzip_new(&check->alloc);
   if (kind != CODING_BROTLI) return;
   check->raw.brotli = brotli_new(&check->alloc);
   check->joined.brotli = brotli_new(&check->alloc);
@@ -75,6 +82,9 @@ void coding_end(coding_Check *check) {
   brotli_free(&check->alloc, check->raw.brotli);
   brotli_free(&check->alloc, check->joined.brotli);
   check->raw.brotli = check->joined.brotli = NULL;
+  gzip_free(&check->alloc, check->gzip);
+  check->gzip = NULL;
+  check->kind = CODING_NONE;
 }
 
 /* zstd: the sizes in headers and blocks lead from frame to frame. */
@@ -251,6 +261,9 @@ static bool run_whole(const coding_Check *check, const coding_Run *run) {
 
 /* Some versions of libcurl show the bytes without the framing of chunks. */
 bool coding_whole(const coding_Check *check, bool chunked) {
+  if (check->kind == CODING_GZIP && check->gzip != NULL)
+    return gzip_is_whole(check->gzip) ||
+           (chunked && gzip_is_empty(check->gzip));
   if (!chunked || check->state != CHUNK_LAST)
     return run_whole(check, &check->raw);
   return check->joined.length == 0 || run_whole(check, &check->joined);

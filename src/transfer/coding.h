@@ -1,7 +1,7 @@
 /*
 ** coding.h - was an encoded body truncated?  libcurl takes the end of the bytes
 ** for the end of the body.  This watches the encoded bytes, reads their framing
-** and compares it with the decoded bytes.
+** and compares it with the decoded bytes.  gzip it decodes itself if it can.
 */
 #ifndef OPERATIONS_TRANSFER_CODING_H
 #define OPERATIONS_TRANSFER_CODING_H
@@ -12,9 +12,11 @@
 
 #include "base/alloc.h"
 #include "transfer/brotli.h"
+#include "transfer/gzip.h"
 
 typedef enum coding_Kind {
-  CODING_NONE,    /* not encoded, or by several codings */
+  CODING_NONE,    /* not encoded */
+  CODING_SEVERAL, /* encoded more than once: not watched */
   CODING_UNKNOWN, /* not known to libcurl: the bytes stay as they are */
   CODING_GZIP,    /* RFC 1952 */
   CODING_DEFLATE, /* RFC 1950; the bare form of RFC 1951 has no end to check */
@@ -42,7 +44,8 @@ typedef struct coding_Run {
 typedef struct coding_Check {
   coding_Kind kind;
   ops_Alloc alloc;
-  coding_Run raw; /* the bytes as received */
+  gzip_Decoder *gzip; /* owned; decodes in libcurl's stead */
+  coding_Run raw;     /* the bytes as received */
   coding_Run
       joined; /* the same bytes after removing chunk framing (RFC 9112, 7.1) */
   int state;  /* of the chunk parser */
@@ -51,13 +54,14 @@ typedef struct coding_Check {
   uint64_t decoded;          /* bytes */
 } coding_Check;
 
-/* The coding of a Content-Encoding, which may be a list. */
-coding_Kind coding_kind(const char *value, size_t length);
+/* The coding of a Content-Encoding, which may be a list; `before` is that of
+** the fields of this name before it. */
+coding_Kind coding_kind(coding_Kind before, const char *value, size_t length);
 
 /* Starts a check; coding_end frees its memory. */
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc);
 
-/* Frees its memory.  May be called twice. */
+/* Ends it: no coding is left to check.  May be called twice. */
 void coding_end(coding_Check *check);
 
 /* Takes encoded bytes as received, with chunk framing. */

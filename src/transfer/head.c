@@ -97,7 +97,7 @@ static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   t->type = t->type_len = 0;
   t->length = -1;
   t->chunked = false;
-  t->coding.kind = CODING_NONE;
+  coding_end(&t->coding);
   if (t->status >= 200 || t->status == 101) return true;
   return ++t->informational <= MAX_INFORMATIONAL ||
          fail(t, "protocol", "too many informational (1xx) answers");
@@ -113,14 +113,14 @@ static void end_block(http_Transfer *t) {
   t->head_complete = true;
   http_head_end(t);
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
-  if (has_no_body(t)) t->coding.kind = CODING_NONE;
-  /* curl fails such a body unless it decodes nothing. */
-  if (t->coding.kind == CODING_UNKNOWN) {
-    t->coding.kind = CODING_NONE;
+  if (has_no_body(t)) coding_end(&t->coding);
+  /* curl fails a body in an unknown coding unless it decodes nothing. */
+  if (t->coding.kind == CODING_UNKNOWN || t->coding.gzip != NULL)
     curl_easy_setopt(t->easy->curl, CURLOPT_HTTP_CONTENT_DECODING, 0L);
-  }
+  if (t->coding.kind == CODING_UNKNOWN || t->coding.kind == CODING_SEVERAL)
+    t->coding.kind = CODING_NONE;
   /* Turns curl's debug function on: the only way to see encoded bytes. */
-  if (t->coding.kind != CODING_NONE)
+  if (t->coding.kind != CODING_NONE && t->coding.gzip == NULL)
     curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
   /* RFC 9112, 6.3: two framings at once may be an attack on the next request of
   ** the connection. */
@@ -135,7 +135,8 @@ static bool heed(http_Transfer *t, const fields_Field *field) {
     return !is(field->name, 14, "content-length") || check_length(t, field);
   case 16:
     if (is(field->name, 16, "content-encoding") && t->decode)
-      coding_begin(&t->coding, coding_kind(field->value, field->value_len),
+      coding_begin(&t->coding,
+                   coding_kind(t->coding.kind, field->value, field->value_len),
                    t->op.reactor->alloc);
     return true;
   case 17:

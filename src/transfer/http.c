@@ -146,23 +146,32 @@ static size_t on_header(char *line, size_t size, size_t n, void *ud) {
   return http_head_line(transfer_of(ud), line, size * n) ? size * n : 0;
 }
 
+static bool take_body(void *ud, const char *bytes, size_t length) {
+  http_Transfer *t = ud;
+  if (length > t->max_body - t->received) {
+    http_fail(t, "size", "the body is larger than max_body");
+    t->limit = t->max_body;
+    return false;
+  }
+  if (!buffer_add(&t->body, bytes, length)) {
+    http_fail(t, "memory", "not enough memory for the body");
+    return false;
+  }
+  t->received += length;
+  return true;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
   http_Transfer *t = transfer_of(ud);
+  gzip_Decoder *gzip = t->coding.gzip;
   size_t length = size * n;
   if (t->held || (t->stream && t->body.len >= t->window)) {
     t->paused = true;
     return CURL_WRITEFUNC_PAUSE;
   }
-  if (length > t->max_body - t->received) {
-    http_fail(t, "size", "the body is larger than max_body");
-    t->limit = t->max_body;
-    return 0;
-  }
-  if (!buffer_add(&t->body, bytes, length)) {
-    http_fail(t, "memory", "not enough memory for the body");
-    return 0;
-  }
-  t->received += length;
+  if (gzip != NULL ? !gzip_feed(gzip, bytes, length, take_body, t)
+                   : !take_body(t, bytes, length))
+    return 0; /* http_judge finds the reason of a decoder */
   t->heard = reactor_now();
   coding_decoded(&t->coding, bytes, length);
   if (t->stream) reactor_say(&t->op, REACTOR_DATA, false);

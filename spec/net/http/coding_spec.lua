@@ -54,6 +54,10 @@ for _, case in ipairs({
   end }
 end
 
+-- Members of gzip (RFC 1952, section 2.2).
+local hi = bytes_of("1f8b0800000000000203cbc80400ac2a93d802000000")
+local ok = bytes_of("1f8b0800000000000203cbcf060047dddc7902000000")
+
 -- Frames of zstd (RFC 8878, section 3.1).
 local hello = "\x29\0\0hello" -- the last block, raw
 local function frame(descriptor, ...)
@@ -63,9 +67,11 @@ local skipped = "\x50\x2A\x4D\x18\3\0\0\0abc"
 
 local bodies = {
   gzip = {
-    { bytes_of("1f8b0800000000000203cbc80400ac2a93d802000000"), "hi" },
+    { hi, "hi" },
     { bytes_of("1f8b080000000000020303000000000000000000"), "" },
     { bytes_of("1f8b0800000000000403010a00f5ff0a350d0a0a300d0a0d0a056647050a000000"), "\n5\r\n\n0\r\n\r\n" },
+    { hi .. ok, "hiok", { [22] = "hi" } },
+    { hi .. "\0\0" .. ok .. "\0", "hiok", { [22] = "hi", [23] = "hi", [24] = "hi", [46] = "hiok" } },
   },
   deflate = {
     { bytes_of("789ccbc80400013b00d2"), "hi" }, { bytes_of("789c030000000001"), "" },
@@ -93,6 +99,30 @@ describe("a body in a coding", function()
     pipe:close()
     with_server(function(get)
       assert.equal(16909060, #assert(get("Content-Encoding: gzip\r\n", body, 2e7)))
+    end)
+  end)
+
+  it("of gzip may have many members of any size: each ends with a checksum, and only zeros follow the last", function()
+    local pipe = io.popen("head -c 100000 /dev/urandom | gzip -c") -- more than one piece of libcurl's
+    local large = pipe:read("*a")
+    pipe:close()
+    with_server(function(get)
+      assert.equal(300004, #assert(get("Content-Encoding: gzip\r\n", large .. hi .. large:rep(2) .. ok)))
+      assert.equal(40000, #assert(get("Content-Encoding: gzip\r\n", hi:rep(20000))))
+      assert.same({ nil, "size" }, { get("Content-Encoding: gzip\r\n", hi .. ok, 3) })
+      for _, wrong in ipairs({ hi .. "and more", hi .. "\0and more", hi .. hi:gsub("\172%*", "\172+"), "hi" }) do
+        assert.same({ nil, "encoding" }, { get("Content-Encoding: gzip\r\n", wrong) })
+      end
+      assert.same({ "hi" }, { get("Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", hi) })
+      assert.same({ "a\0" }, { get("Content-Encoding: gzip\r\nContent-Encoding: rot13\r\n", "a\0") })
+    end)
+  end)
+
+  it("of two codings is decoded twice, whether one field names both or each has its own", function()
+    local twice = bytes_of("1f8b080000000000020393efe660000126e6d3275818d6684dbec104e40100b896825d16000000")
+    with_server(function(get)
+      assert.same({ "hi" }, { get("Content-Encoding: gzip, gzip\r\n", twice) })
+      assert.same({ "hi" }, { get("Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", twice) })
     end)
   end)
 
