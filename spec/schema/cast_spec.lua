@@ -247,8 +247,8 @@ describe("casting", function()
         { type = "array", items = { type = "integer" } },
       },
     }
-    assert.equal('{"b":1}', text((cast(definition, { b = 1, n = 2 }))))
-    assert.equal('{"b":1}', text((cast(definition, { b = "1", n = 2 }))))
+    assert.equal('{"b":1,"n":2}', text((cast(definition, { b = 1, n = 2, z = 2 }))))
+    assert.equal('{"b":1,"n":2}', text((cast(definition, { b = "1", n = 2, z = 2 }))))
     assert.equal('{"b":"x","c":3,"n":2}', text((cast(definition, { b = "x", c = "3", n = 2, z = 2 }))))
     assert.equal('[1,"x"]', text((cast(definition, { "1", "x" }))))
     assert.equal(true, (cast(definition, true)))
@@ -257,6 +257,23 @@ describe("casting", function()
       { type = "object", properties = { k = { const = "a" }, x = { type = "integer" } }, required = { "k" } },
       { type = "object", properties = { k = { const = "b" }, y = { type = "integer" } }, required = { "k" } },
     } }, { k = "b", y = "1", x = 2 }))))
+  end)
+
+  it("keeps what any branch declares of a value that only an open branch fits, at every depth", function()
+    local open = { type = "object", properties = { a = { type = "integer" }, list = { type = "array",
+      items = { properties = { a = true } } }, inner = { properties = { a = true } } } }
+    local exact = { type = "object", required = { "b" }, properties = { b = { enum = { "x" } },
+      list = { items = { properties = { b = true } } }, inner = { properties = { b = true } } } }
+    local value = { b = "new", list = { { b = 1 } }, inner = { b = 2 }, junk = 1 }
+    for _, branches in ipairs({ { open, exact }, { exact, open }, { { allOf = { exact } }, { anyOf = { open } } } }) do
+      local definition = { anyOf = branches }
+      assert.equal('{"b":"new","inner":{"b":2},"list":[{"b":1}]}', text((cast(definition, value))))
+      assert.equal('[{"b":"new","inner":{"b":2},"junk":1,"list":[{"b":1}]}]', text((cast({ oneOf = {
+        { type = "array", items = branches[1] }, { type = "array", items = branches[2] } } }, { value }))))
+    end
+    assert.equal('{"any":1}', text((cast({ anyOf = { open, { type = "object" } } }, { any = 1 }))))
+    assert.equal('[{"any":1}]', text((cast({ anyOf = { { type = "array", items = open }, { type = "array" } } },
+      { { any = 1 } }))))
   end)
 
   it("fills in the defaults of the first branch that fits, and knows the properties of the others", function()
@@ -385,6 +402,7 @@ describe("casting", function()
       assert.same({ kind = "kitten", lives = 9 }, (compiled:cast({ kind = "kitten", bark = "3", lives = "9" })))
       assert.same({ kind = "hound", bark = 3 }, (compiled:cast({ kind = "hound", bark = "3", lives = "9" })))
       assert.same({ kind = "Dog", bark = 3 }, (compiled:cast({ kind = "Dog", bark = "3", lives = "x" })))
+      assert.same({ kind = "Dog", bark = "x" }, (compiled:cast({ kind = "Dog", bark = "x", junk = 1 }))) -- fits Cat
       local _, issues = compiled:check({ kind = "puppy", bark = "x", lives = "y" })
       assert.equal("/bark", issues[1].path)
       assert.is_true(compiled:check({ kind = "puppy", bark = "3", lives = 9 }))

@@ -202,9 +202,9 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
   }
   if (!known && object->additional >= 0) {
     nodes[count++] = object->additional;
-    known = !program_node(s, object->additional)->is_false;
+    known = c->shared > 0 || !program_node(s, object->additional)->is_false;
   } else if (!known) {
-    known = object->open || c->keep >= 2;
+    known = object->open || cast_keeps(c);
   }
   if (known && count > 0) {
     schema_Step step = {.outer = c->at, .name = name, .len = len};
@@ -229,7 +229,7 @@ static bool is_named(const cast_Machine *c, const schema_Object *object,
 
 /* May the result have other members than the properties? */
 static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
-  if (object->patterns > 0 || c->keep >= 2) return true;
+  if (object->patterns > 0 || cast_keeps(c)) return true;
   if (object->additional < 0) return object->open;
   return !program_node(c->m.s, object->additional)->is_false;
 }

@@ -24,19 +24,20 @@ typedef struct cast_Machine {
   int merging;           /* nested merged casts */
   bool chosen;           /* the value chose a branch: cast again */
   int keep;              /* 1: fill in nothing, 2: strip nothing either */
-  bool force;            /* replace misfits */
-  bool first;            /* a union takes its first branch if none fits */
-  int stayed;            /* misfits that could not be replaced */
-  int filling;           /* nested defaults that are being cast */
-  int making;            /* nested replacements */
-  int ahead;             /* stack index of the items cast ahead, or 0 */
+  int shared;  /* members around it of several branches: strip nothing */
+  bool force;  /* replace misfits */
+  bool first;  /* a union takes its first branch if none fits */
+  int stayed;  /* misfits that could not be replaced */
+  int filling; /* nested defaults that are being cast */
+  int making;  /* nested replacements */
+  int ahead;   /* stack index of the items cast ahead, or 0 */
 } cast_Machine;
 
 #define CAST_UNIONS 16 /* undecided unions of one value */
 
 /* The schemas that apply to one value: of allOf, $ref, chosen branches; and the
-** unions of which no branch fits, or several: what any of their branches
-** declares stays. */
+** unions whose branch no tag decides: what any of their branches declares
+** stays. */
 typedef struct cast_Views {
   int32_t nodes[CAST_VIEWS];
   int count;
@@ -75,6 +76,11 @@ bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot);
 int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
                          uint16_t *type);
 
+/* Do members stay that no schema knows? */
+static inline bool cast_keeps(const cast_Machine *c) {
+  return c->keep >= 2 || c->shared > 0;
+}
+
 /* Records a change; stack indices, 0 for nothing. */
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
 
@@ -91,8 +97,9 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
 /* Collects the schemas that apply to the value in `slot`. */
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
 
-/* Does a branch of an undecided union declare the name, however deep in allOf,
-** `$ref`, `if` and other unions? */
+/* Does a branch of an undecided union declare the name (NULL: items), however
+** deep in allOf, `$ref`, `if` and other unions?  The schemas that apply are not
+** asked. */
 bool cast_declares(cast_Machine *c, const cast_Views *views, const char *name,
                    size_t len);
 

@@ -92,9 +92,14 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
   step.name = lua_tolstring(L, key, &step.len);
   ask(c, views, step.name, step.len, &verdict);
   c->at = &step;
-  if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {
+  if (verdict.known || cast_keeps(c) ||
+      (!verdict.names && !verdict.forbidden)) {
+    int shared = lua_type(L, key + 1) == LUA_TTABLE &&
+                 cast_declares(c, views, step.name, step.len);
+    c->shared += shared;
     if (verdict.count > 0)
       cast_slot_by(c, verdict.nodes, verdict.count, key + 1);
+    c->shared -= shared;
     lua_pushvalue(L, key);
     lua_pushvalue(L, key + 1);
     lua_rawset(L, out);
@@ -262,11 +267,12 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
   int32_t nodes[CAST_VIEWS];
   size_t n = ops_rawlen(L, slot), i;
   schema_Step step = {.outer = c->at};
-  int out;
+  int out, shared = cast_declares(c, views, NULL, 0);
   lua_createtable(L, (int)n, 0);
   out = lua_gettop(L);
   cast_mark_array(c);
   c->at = &step;
+  c->shared += shared;
   for (i = 0; i < n; i++) {
     int count = item_nodes(c, views, i, nodes);
     step.index = i;
@@ -274,6 +280,7 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
     if (count > 0) cast_slot_by(c, nodes, count, out + 1);
     ops_rawseti(L, out, i + 1);
   }
+  c->shared -= shared;
   c->at = step.outer;
   lua_replace(L, slot);
 }

@@ -156,9 +156,10 @@ static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
 
 /* --- names --------------------------------------------------------------- */
 
-/* A question for the branches of a union. */
+/* A question for the branches of a union, beyond the schemas in `views`. */
 typedef struct Question {
-  const char *name;
+  const cast_Views *views;
+  const char *name; /* of a member; NULL: items of arrays */
   size_t len;
   int left; /* nodes that are still looked at */
 } Question;
@@ -181,11 +182,22 @@ static bool object_declares(cast_Machine *c, const schema_Object *object,
          !program_node(s, object->additional)->is_false;
 }
 
+/* {} and { "type": "object" } declare every name. */
+static bool is_free(const cast_Machine *c, int32_t node, const Question *q) {
+  const schema_Node *n =
+      program_node(c->m.s, program_node(c->m.s, node)->target);
+  uint16_t type = q->name != NULL ? TYPE_OBJECT : TYPE_ARRAY;
+  if (n->accepts_all) return true;
+  return n->types != TYPE_ANY && (n->types & type) != 0 &&
+         (q->name != NULL ? n->object : n->items) < 0 && n->objects == n->end;
+}
+
 static bool union_declares(cast_Machine *c, const schema_Union *u,
                            Question *q) {
   int32_t i;
   for (i = 0; i < u->count; i++) {
-    if (declares(c, *program_link(c->m.s, u->first + i), q)) return true;
+    int32_t node = *program_link(c->m.s, u->first + i);
+    if (is_free(c, node, q) || declares(c, node, q)) return true;
   }
   return false;
 }
@@ -213,13 +225,21 @@ static bool op_declares(cast_Machine *c, const schema_Op *op, Question *q) {
   return false;
 }
 
+static bool has_view(const cast_Views *views, int32_t node) {
+  int i = 0;
+  while (i < views->count && views->nodes[i] != node) i++;
+  return i < views->count;
+}
+
 /* With too many nodes to look at, the answer that loses nothing. */
 static bool declares(cast_Machine *c, int32_t node, Question *q) {
   const schema_Node *n = program_node(c->m.s, node);
   int32_t i;
   if (--q->left < 0) return true;
   c->m.left--;
-  if (n->object >= 0 &&
+  if (has_view(q->views, node)) return false;
+  if (q->name == NULL && n->items >= 0) return true;
+  if (q->name != NULL && n->object >= 0 &&
       object_declares(c, program_object(c->m.s, n->object), q))
     return true;
   for (i = n->objects; i < n->end; i++) {
@@ -234,7 +254,7 @@ bool cast_declares(cast_Machine *c, const cast_Views *views, const char *name,
   if (views->unions > CAST_UNIONS) return true;
   for (i = 0; i < views->unions; i++) {
     const schema_Union *u = program_union(c->m.s, views->undecided[i]);
-    Question q = {name, len, u->count + MAX_LOOKED};
+    Question q = {views, name, len, u->count + MAX_LOOKED};
     if (union_declares(c, u, &q)) return true;
   }
   return false;
@@ -251,26 +271,23 @@ static void add_undecided(cast_Views *views, int32_t u) {
 
 /* --- gathering ----------------------------------------------------------- */
 
-/* Adds the first branch that fits, `first` (-1: none) before the others.  False
-** when none fits. */
+/* Adds the branch `named` (-1: none) if it fits, else the first one that fits.
+** What any branch declares stays: an open branch fits many values.  Only where
+** no other branch than the named one fits, the others say nothing.  False when
+** none fits. */
 static bool gather_fitting(cast_Machine *c, cast_Views *views,
-                           const schema_Op *op, int slot, int32_t first) {
+                           const schema_Op *op, int slot, int32_t named) {
   const schema_Union *u = program_union(c->m.s, op->a);
-  bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
-  int32_t i;
+  bool fitting = named >= 0 && fits(c, branch_node(c, u, named), slot);
+  int32_t other = 0;
   c->m.left -= u->count / CHECK_STEP_ITEMS;
-  if (found) gather(c, views, branch_node(c, u, first), slot);
-  for (i = 0; i < u->count; i++) {
-    int32_t node = branch_node(c, u, i);
-    if (i == first || !fits(c, node, slot)) continue;
-    if (found) {
-      add_undecided(views, op->a);
-      return true;
-    }
-    gather(c, views, node, slot);
-    found = true;
-  }
-  return found;
+  while (other < u->count &&
+         (other == named || !fits(c, branch_node(c, u, other), slot)))
+    other++;
+  if (named < 0 || other < u->count) add_undecided(views, op->a);
+  if (!fitting && other == u->count) return false;
+  gather(c, views, branch_node(c, u, fitting ? named : other), slot);
+  return true;
 }
 
 /* Adds the branch of the tag; else the one that fits; else the one that was
@@ -284,10 +301,7 @@ static void gather_union(cast_Machine *c, cast_Views *views,
     c->chosen = true;
     branch = check_hinted_branch(&c->m, u, slot);
     if (gather_fitting(c, views, op, slot, branch)) return;
-    if (branch < 0) {
-      add_undecided(views, op->a);
-      branch = best_branch(c, u, slot);
-    }
+    if (branch < 0) branch = best_branch(c, u, slot);
   }
   if (branch < 0 && c->first && c->trials == 0 && u->count > 0) branch = 0;
   if (branch >= 0) gather(c, views, branch_node(c, u, branch), slot);
@@ -334,10 +348,8 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
   const schema_Node *n = program_node(c->m.s, node);
   check_Scope scope = {.outer = c->m.scope, .resource = n->resource};
   int32_t i;
-  int known = 0;
-  while (known < views->count && views->nodes[known] != node) known++;
-  if (known < views->count) return;
-  if (known >= CAST_VIEWS) {
+  if (has_view(views, node)) return;
+  if (views->count >= CAST_VIEWS) {
     check_too_deep(&c->m); /* more than any real schema has: keep the value */
     return;
   }
