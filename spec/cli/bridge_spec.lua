@@ -1,5 +1,6 @@
 local editor = require("spec.support.serving_editor")
 local inside = require("spec.support.inside")
+local lfs = require("lfs")
 
 local SERVE = "assert(require('operations.nvim').serve())"
 
@@ -38,11 +39,24 @@ describe("operations mcp --nvim", function()
     local text = select(2, ending_of(editor.program(one.runtime, {}, "mcp", "--nvim")))
     assert.matches("2 editors serve: give %-%-nvim ADDRESS", text)
     local path = text:match("\n[%s|]+(/%S+%.sock)")
+    for _, nvim in ipairs({ one, two }) do
+      assert.matches(("%%.sock  process %d in %s"):format(nvim.child.pid, lfs.currentdir():gsub("%p", "%%%0")), text)
+    end
     assert.truthy(editor.program(one.runtime, {}, "mcp", "--nvim=" .. path):initialize().result)
     client = editor.program(one.runtime, { NVIM = two.address }, "mcp", "--nvim")
     client:initialize()
     local state = client:call("editor_state").result.structuredContent
     assert.equal(two.child.pid, state.pid)
+  end)
+
+  it("names editors that do not respond", function()
+    local one = editor.start(SERVE)
+    editor.start(SERVE, one.runtime)
+    inside.shell("kill -STOP " .. one.child.pid)
+    local text = select(2, ending_of(editor.program(one.runtime, {}, "mcp", "--nvim")))
+    inside.shell("kill -CONT " .. one.child.pid)
+    assert.matches("%.sock  does not respond", text)
+    assert.matches("%.sock  process %d+ in", text)
   end)
 
   it("ends with its client, and with the editor, which it does not start again", function()
@@ -62,6 +76,33 @@ describe("operations mcp --nvim", function()
     local code = ending_of(client)
     inside.shell("kill -CONT " .. nvim.child.pid)
     assert.equal(0, code)
+  end)
+
+  it("says so while the editor waits for a key, and passes on what comes later", function()
+    local nvim = editor.start(SERVE)
+    local client = nvim:client()
+    inside.shell(("nvim --server %s --remote-send '\"'"):format(nvim.address)) -- waits for a register
+    client:call("editor_state") -- the editor answered until now, so this one may reach it
+    local answer = client:call("editor_state")
+    assert.matches("does not respond: it waits for a key.*; nothing was called$", answer.error.message)
+    assert.same({ -32000, "UNAVAILABLE", true },
+      { answer.error.code, answer.error.data.code, answer.error.data.retryable })
+    assert.matches("does not respond", editor.program(nvim.runtime, {}, "mcp", "--nvim"):initialize().error.message)
+    inside.shell(("nvim --server %s --remote-send '<Esc>'"):format(nvim.address))
+    assert.equal(nvim.child.pid, client:call("editor_state").result.structuredContent.pid)
+  end)
+
+  it("says so of a call that holds the editor, and leaves its answer out", function()
+    local nvim = editor.start(SERVE:gsub("serve%(%)", "serve({ allow = { 'editor.command' }, confirm = function() "
+      .. "return true, 'once' end })"))
+    local client = nvim:client()
+    client:send({ id = "slow", method = "tools/call", params = { name = "editor_command", arguments = {
+      command = "call system('sleep 6')" } } })
+    local answer = client:receive()
+    assert.same({ "slow", "the editor does not respond: it waits for a key of its user (Press ENTER, a prompt), or is "
+      .. "busy; the call may have begun" }, { answer.id, answer.error.message })
+    nvim:wait_for("1", "1")
+    assert.equal(nvim.child.pid, client:call("editor_state").result.structuredContent.pid)
   end)
 
   it("carries long messages whole, also to a slow reader", function()

@@ -1,15 +1,58 @@
 --- `operations mcp --nvim`: forwards messages between stdin/stdout and the socket of an editor that is an MCP server
---- (`require("operations.nvim").serve()`). It does not read the messages and starts no editor.
+--- (`require("operations.nvim").serve()`). It passes messages on as they are, answers where the editor cannot, and
+--- starts no editor.
 local address = require("operations.nvim.serve.address")
+local core = require("operations.core")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local streams = require("operations.net.stream")
 local system = require("operations.system")
+local task = require("operations.task")
 
 local bridge = {}
 
 local SERVE = "call serve() of operations.nvim"
 local GRACE = 5 -- seconds for the editor to answer a client that has ended
+
+-- Messages. An editor that waits for a key (at "Press ENTER", for a register) or is busy answers nothing: it is asked
+-- by a ping of ours before a request that follows a silence, and while an answer is due.
+
+local FRESH, PATIENCE, LOOK = 200, 2000, 250 -- ms
+local PING = "operations bridge"
+local SILENT = "the editor does not respond: it waits for a key of its user (Press ENTER, a prompt), or is busy"
+
+-- Calls `fn` with each line, its end included, with backpressure; returns at the end of the stream, or when `fn` is
+-- false.
+local function each_line(from, fn)
+  local pieces = {}
+  while true do
+    local bytes = operations.await(function(wake)
+      from:each_chunk(function(piece)
+        from:pause()
+        wake(piece)
+      end)
+    end)
+    if bytes == nil then
+      return
+    end
+    local at = 1
+    for stop in bytes:gmatch("\n()") do
+      pieces[#pieces + 1] = bytes:sub(at, stop - 1)
+      at = stop
+      local line = table.concat(pieces)
+      pieces = {}
+      if fn(line) == false then
+        return
+      end
+    end
+    pieces[#pieces + 1] = bytes:sub(at)
+  end
+end
+
+local function send(stream, message)
+  message.jsonrpc = "2.0"
+  return stream:write(operations.json.encode(message) .. "\n")
+end
 
 -- The sockets of running editors; sockets of killed ones are ignored (the next editor removes them).
 local function live_sockets(directory)
@@ -30,6 +73,28 @@ local function unavailable(message, ...)
   return nil, operations.error("UNAVAILABLE", message:format(...))
 end
 
+local function ask_state(_, stream)
+  local answer
+  send(stream, { id = PING, method = "tools/call", params = { name = "editor_state", arguments = operations.object(),
+    _meta = { ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28",
+      ["io.modelcontextprotocol/clientCapabilities"] = operations.object() } } })
+  each_line(stream, function(line)
+    answer = operations.json.decode(line)
+    return false
+  end)
+  return answer and answer.result and answer.result.structuredContent
+end
+
+-- A socket, with the process and the directory of its editor.
+local function described(path)
+  local stream, state = streams.connect_path(path), nil
+  if stream then
+    state = task.enclose(core.now() + PATIENCE, ask_state, stream)
+    stream:close()
+  end
+  return path .. "  " .. (state and ("process %d in %s"):format(state.pid, state.directory) or "does not respond")
+end
+
 -- The only serving editor; none or several is an error.
 local function only_one(directory)
   local found = live_sockets(directory)
@@ -39,7 +104,7 @@ local function only_one(directory)
     return unavailable("no editor serves: in Neovim, " .. SERVE)
   end
   return unavailable("%d editors serve: give --nvim ADDRESS (in Neovim, :echo v:servername), or one of\n  %s", #found,
-    table.concat(found, "\n  "))
+    table.concat(assert(operations.map(found, described)), "\n  "))
 end
 
 local function connect(given)
@@ -57,17 +122,90 @@ local function connect(given)
     err.message)
 end
 
--- Forwards one stream to another, with backpressure; returns at the end of either.
-local function carry(from, to)
+---@class operations.cli.Bridge
+---@field editor operations.Stream
+---@field out operations.Stream  to the client
+---@field heard number  when the editor said something
+---@field pinged number?  when it was asked, if it has not answered
+---@field pending table<string, any>  ids of requests without an answer, by their JSON
+---@field refused table<string, true>  of those that were answered here
+local Bridge = {}
+Bridge.__index = Bridge
+
+-- The message of a line, and the JSON of its id; nil for what is none.
+local function message_of(line)
+  local message = operations.json.decode(line)
+  if type(message) == "table" and message.id ~= nil then
+    return message, operations.json.encode(message.id)
+  end
+end
+
+function Bridge:refuse(id, more)
+  return send(self.out, { id = id, error = { code = -32000, message = SILENT .. more,
+    data = { code = "UNAVAILABLE", retryable = true } } })
+end
+
+function Bridge:ping()
+  if not self.pinged then
+    self.pinged = core.now()
+    send(self.editor, { id = PING, method = "ping" })
+  end
+end
+
+-- Has the editor said something just now, or does it after a ping?
+function Bridge:responds()
+  if core.now() - self.heard < FRESH then
+    return true
+  end
+  self:ping()
+  local pause = 1
+  while self.pinged and core.now() - self.pinged <= PATIENCE do
+    operations.sleep(pause / 1000)
+    pause = math.min(2 * pause, LOOK)
+  end
+  return not self.pinged
+end
+
+function Bridge:from_client(line)
+  local message, key = message_of(line)
+  if message and message.method then
+    if not self:responds() then
+      return self:refuse(message.id, "; nothing was called") ~= nil
+    end
+    self.pending[key] = message.id
+  end
+  return self.editor:write(line) ~= nil
+end
+
+function Bridge:from_editor(line)
+  self.heard = core.now()
+  local message, key = message_of(line)
+  if message and message.id == PING and not message.method then
+    self.pinged = nil
+    return true
+  elseif message and not message.method then
+    self.pending[key] = nil
+    if self.refused[key] then
+      self.refused[key] = nil
+      return true
+    end
+  end
+  return self.out:write(line) ~= nil
+end
+
+-- Answers what waits for an editor that does not respond, and cancels it there.
+function Bridge:watch()
   while true do
-    local bytes = operations.await(function(wake)
-      from:each_chunk(function(piece)
-        from:pause()
-        wake(piece)
-      end)
-    end)
-    if bytes == nil or not to:write(bytes) then
-      return
+    operations.sleep(LOOK / 1000)
+    if next(self.pending) ~= nil and core.now() - self.heard > PATIENCE then
+      self:ping()
+    end
+    if self.pinged and core.now() - self.pinged > PATIENCE then
+      for key, id in pairs(self.pending) do
+        self.refused[key], self.pending[key] = true, nil
+        self:refuse(id, "; the call may have begun")
+        send(self.editor, { method = "notifications/cancelled", params = { requestId = id, reason = SILENT } })
+      end
     end
   end
 end
@@ -75,14 +213,18 @@ end
 -- When the client ends, our side of the socket ends, and after a while everything, since the editor may be suspended.
 -- When the editor ends, everything ends after its last output.
 local function run(stream, input, out)
-  local receiving = operations.spawn(carry, stream, out)
+  local self = setmetatable({ editor = stream, out = out, heard = core.now(), pending = {}, refused = {} },
+    Bridge)
+  local receiving = operations.spawn(each_line, stream, function(line) return self:from_editor(line) end)
+  local watching = operations.spawn(self.watch, self)
   local sending = operations.spawn(function()
-    carry(input, stream)
+    each_line(input, function(line) return self:from_client(line) end)
     stream:finish()
     operations.sleep(GRACE)
     receiving:cancel()
   end)
   receiving:wait()
+  watching:cancel()
   sending:cancel()
   out:flush()
 end

@@ -67,6 +67,7 @@ describe("an editor that is an MCP server", function()
     assert.equal("/tmp/some file.txt", call(client, "editor_state").buffer.name)
     local read = call(client, "buffers_read", { buffer = "/tmp/some file.txt", from = 2 })
     assert.same({ "two\ndrei", 2, 3, 3, true }, { read.text, read.from, read.to, read.lines, read.modified })
+    assert.equal("one\ntwo\ndrei", call(client, "buffers_read", { buffer = "1" }).text)
     assert.same({ line = 1, column = 1 }, call(client, "windows_list").windows[1].cursor)
     local found = call(client, "diagnostics_list", { severity = "warning" }).diagnostics
     assert.same({ "odd", "warning", 2 }, { found[1].message, found[1].severity, found[1].line })

@@ -46,7 +46,7 @@ function buffers.find(given)
   end
   local buffer = given
   if type(given) == "string" then
-    buffer = by_name(given)
+    buffer = by_name(given) or given:find("^%d+$") and tonumber(given)
   end
   if buffer and buffer > 0 and api.nvim_buf_is_valid(buffer) then
     return buffer
