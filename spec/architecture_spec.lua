@@ -27,6 +27,7 @@ local lazy = {
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it, what reads remembered "
     .. "sources where none is given",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
+  ["lua/operations/base/argument.lua"] = "few programs misspell an option",
   ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",
   ["lua/operations/sources/project.lua"] = "few directories have a project's file: what reads and compares what it "
     .. "would run is loaded for one",

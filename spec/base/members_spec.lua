@@ -23,6 +23,10 @@ describe("members", function()
     assert.is_false(members.contains({ "a" }, "b"))
     assert.is_false(members.contains(nil, "b"))
     assert.same({ 1, 2, 3 }, members.joined({ 1 }, {}, { 2, 3 }))
+    local list = { "a", "b", "a" }
+    assert.same({ true, false, true }, { members.remove(list, "a"), members.remove(list, "c"),
+      members.remove(list, "a") })
+    assert.same({ "b" }, list)
   end)
 
   it("have names, in order", function()

@@ -70,7 +70,7 @@ describe("Neovim", function()
         TERM=xterm timeout 30 script -qec "nvim -u NONE -i NONE -n -c 'luafile %s'" /dev/null >/dev/null
       cat %s.note; rm %s %s.note
     ]]):format(inside.modules, path, path, path, path, path))
-    assert.matches("^interrupted!.*operations%.spawn", result.out)
+    assert.matches("^ABORTED: interrupted!.*operations%.spawn", result.out)
   end)
 
   it("loads without a descriptor or a thread", function()

@@ -43,7 +43,7 @@ describe("middleware with invalid arguments", function()
         call(middleware.metrics, { buckets = { 2, 1 } }),
       ["bad argument #1 to 'only' (table expected, got number)"] = call(middleware.only, 1, {}),
       ["bad argument #2 to 'only' (table expected, got nil)"] = call(middleware.only, {}),
-      ["bad option 'tags' to 'only' (unknown)"] = call(middleware.only, { tags = "x" }, {}),
+      ["bad option 'tags' to 'only' (unknown; did you mean tag?)"] = call(middleware.only, { tags = "x" }, {}),
       ["bad argument #2 to 'only' (middleware expected at [2], got number)"] =
         call(middleware.only, {}, { middleware.cache(), 2 }),
       ["bad argument #1 to 'rate_limit' (table expected, got nil)"] = call(middleware.rate_limit),

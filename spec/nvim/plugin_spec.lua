@@ -30,7 +30,7 @@ describe("the file that Neovim loads with the plugin", function()
   end)
 
   it("loads nothing but itself for setup() and for the sources of plugins", function()
-    assert.equal("operations.base.argument operations.nvim", (run([[
+    assert.equal("operations.base.argument operations.base.members operations.nvim", (run([[
       require("operations.nvim").setup({ servers = "mcp.json" })
       require("operations.nvim").add_source("notes", { operations = {} })
       require("operations.nvim").statusline()

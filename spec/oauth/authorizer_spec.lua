@@ -1160,7 +1160,7 @@ describe("an authorizer", function()
 
   it("refuses options that cannot work, where they were written", function()
     for problem, options in pairs({
-      ["bad option 'scopes' to 'authorizer' (unknown)"] = { scopes = "a" },
+      ["bad option 'scopes' to 'authorizer' (unknown; did you mean scope?)"] = { scopes = "a" },
       ["bad option 'open' to 'authorizer' (function expected, got string)"] = { open = "xdg-open" },
       ["grant: there is no \"implicit\""] = { grant = "implicit" },
       ["client: client_credentials need one"] = { grant = "client_credentials" },

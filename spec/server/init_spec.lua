@@ -15,7 +15,7 @@ end
 describe("operations.to_http", function()
   it("refuses options that it does not know, and anything but a registry", function()
     assert.has_error(function() operations.to_http(operations.registry(), { prefex = "/api" }) end,
-      "bad option 'prefex' to 'to_http' (unknown)")
+      "bad option 'prefex' to 'to_http' (unknown; did you mean prefix?)")
     assert.has_error(function() operations.to_http({}) end,
       "bad argument #1 to 'to_http' (registry expected, got table)")
   end)

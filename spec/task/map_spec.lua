@@ -188,7 +188,7 @@ describe("operations.map", function()
       ["bad argument #1 to 'map' (table or function expected, got number)"] = { 1, print },
       ["bad argument #2 to 'map' (function expected, got nil)"] = { {} },
       ["bad argument #3 to 'map' (table expected, got number)"] = { {}, print, 3 },
-      ["bad option 'limits' to 'map' (unknown)"] = { {}, print, { limits = 3 } },
+      ["bad option 'limits' to 'map' (unknown; did you mean limit?)"] = { {}, print, { limits = 3 } },
       ["bad option 'limit' to 'map'"] = { {}, print, { limit = 0 } },
     }) do
       local ok, raised = pcall(map, arguments[1], arguments[2], arguments[3])

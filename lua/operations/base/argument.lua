@@ -48,6 +48,17 @@ local function is_kind(value, kinds)
   return list:find(" or " .. found .. " or ", 1, true) or value == false and list:find(" or false or ", 1, true)
 end
 
+local function unknown(key, kinds)
+  local suggestion = require("operations.base.suggestion") -- late: few programs misspell
+  local names = {}
+  for name in pairs(kinds) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  local near = suggestion.behind(tostring(key), names)
+  return "unknown" .. near:gsub("^ %((.*)%)$", "; %1")
+end
+
 --- Raises "bad option 'key' to 'name' (...)" for an unknown option, or one whose Lua type is not the one in `kinds`.
 ---@param options table
 ---@param kinds table<string, string>  "number", "boolean or table", "string or false"
@@ -57,7 +68,7 @@ function argument.options(options, kinds, name, level)
   for key, value in pairs(options) do
     local kind = kinds[key]
     if not is_kind(value, kind) then
-      local what = kind and ("%s expected, got %s"):format(kind, type(value)) or "unknown"
+      local what = kind and ("%s expected, got %s"):format(kind, type(value)) or unknown(key, kinds)
       error(("bad option '%s' to '%s' (%s)"):format(tostring(key), name, what), level or 3)
     end
   end

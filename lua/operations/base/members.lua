@@ -37,6 +37,20 @@ function members.names(map)
   return names
 end
 
+--- Removes the first such item from a list.
+---@param list any[]
+---@param item any
+---@return boolean removed  false: there was none
+function members.remove(list, item)
+  for i, other in ipairs(list) do
+    if other == item then
+      table.remove(list, i)
+      return true
+    end
+  end
+  return false
+end
+
 --- A set of the items of a list: keys whose value is true.
 ---@param list any[]
 ---@return table<any, true>

@@ -1,6 +1,7 @@
 --- Neovim: its loop polls the reactor's descriptor and never blocks. Events are handled where `vim.api` may be called,
 --- a few at a time, so that the editor draws and reads keys in between.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local printable = require("operations.base.printable")
 local reactor_loop = require("operations.hosts.reactor")
@@ -229,7 +230,8 @@ function nvim.block(poll_tasks)
   until ok or why == -2
   busy = saved
   if not ok then
-    error("interrupted! (Outside a task the editor waits; inside operations.spawn(function() ... end) it does not.)", 0)
+    error(errors.new("ABORTED", "interrupted! (Outside a task the editor waits; inside "
+      .. "operations.spawn(function() ... end) it does not.)"), 0)
   end
 end
 

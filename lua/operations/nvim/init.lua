@@ -1,6 +1,7 @@
 --- The plugin for Neovim: `require("operations.nvim")`. Its parts are loaded on first use, so that the editor starts
 --- fast.
 local argument = require("operations.base.argument")
+local members = require("operations.base.members")
 
 local vim = rawget(_G, "vim")
 
@@ -248,14 +249,8 @@ function nvim.add_source(name, spec)
   entry.one = sources and sources:add(name, spec)
   table.insert(added, entry)
   return function()
-    for i, other in ipairs(added) do
-      if other == entry then
-        table.remove(added, i)
-        if sources then
-          sources:remove(entry.one)
-        end
-        return
-      end
+    if members.remove(added, entry) and sources then
+      sources:remove(entry.one)
     end
   end
 end
@@ -293,12 +288,7 @@ function nvim.on_state(fn)
   argument.expect(fn, "function", 1, "on_state")
   table.insert(listeners, fn)
   return function()
-    for i, listener in ipairs(listeners) do
-      if listener == fn then
-        table.remove(listeners, i)
-        return
-      end
-    end
+    members.remove(listeners, fn)
   end
 end
 

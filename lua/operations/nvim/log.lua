@@ -2,6 +2,7 @@
 --- `vim.notify`, cut to the width of the screen, so that no key press is required. Of many at once, only a few are
 --- shown.
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local printable = require("operations.base.printable")
 
 local vim = rawget(_G, "vim")
@@ -90,12 +91,7 @@ end
 function log.follow(fn)
   listeners[#listeners + 1] = fn
   return function()
-    for i, listener in ipairs(listeners) do
-      if listener == fn then
-        table.remove(listeners, i)
-        return
-      end
-    end
+    members.remove(listeners, fn)
   end
 end
 

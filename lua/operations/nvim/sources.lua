@@ -101,10 +101,8 @@ end
 --- Removes a source and its operations; does not wait.
 ---@param one operations.nvim.Source
 function Sources:remove(one)
-  for i, other in ipairs(self._list) do
-    if other == one then
-      return table.remove(self._list, i):close()
-    end
+  if members.remove(self._list, one) then
+    one:close()
   end
 end
 
@@ -191,12 +189,7 @@ end
 function Sources:follow(fn)
   table.insert(self._listeners, fn)
   return function()
-    for i, listener in ipairs(self._listeners) do
-      if listener == fn then
-        table.remove(self._listeners, i)
-        return
-      end
-    end
+    members.remove(self._listeners, fn)
   end
 end
 

@@ -260,6 +260,7 @@ return function(kit)
       "bad option 'of' to 'breaker' (integer from 1 on expected, got 10.5)")
     assert.has_error(function() breaker({ pause = 0 }) end,
       "bad option 'pause' to 'breaker' (ms from 1 on expected, got 0)")
-    assert.has_error(function() breaker({ probe = 1 }) end, "bad option 'probe' to 'breaker' (unknown)")
+    assert.has_error(function() breaker({ probe = 1 }) end,
+      "bad option 'probe' to 'breaker' (unknown; did you mean probes?)")
   end)
 end

@@ -150,7 +150,8 @@ return function(kit)
   it("refuses anything but a list of middleware", function()
     assert.has_error(function() middleware.only({}, { 1 }) end,
       "bad argument #2 to 'only' (middleware expected at [1], got number)")
-    assert.has_error(function() middleware.only({ tags = "x" }, {}) end, "bad option 'tags' to 'only' (unknown)")
+    assert.has_error(function() middleware.only({ tags = "x" }, {}) end,
+      "bad option 'tags' to 'only' (unknown; did you mean tag?)")
     assert.has_error(function() middleware.only(1, {}) end, "bad argument #1 to 'only' (table expected, got number)")
     assert.has_error(function() middleware.only({}, 1) end, "bad argument #2 to 'only' (table expected, got number)")
     assert.has_no_error(function() middleware.only({}, { middleware.cache() }) end)

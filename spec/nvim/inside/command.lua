@@ -229,7 +229,7 @@ end)
 
 describe("operations.nvim.setup", function()
   it("refuses options that it does not know, and says where", function()
-    for _, case in ipairs({ { { server = 1 }, "bad option 'server' to 'setup' %(unknown%)" },
+    for _, case in ipairs({ { { server = 1 }, "bad option 'server' to 'setup' %(unknown; did you mean servers%?%)" },
       { { servers = 1 }, "string or table expected" }, { { apis = { x = {} } }, "apis%.x" } }) do
       local ok, raised = pcall(function()
         nvim.setup(case[1])

@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local registries = require("operations.registry")
 
 local offers = {}
@@ -23,14 +24,8 @@ function offers.follow(told)
 end
 
 local function withdraw(definition)
-  for i, other in ipairs(list) do
-    if other == definition then
-      table.remove(list, i)
-      if listener then
-        listener.remove(id_of(definition))
-      end
-      break
-    end
+  if members.remove(list, definition) and listener then
+    listener.remove(id_of(definition))
   end
 end
 

@@ -4,6 +4,7 @@ local asking = require("operations.people.asking")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local printable = require("operations.base.printable")
 local task = require("operations.task")
 local text = require("operations.nvim.serve.text")
@@ -231,12 +232,7 @@ local function wait_for_turn(turn)
 end
 
 local function end_turn(turn)
-  for i, other in ipairs(waiting) do
-    if other == turn then
-      table.remove(waiting, i)
-      break
-    end
-  end
+  members.remove(waiting, turn)
   local next_turn = waiting[1]
   if next_turn and next_turn.wake then
     next_turn.wake()
