@@ -48,7 +48,7 @@ describe("a checked argument", function()
       ["argument_spec.lua:%d+: bad option 'mark' to 'greet' %(string expected, got number%)"] = { mark = 1 },
       ["bad option 'loud' to 'greet' %(boolean or number expected, got string%)"] = { loud = "2" },
       ["bad option 'voice' to 'greet' %(string or false expected, got boolean%)"] = { voice = true },
-      ["argument_spec.lua:%d+: bad option 'marks' to 'greet' %(unknown%)"] = { marks = "!" },
+      ["argument_spec.lua:%d+: bad option 'marks' to 'greet' %(unknown; did you mean mark%?%)"] = { marks = "!" },
     }) do
       local _, raised = pcall(function()
         greet_with(options)
