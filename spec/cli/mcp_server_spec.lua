@@ -1,5 +1,7 @@
 local command = require("spec.support.command")
+local compat = require("operations.base.compat")
 local json = require("operations.base.json")
+local library = require("operations")
 local pipe = require("spec.support.mcp_server.pipe")
 local streams = require("operations.net.stream")
 
@@ -319,6 +321,28 @@ describe("operations mcp", function()
       server.child:abort()
       assert.matches("odd.odd", command.run(operations .. "list odd").out, 1, true)
       os.execute(("rm -rf %s %s %s"):format(home, flag, script))
+    end)
+
+    it("reads the credentials of a server, and tells when they are missing", function()
+      local registry, seen = library.registry(), nil
+      local guarded = library.to_mcp(registry, { authorize = function(request)
+        seen = request.headers["x-key"]
+        return request.token == "s3cret" and { id = "proxy", scopes = {} } or nil
+      end })
+      registry:register({ namespace = "far", name = "away", handler = function() end })
+      local listener = assert(guarded:listen({ port = 0 }))
+      local words = { "mcp", "--mcp", ("http://127.0.0.1:%d/mcp"):format(listener.port), "--namespace", "far",
+        "--bearer", "file:" .. path_of("s3cret"), "--header", "X-Key: file:" .. path_of("k") }
+      server = pipe.operations(compat.unpack(words))
+      server:initialize()
+      assert.same({ "far_far_away" }, tool_names(server))
+      assert.equal("k", seen)
+      server.child:abort()
+      words[7] = "env:NOT_THERE_AT_ALL"
+      server = pipe.operations(compat.unpack(words))
+      server.child:wait()
+      assert.matches("the environment has no NOT_THERE_AT_ALL", server.child:stderr(), 1, true)
+      guarded:close()
     end)
 
     it("restarts a server that was killed, for the call that comes next", function()

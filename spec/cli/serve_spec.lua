@@ -372,6 +372,30 @@ describe("operations serve", function()
     assert.equal(12, fails("--watch examples/nothing").code)
   end)
 
+  it("follows an MCP server: one that ended is started again, and its state is shown", within(function()
+    local program = command.interpreter() .. " spec/support/mcp_server/stdio.lua"
+    local served = serve.start({ "--no-auth", "--mcp", program, "--namespace", "far", "--env-allow", "LUA_*",
+      "--env-allow", "LD_*", "--expose", "far.demo_[av]*", "--expose", "far.demo_add", "--expose", "far.demo_fail" })
+    local function add()
+      return json.decode(served:request("POST", "/far/demo_add", { json = { a = 1, b = 2 } }).body).sum
+    end
+    assert.equal(3, add())
+    assert.equal(404, served:request("POST", "/far/demo_value", { json = {} }).status) -- no pattern names it
+    assert.equal("ready\nupstreams connected: 1\n", served:get("/readyz").body)
+    os.execute(("pkill -KILL -P %d"):format(served.child.pid))
+    served:said("is lost")
+    assert.equal(3, add())
+    assert.equal("ready\nupstreams connected: 1\n", served:get("/readyz").body)
+  end))
+
+  it("serves before an MCP server is there, but does not begin with one that cannot start", within(function()
+    local served = serve.start({ "--no-auth", "--mcp", "http://127.0.0.1:9/mcp" })
+    assert.equal("ready\nupstreams retrying: 1\n", served:get("/readyz").body)
+    local result = fails("--mcp /nonexistent/program")
+    assert.equal(12, result.code)
+    assert.matches("/nonexistent/program", result.err, 1, true)
+  end))
+
   it("tells paths that cannot be, and what to do", function()
     local path = write("flaws.lua", [[
       return { { namespace = "docs", name = "search", handler = function() end },

@@ -56,6 +56,22 @@ describe("remembered sources", function()
     assert.equal("", run("find $HOME/.cache -type f").out)
   end)
 
+  it("show the states of MCP servers", function()
+    local program = ("%s spec/support/mcp_server/odd.lua"):format(command.interpreter())
+    write("mcp.json", json.encode({ mcpServers = { away = { url = "http://127.0.0.1:9/mcp" },
+      off = { command = "x", disabled = true }, odd = { command = command.interpreter(),
+      args = { "spec/support/mcp_server/odd.lua" }, env = command.environment() } } }))
+    local result = run(("operations add odd --mcp '%s' --env-allow 'LUA_*' --env-allow 'LD_*'; operations add all "
+      .. "--mcp-config $HOME/mcp.json; operations sources --states"):format(program))
+    assert.matches("all  mcp-config " .. home .. "/mcp.json  (6 operations; away retrying; odd connected; "
+      .. "off disabled)\nodd  mcp ", result.out, 1, true)
+    assert.matches("; connected%)\n$", result.out)
+    assert.matches("away is retrying: ", result.err, 1, true)
+    local states = json.decode(run("operations sources --states --json").out)[1].states
+    assert.same({ "away", "retrying" }, { states[1].name, states[1].state })
+    assert.matches("127.0.0.1", states[1].reason, 1, true)
+  end)
+
   it("are listed one by one, without starting or blaming another", function()
     write("form.lua", [[return { namespace = "form", name = "fill", title = "Fills it", type = "query",
       handler = print }]])

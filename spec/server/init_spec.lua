@@ -112,17 +112,20 @@ describe("operations.to_http", function()
     assert.equal("no such file", failed.json.details.content[1].text)
   end)
 
-  it("shows the states of the servers behind it, without their names", function()
+  it("shows the states of the servers behind it, by name to those who see one of their operations", function()
     local servers = { names = { "secret", "b" }, state = function(_, name)
       return name == "b" and "retrying" or "connected"
-    end }
+    end, clients = { secret = { operations = { { namespace = "secret", name = "x" } } },
+      b = { operations = { { namespace = "task", name = "x" } } } } }
     local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }), { authorize = silent,
-      upstreams = { servers, { state = "connected" } }, metrics = operations.middleware.metrics() }))
+      upstreams = { servers, { name = "c", state = "connected" } }, metrics = operations.middleware.metrics() }))
     local ready = send(server, "GET", "/readyz")
     assert.same({ 200, "ready\nupstreams connected: 2\nupstreams retrying: 1\n" }, { ready.status, ready.text })
     local figures = send(assert(operations.to_http(registry_with({ name = "x", handler = silent }), {
       upstreams = { servers }, metrics = operations.middleware.metrics() })), "GET", "/metrics").text
     assert.matches('operations_upstreams{state="retrying"} 1\n', figures, 1, true)
+    assert.matches('operations_upstream_connected{upstream="b"} 0\n', figures, 1, true)
+    assert.is_nil(figures:find("secret", 1, true))
   end)
 
   it("tells a supervisor that it runs, and whether it is ready", function()

@@ -41,7 +41,8 @@ describe("the sources of a command line", function()
   it("are configured by each option", function()
     local config = config_of({ "namespace", "n" }, { "base-url", "https://a.test/v1" }, { "remote-refs" },
       { "ref-root", "/specs" }, { "document-header", "C: 4" }, { "client-id", "i" }, { "scope", "x y" },
-      { "proxy", "none" }, { "insecure" }, { "retry", "3" })
+      { "proxy", "none" }, { "insecure" }, { "retry", "3" }, { "env-allow", "A" }, { "env-allow", "B_*" })
+    assert.same({ "A", "B_*" }, config.env_allow)
     assert.same({ "n", "https://a.test/v1", true, "/specs", { C = "4" }, "i", "x y", false, true, { attempts = 3 } },
       { config.namespace, config.base_url, config.remote_refs, config.ref_root, config.document_headers,
         config.oauth.client_id, config.oauth.scope, config.connection.proxy, config.connection.insecure,

@@ -50,16 +50,30 @@ function Exposure:any()
   return self._patterns[1] ~= nil
 end
 
+-- Does a pattern name a definition?
+local function is_named(self, definition)
+  local id, found = tostring(definition.namespace) .. "." .. tostring(definition.name), false
+  for _, entry in ipairs(self._patterns) do
+    if id:find(entry.pattern) then
+      entry.used, found = true, true
+    end
+  end
+  return found
+end
+
 --- Exposes a definition that a pattern names, before it is registered.
 ---@param definition table
 function Exposure:open(definition)
-  local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
-  for _, entry in ipairs(self._patterns) do
-    if id:find(entry.pattern) then
-      entry.used = true
-      definition._meta = members.merged(definition._meta, { exposed = true })
-    end
+  if is_named(self, definition) then
+    definition._meta = members.merged(definition._meta, { exposed = true })
   end
+end
+
+--- The access to a tool of an MCP server; nil: no pattern names it.
+---@param definition table
+---@return operations.AccessControl?
+function Exposure:access(definition)
+  return is_named(self, definition) and { requiredScopes = {} } or nil
 end
 
 --- The first names, and the number of the others.

@@ -3,6 +3,7 @@ local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
 local exposures = require("operations.cli.exposure")
 local ip = require("operations.base.ip")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local operations = require("operations")
@@ -199,12 +200,40 @@ local function is_watched(parsed)
   end
 end
 
--- The registry and its watched directories; or nil and the exit code.
-local function collect(parsed, exposure)
+-- Takes MCP servers, whose tools follow as they come and go.
+local function takes_servers(parsed, exposure, clients)
+  local options = { face = sources.face, log = sources.logger(parsed.options.verbose), verbose = parsed.options.verbose,
+    access = function(definition)
+      return exposure:access(definition)
+    end,
+    on_source = function(client)
+      clients[#clients + 1] = client
+    end }
+  return function(source, registry)
+    return require("operations.sources.mcp_servers").behind(source, registry, options) -- late: few serve some
+  end
+end
+
+-- The exit code of an MCP server that no further attempt reaches. Waits for those that are connecting.
+local function await(clients)
+  local ends_at = core.now() + limits.mcp_wait
+  for _, client in ipairs(clients) do
+    client:wait(math.max(ends_at - core.now(), 0), true)
+  end
+  for _, client in ipairs(clients) do
+    if client.state == "lost" then
+      return output.is_unreachable(client.reason) and output.codes.UNREACHABLE or output.codes.SOURCE
+    end
+  end
+end
+
+-- The registry and its watched directories; or nil and the exit code. Fills `clients` with those of MCP servers.
+local function collect(parsed, exposure, clients)
   local directories, list = parsed.options.watch or {}, {}
-  local registry, code = sources.registry(parsed,
-    { but = is_watched(parsed), exposure = exposure, names = parsed.rest, none = directories[1] ~= nil })
-  if not registry then
+  local registry, code = sources.registry(parsed, { but = is_watched(parsed), exposure = exposure, names = parsed.rest,
+    none = directories[1] ~= nil, behind = takes_servers(parsed, exposure, clients) })
+  code = code or await(clients)
+  if not registry or code then
     return nil, code
   end
   for i, directory in ipairs(directories) do
@@ -316,7 +345,8 @@ function serve.run(parsed)
     return output.usage("serve: %s", message)
   end
   local exposure = exposures.new(parsed)
-  local registry, directories = collect(parsed, exposure)
+  local clients = {}
+  local registry, directories = collect(parsed, exposure, clients)
   if not registry then
     return directories
   end
@@ -325,7 +355,8 @@ function serve.run(parsed)
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
     trusted_proxies = parsed.options["trusted-proxy"], max_requests = options.max_requests,
     max_body = options.max_body, docs = options.docs, upstream_errors = parsed.options["upstream-errors"],
-    mcp = parsed.options["mcp-server"], access_log = write_entry, log = sources.logger(parsed.options.verbose),
+    upstreams = clients, mcp = parsed.options["mcp-server"], access_log = write_entry,
+    log = sources.logger(parsed.options.verbose),
   })
   if not server then
     return err.details and refuse(err.details) or output.fail(err)

@@ -1,7 +1,9 @@
 --- `operations add`, `remove`, `sources`, `trust`: manage named sources.
 local cache = require("operations.sources.cache")
+local core = require("operations.core")
 local credentials = require("operations.sources.credentials")
 local directories = require("operations.base.directories")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -28,6 +30,11 @@ source_commands.add = {
     { name = "--from", value = "CLIENT:SERVER", help = "an MCP server that another program has configured" },
   },
 }
+
+-- Loaded when they are used.
+local function mcp_servers()
+  return require("operations.sources.mcp_servers")
+end
 
 -- The programs whose files list MCP servers are known to a part that few commands need.
 local function clients()
@@ -261,6 +268,7 @@ source_commands.sources = {
     .. "configured.",
   options = {
     { name = "--json", help = "an array, for programs" },
+    { name = "--states", help = "connect to MCP servers, and show their states" },
     { name = "--from", value = "CLIENT", help = "claude, cursor, gemini, mcphub, opencode, vscode or zed",
       values = { "claude", "cursor", "gemini", "mcphub", "opencode", "vscode", "zed" } },
   },
@@ -288,6 +296,32 @@ local function list_of_client(client, as_json)
   return output.codes.OK
 end
 
+-- Connects to the MCP servers of sources. Returns the states, those of each source by its name:
+-- { name, state, reason }.
+local function states_of(list)
+  local opened, states = {}, {}
+  for _, source in ipairs(list) do
+    if source.kind == "mcp" or source.kind == "mcp-config" then
+      mcp_servers().behind(source, nil, { face = sources.face, log = sources.logger(), on_source = function(client)
+        opened[source.name] = client
+      end })
+    end
+  end
+  local ends_at = core.now() + limits.mcp_wait
+  for name, client in pairs(opened) do
+    client:wait(math.max(ends_at - core.now(), 0), true)
+    states[name] = operations.array()
+    for i, server in ipairs(client.names or { client.name }) do
+      local state, reason = client.state, client.reason
+      if client.names then
+        state, reason = client:state(server)
+      end
+      states[name][i] = { name = server, state = state, reason = reason and tostring(reason) or nil }
+    end
+  end
+  return states
+end
+
 local function row_of(source)
   local held = cache.open(cache.key(source))
   return {
@@ -301,6 +335,9 @@ local function line_of(row, width)
   local notes = {}
   if row.operations then
     notes[1] = ("%d operation%s"):format(row.operations, row.operations == 1 and "" or "s")
+  end
+  for _, server in ipairs(row.states or {}) do
+    notes[#notes + 1] = (row.kind == "mcp-config" and server.name .. " " or "") .. server.state
   end
   if row.profiles[1] then
     notes[#notes + 1] = "profiles " .. table.concat(row.profiles, ", ")
@@ -322,14 +359,19 @@ function source_commands.sources.run(parsed)
   if not named then
     return code
   end
-  local rows, lines, width = operations.array(), {}, 0
+  local list, rows, lines, width = {}, operations.array(), {}, 0
   for i, name in ipairs(named.names) do
-    local source, message = named:get(name)
-    if not source then
+    local message
+    list[i], message = named:get(name)
+    if not list[i] then
       output.complain("%s", message)
       return output.codes.SOURCE
     end
-    rows[i], width = row_of(source), math.max(width, #name)
+  end
+  local states = parsed.options.states and states_of(list) or {}
+  for i, source in ipairs(list) do
+    rows[i], width = row_of(source), math.max(width, #source.name)
+    rows[i].states = states[source.name]
   end
   if parsed.options.json then
     output.data(rows)

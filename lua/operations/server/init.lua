@@ -122,21 +122,25 @@ local function alive()
   return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
 end
 
--- How many clients of other servers are in each state: { state, count }, sorted.
-local function states_of(upstreams)
-  local counts, list = {}, {}
-  local function add(state)
-    counts[state] = (counts[state] or 0) + 1
-  end
+-- Calls `fn(name, state, client)` for each client of other servers; one that is disabled has no client.
+local function each_upstream(upstreams, fn)
   for _, upstream in ipairs(upstreams or {}) do
     if upstream.names then
       for _, name in ipairs(upstream.names) do
-        add((upstream:state(name)))
+        fn(name, upstream:state(name), upstream.clients[name])
       end
     else
-      add(upstream.state)
+      fn(upstream.name, upstream.state, upstream)
     end
   end
+end
+
+-- How many of them are in each state: { state, count }, sorted.
+local function states_of(upstreams)
+  local counts, list = {}, {}
+  each_upstream(upstreams, function(_, state)
+    counts[state] = (counts[state] or 0) + 1
+  end)
   for i, state in ipairs(members.names(counts)) do
     list[i] = { state, counts[state] }
   end
@@ -200,8 +204,18 @@ local function count(list, field)
   return sum
 end
 
+-- May a caller know of a server? Who may know of one of its operations does.
+local function knows(client, is_seen)
+  for _, definition in ipairs(client and client.operations or {}) do
+    if is_seen(definition.namespace .. "." .. definition.name) then
+      return true
+    end
+  end
+  return false
+end
+
 -- What runs now, of a server and those that are mounted, for Prometheus.
-local function gauges_of(self)
+local function gauges_of(self, is_seen)
   local lines = {}
   local function add(name, help, value, labels)
     if not lines[name] then
@@ -227,6 +241,12 @@ local function gauges_of(self)
   for _, state in ipairs(states_of(self.options.upstreams)) do
     add("operations_upstreams", "MCP servers behind this one, by state.", state[2], ("{state=%q}"):format(state[1]))
   end
+  each_upstream(self.options.upstreams, function(name, state, client)
+    if knows(client, is_seen) then
+      add("operations_upstream_connected", "Is the MCP server connected?", state == "connected" and 1 or 0,
+        ('{upstream="%s"}'):format(name:gsub('[\\"]', "\\%0"):gsub("\n", "\\n")))
+    end
+  end)
   return table.concat(lines, "\n") .. "\n"
 end
 
@@ -241,7 +261,8 @@ local function show_figures(call, request)
   if options.authorize then
     identity, refused = identify(call, request, options)
   end
-  return refused or { status = 200, body = source:text(sight(call.server, identity)) .. gauges_of(call.server),
+  local is_seen = not refused and sight(call.server, identity)
+  return refused or { status = 200, body = source:text(is_seen) .. gauges_of(call.server, is_seen),
     headers = { ["cache-control"] = "no-store", ["content-type"] = "text/plain; version=0.0.4; charset=utf-8" } }
 end
 

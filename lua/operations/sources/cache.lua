@@ -183,8 +183,9 @@ local function tools_of(specs)
     if type(meta) == "table" and meta.source == "mcp" and meta.tool and meta.server then
       found[meta.server] = found[meta.server] or marked.array()
       local own = meta.schemas or {}
+      local output = own.outputSchema or spec.outputSchema
       table.insert(found[meta.server], { name = meta.tool, title = meta.title, description = spec.description,
-        inputSchema = own.inputSchema or spec.inputSchema, outputSchema = own.outputSchema or spec.outputSchema,
+        inputSchema = own.inputSchema or spec.inputSchema, outputSchema = type(output) == "table" and output or nil,
         annotations = meta.annotations,
         icons = meta.icons, execution = meta.execution, _meta = meta._meta })
     end

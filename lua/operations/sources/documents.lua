@@ -215,7 +215,7 @@ function documents.config(source)
   if next(given.api_keys) then
     given.auth = members.merged({ given.auth }, given.api_keys)
   end
-  given.oauth, given.connection, given.api_keys = nil, nil, nil
+  given.oauth, given.connection, given.api_keys, given.env_allow = nil, nil, nil, nil
   given.http = source_options.client(source.config.connection, given.http or http) or given.http
   return given
 end

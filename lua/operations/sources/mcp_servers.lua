@@ -2,6 +2,7 @@
 local asking = require("operations.people.asking")
 local base64 = require("operations.base.base64")
 local cache = require("operations.sources.cache")
+local client_config = require("operations.mcp.client.config")
 local from_mcp = require("operations.mcp.client")
 local http = require("operations.net.http")
 local limits = require("operations.base.limits")
@@ -126,8 +127,10 @@ local function elicitation(person)
 end
 
 -- The part of the configuration that all servers share.
-local function common(log, options)
+local function common(source, log, options)
+  local allowed = source.config and source.config.env_allow or {}
   return {
+    env_allow = allowed[1] and members.joined(client_config.inherited, allowed) or nil,
     elicitation = options.person and elicitation(options.person),
     log = log, stop = STOP, on_message = options.on_message,
     on_stderr = options.verbose and function(line)
@@ -147,7 +150,7 @@ local function name_of(source)
 end
 
 local function config_of(source, log, options)
-  local config, given = common(log, options), source.config
+  local config, given = common(source, log, options), source.config
   if source.place:find("^https?://") then
     config.url, config.headers = source.place, given.headers
     config.http = source_options.client(given.connection, http)
@@ -185,9 +188,10 @@ end
 
 -- Additions of a proxy to a server's configuration: its tools are for the caller, filtered as requested, and its
 -- questions go to the caller. People may need long.
-local function offered(config, include)
+local function offered(config, options)
+  local include = options.include
   config.questions, config.timeout = "caller", limits.server_max_timeout
-  config.accessControl = { requiredScopes = {} }
+  config.accessControl = options.access or { requiredScopes = {} }
   config.include = include and function(tool)
     return include({ namespace = config.namespace, name = tool.name })
   end
@@ -199,6 +203,7 @@ end
 ---@field log fun(level: string, message: string)
 ---@field verbose boolean
 ---@field include? fun(definition: table): boolean  selects tools
+---@field access? fun(definition: table): operations.AccessControl?  nil: the tool is not for callers; default: all are
 ---@field on_source fun(source: operations.mcp.Client|operations.mcp.Servers)  called with what connects
 ---@field on_event? fun(name: string, state: string, reason: operations.Error?)  called with each change of a state
 
@@ -229,7 +234,7 @@ local function one_behind(source, registry, options)
     return false
   end
   config.namespace, config.wait, config.tools = name, false, cache.tools(source, name)
-  local ok, client, err = pcall(from_mcp.connect, name, offered(config, options.include))
+  local ok, client, err = pcall(from_mcp.connect, name, offered(config, options))
   if not ok or not client then
     options.face.complain("cannot load %s", source.shown)
     options.face.failure(ok and err or client)
@@ -240,7 +245,9 @@ local function one_behind(source, registry, options)
     report(options, name, state, reason)
   end)
   client:on_change(keep_cache(source, options, function() return client.operations end))
-  client:register(registry)
+  if registry then
+    client:register(registry)
+  end
   options.on_source(client)
   return true
 end
@@ -248,14 +255,19 @@ end
 --- Connects to one server, or to those in a file, in the background: their tools are registered once they are known,
 --- those of a remembered source from its cache at once, and follow the servers' lists. Reports failures.
 ---@param source { kind: string, place: string, shown: string, config: table }
----@param registry operations.Registry
+---@param registry? operations.Registry  nil: it only connects
 ---@param options operations.sources.ProxyOptions
 ---@return boolean ok  false: the source cannot be used, which was reported
 function mcp_servers.behind(source, registry, options)
-  if source.kind == "mcp" then
+  local has_secrets, message = pcall(source_options.reveal, source)
+  if not has_secrets then
+    options.face.complain("cannot load %s", source.name or source.shown)
+    options.face.failure(message)
+    return false
+  elseif source.kind == "mcp" then
     return one_behind(source, registry, options)
   end
-  local config = offered(common(options.log, options), options.include)
+  local config = offered(common(source, options.log, options), options)
   config.auth, config.wait, config.tools = options.face.login(), false, cache.tools(source)
   local servers, err = from_mcp.load(source.place, config)
   if not servers then
@@ -271,7 +283,9 @@ function mcp_servers.behind(source, registry, options)
       keep()
     end
   end)
-  servers:register(registry)
+  if registry then
+    servers:register(registry)
+  end
   options.on_source(servers)
   return true
 end
@@ -284,7 +298,7 @@ end
 ---@return any err
 function mcp_servers.file(source, log, options)
   options.face.progress("connecting to the servers of " .. source.place)
-  local config = common(log, options)
+  local config = common(source, log, options)
   config.auth = options.face.login()
   config.start = source.wanted and function(_, namespace)
     return namespace == source.wanted

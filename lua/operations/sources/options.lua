@@ -20,6 +20,7 @@ options.list = {
   { name = "--websocket", value = "URL", help = "the operations that a hub serves (ws://, wss://)" },
   { name = "--namespace", value = "NAME", help = "OpenAPI, MCP: namespace of the operations" },
   { name = "--base-url", value = "URL", help = "OpenAPI: URL of the API, instead of its servers" },
+  { name = "--env-allow", value = "NAME", help = "MCP: a variable that the server inherits, too" },
   { name = "--bearer", value = "TOKEN", help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
   { name = "--basic", value = "USER:PASSWORD", help = "OpenAPI, MCP: HTTP basic authentication" },
   { name = "--api-key", value = "[NAME=]KEY", help = "OpenAPI: API key, for the scheme NAME of several" },
@@ -148,6 +149,7 @@ local setters = {
     config.patch, message = read_patch(path)
     return message and "--patch: " .. message
   end,
+  ["env-allow"] = function(config, value) table.insert(config.env_allow, value) end,
   ["no-check"] = function(config) config.validate = "warn" end,
   ["api-key"] = function(config, value)
     local name, key = secret.named(value)
@@ -213,7 +215,7 @@ local function shown(kind, place)
 end
 
 local function nothing()
-  return { headers = {}, document_headers = {}, oauth = {}, connection = {}, api_keys = {} }
+  return { headers = {}, document_headers = {}, oauth = {}, connection = {}, api_keys = {}, env_allow = {} }
 end
 
 local function inherited(general)

@@ -33,7 +33,7 @@ local options = {}
 for _, option in ipairs(source_options.list) do
   local name = option.name:gsub("^%-%-", "")
   if not passing[name] then
-    local is_many = is_header[name] or name == "api-key"
+    local is_many = is_header[name] or name == "api-key" or name == "env-allow"
     options[#options + 1] = { name = name, is_switch = option.value == nil, many = is_many }
     options[name] = options[#options]
   end

@@ -89,6 +89,8 @@ describe("the definition of a tool", function()
       return { requiredScopes = { "t" } }
     end })
     assert.same({ "a", { requiredScopes = { "t" } }, true }, { asked, made.accessControl, made._meta.exposed })
+    made = one('{"name":"a","inputSchema":{}}', { accessControl = function() end })
+    assert.is_false(made._meta.exposed)
   end)
 end)
 

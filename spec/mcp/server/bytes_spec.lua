@@ -25,7 +25,8 @@ describe("bytes of MCP", function()
     assert.equal("image/png", media({ ["$ref"] = "#/$defs/png", ["$defs"] = { png = png } }))
     assert.equal("image/png", media({ anyOf = { { type = "null" }, png } }))
     for _, schema in ipairs({ true, {}, { contentMediaType = 7 }, { contentMediaType = "text/csv" },
-      { format = "byte" }, { contentMediaType = "image/svg+xml", contentEncoding = "base64" }, { contentEncoding = "base64" },
+      { format = "byte" },
+      { contentMediaType = "image/svg+xml", contentEncoding = "base64" }, { contentEncoding = "base64" },
       { contentMediaType = "image/png", contentEncoding = "quoted-printable" } }) do
       assert.is_nil(media(schema))
     end

@@ -94,8 +94,9 @@ local choices = {
   questions = { caller = true },
 }
 
--- Variables that servers inherit: those of all programs, and what they need for connections of their own.
-local inherited = members.joined(process.inherited, { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+--- Variables that servers inherit: those of all programs, and what they need for connections of their own.
+---@type string[]
+config.inherited = members.joined(process.inherited, { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
   "http_proxy", "https_proxy", "all_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
   "SSH_AUTH_SOCK" })
 
@@ -191,7 +192,7 @@ function config.check(name, given)
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
   copy.auth = auth_of(given)
-  copy.env_allow = given.env_allow or inherited
+  copy.env_allow = given.env_allow or config.inherited
   copy.log = guarded(given.log or log.write)
   return copy
 end

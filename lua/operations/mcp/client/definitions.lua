@@ -149,11 +149,11 @@ end
 
 local function finish(client, definition)
   local access = client._config.accessControl
-  definition._meta.server, definition._meta.exposed = client.name, access ~= nil
+  definition._meta.server = client.name
   if type(access) == "function" then
     access = access(definition)
   end
-  definition.accessControl = access
+  definition.accessControl, definition._meta.exposed = access, access ~= nil
   definition.normalize, definition.on_mismatch = client._config.normalize, client._config.on_mismatch
   definition.fill, definition.validate = client._config.fill == false and "none" or "required", client._config.validate
   return definition
