@@ -4,6 +4,7 @@ local core = require("operations.core")
 local exposures = require("operations.cli.exposure")
 local ip = require("operations.base.ip")
 local limits = require("operations.base.limits")
+local mcp_servers = require("operations.sources.mcp_servers")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local operations = require("operations")
@@ -210,7 +211,7 @@ local function takes_servers(parsed, exposure, clients)
       clients[#clients + 1] = client
     end }
   return function(source, registry)
-    return require("operations.sources.mcp_servers").behind(source, registry, options) -- late: few serve some
+    return mcp_servers.behind(source, registry, options)
   end
 end
 
