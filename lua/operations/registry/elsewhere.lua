@@ -43,14 +43,14 @@ local function relayed(call_map, id, options)
 end
 
 -- Calls through a call map and finishes the results: they may be cast here too, or fail when they do not fit.
-local function finished_here(self, found, call_map, method, input, call, options)
-  local id = found:id()
+local function finished_here(self, found, method, sent)
+  local options = sent.options
   if method == "subscribe" then
-    local handler = relayed(call_map, id, options)
-    local stream = subscription.new(found, self._options, handler, input, call, options.deadline)
+    local stream = subscription.new(found, self._options, { handler = relayed(self._call_map, found:id(), options),
+      input = sent.input, context = sent.context, deadline = options.deadline })
     return stream, nil, task_loops.OWNED, stream
   end
-  local envelope, err = call_map:call(id, input, options)
+  local envelope, err = self._call_map:call(found:id(), sent.input, options)
   if not envelope then
     return nil, err
   end
@@ -80,8 +80,8 @@ function elsewhere.admit(operations, found, method, input)
   return true, marked.value(admitted, schema, schema)
 end
 
-local function route(self, found, method, id, input, given)
-  local _, deadline = context.read(given)
+local function route(self, found, method, asked)
+  local input, _, deadline = asked.input, context.read(asked.given)
   if found then
     local ok, admitted = elsewhere.admit(self._operations, found, method, input)
     if not ok then
@@ -89,7 +89,7 @@ local function route(self, found, method, id, input, given)
     end
     input = admitted
   end
-  local call_map, call = self._call_map, context.new(given, self, deadline)
+  local call_map, call = self._call_map, context.new(asked.given, self, deadline)
   local options = {
     requestId = rawget(call, "requestId"),
     parentRequestId = call.parentRequestId,
@@ -100,34 +100,32 @@ local function route(self, found, method, id, input, given)
     on_progress = call.on_progress,
   }
   if found and found:finishes_all() then
-    return finished_here(self, found, call_map, method, input, call, options)
+    return finished_here(self, found, method, { input = input, context = call, options = options })
   elseif method == "subscribe" then
-    return call_map:subscribe(id, input, options)
+    return call_map:subscribe(asked.id, input, options)
   end
-  return call_map:call(id, input, options)
+  return call_map:call(asked.id, input, options)
 end
 
 --- Calls an operation without a local handler. If its spec is known here, the input is also validated here.
 ---@param self operations.Registry
 ---@param method "execute"|"subscribe"
----@param id string
----@param input any
----@param given? operations.Context|table
+---@param asked operations.registry.Asked
 ---@return operations.Envelope|operations.Subscription|nil
 ---@return operations.Error?
-function elsewhere.call(self, method, id, input, given)
-  argument.expect(id, "string", 1, method)
-  local found = self._operations:find(id)
+function elsewhere.call(self, method, asked)
+  argument.expect(asked.id, "string", 1, method)
+  local found = self._operations:find(asked.id)
   local other, there = nil, nil
   if not found then
-    other, there = mounts.find(self, id)
+    other, there = mounts.find(self, asked.id)
   end
   if other then
-    return other[method](other, there, input, given)
+    return other[method](other, there, asked.input, asked.given)
   elseif self._call_map then
-    return route(self, found, method, id, input, given)
+    return route(self, found, method, asked)
   end
-  return elsewhere.not_here(self, id)
+  return elsewhere.not_here(self, asked.id)
 end
 
 return elsewhere

@@ -143,41 +143,48 @@ end
 
 local execute
 
+---@class operations.registry.Asked  what a caller asks for
+---@field id string
+---@field input any
+---@field given? operations.Context|table
+---@field trusted? userdata  the mark of calls between operations
+
 -- As `guard.stopped` for an operation without a local handler.
-local function stopped_elsewhere(self, id, input, given, trusted)
+local function stopped_elsewhere(self, asked)
+  local id, given = asked.id, asked.given
   local decision = self._policy and type(id) == "string" and guard.decision(self, id)
   if not decision then
     return nil
   end
-  local ok, admitted = admit(self, id, input, given)
+  local ok, admitted = admit(self, id, asked.input, given)
   if not ok then
     return admitted
   end
   local identity, deadline = context.read(given)
   return guard.stopped(self, decision, { id = id, input = admitted, given = given, identity = identity,
-    deadline = deadline, nested = trusted ~= nil })
+    deadline = deadline, nested = asked.trusted ~= nil })
 end
 
-local function call_elsewhere(self, method, id, input, given, trusted)
-  local err = stopped_elsewhere(self, id, input, given, trusted)
+local function call_elsewhere(self, method, asked)
+  local err = stopped_elsewhere(self, asked)
   if err then
     return nil, err
   end
-  return elsewhere.call(self, method, id, input, given)
+  return elsewhere.call(self, method, asked)
 end
 
 -- Handles a call for which `prepare` gave no handler: it was refused, needs compiled schemas, or runs elsewhere.
-local function not_prepared(self, err, unmade, id, input, given, trusted)
+local function not_prepared(self, asked, err, unmade)
   if unmade then
     local ok, flaw = specs.make(unmade)
     if ok then
-      return execute(self, id, input, given, trusted)
+      return execute(self, asked.id, asked.input, asked.given, asked.trusted)
     end
     return nil, flaw
   elseif err then
     return nil, err
   end
-  return call_elsewhere(self, "execute", id, input, given, trusted)
+  return call_elsewhere(self, "execute", asked)
 end
 
 function execute(self, id, input, given, trusted)
@@ -187,7 +194,7 @@ function execute(self, id, input, given, trusted)
   end
   local handler, admitted, found, takes_context, issues = self._operations:prepare(id, input, identity, trusted)
   if not handler then
-    return not_prepared(self, admitted, found, id, input, given, trusted)
+    return not_prepared(self, { id = id, input = input, given = given, trusted = trusted }, admitted, found)
   elseif issues then
     self._options.on_warning({ operationId = id, input = true, issues = issues })
   end
@@ -198,7 +205,11 @@ function execute(self, id, input, given, trusted)
     return nil, refused
   end
   local call = takes_context and context.new(given, self, deadline)
-  return run(found, self._options, handler, admitted, call, deadline, now)
+  if deadline then
+    return operation.run_until(found, self._options,
+      { handler = handler, input = admitted, context = call, deadline = deadline, now = now })
+  end
+  return run(found, self._options, handler, admitted, call)
 end
 
 --- Calls a query or mutation: access control, input validation, the handler, then wrapping, normalization and
@@ -216,44 +227,46 @@ function Registry:execute(id, input, given)
   return execute(self, id, input, given)
 end
 
--- Admits the call by `prepare` or `prepare_stream`, then starts the handler, or the function that `body` makes of it;
--- without a handler, calls `missing`.
-local function start(self, method, id, input, given, trusted, body, missing)
-  local identity, deadline = context.read(given)
+---@class operations.registry.Way  how a stream of envelopes is started
+---@field prepare "prepare"|"prepare_stream"  the function that admits the call
+---@field body? fun(handler: function): function  makes what runs of the handler
+---@field missing fun(self: operations.Registry, asked: operations.registry.Asked): any, operations.Error?  without one
+
+-- Admits the call, then starts the handler.
+local function start(self, way, asked)
+  local identity, deadline = context.read(asked.given)
   local operations = self._operations
-  local handler, admitted, found, _, issues = operations[method](operations, id, input, identity, trusted)
+  local handler, admitted, found, _, issues = operations[way.prepare](operations, asked.id, asked.input, identity,
+    asked.trusted)
   if issues then
-    self._options.on_warning({ operationId = id, input = true, issues = issues })
+    self._options.on_warning({ operationId = asked.id, input = true, issues = issues })
   end
   if handler then
-    local decision = self._policy and guard.decision(self, id)
-    local refused = decision and guard.stopped(self, decision, { id = id, input = admitted, given = given,
-      identity = identity, deadline = deadline, nested = trusted ~= nil })
+    local decision = self._policy and guard.decision(self, asked.id)
+    local refused = decision and guard.stopped(self, decision, { id = asked.id, input = admitted, given = asked.given,
+      identity = identity, deadline = deadline, nested = asked.trusted ~= nil })
     if refused then
       return nil, refused
     end
-    local call = context.new(given, self, deadline)
-    local stream = subscription.new(found, self._options, body and body(handler) or handler, admitted, call, deadline)
+    local stream = subscription.new(found, self._options, { handler = way.body and way.body(handler) or handler,
+      input = admitted, context = context.new(asked.given, self, deadline), deadline = deadline })
     return stream, nil, task_loops.OWNED, stream -- Lua 5.4's `for` closes the fourth value
   elseif found then
     local ok, flaw = specs.make(found)
     if ok then
-      return start(self, method, id, input, given, trusted, body, missing)
+      return start(self, way, asked)
     end
     return nil, flaw
   elseif admitted then
     return nil, admitted
   end
-  return missing(self, id, input, given, trusted)
+  return way.missing(self, asked)
 end
 
-local function subscribe_elsewhere(self, id, input, given, trusted)
-  return call_elsewhere(self, "subscribe", id, input, given, trusted)
-end
-
-local function subscribe(self, id, input, given, trusted)
-  return start(self, "prepare_stream", id, input, given, trusted, nil, subscribe_elsewhere)
-end
+---@type operations.registry.Way
+local as_stream = { prepare = "prepare_stream", missing = function(self, asked)
+  return call_elsewhere(self, "subscribe", asked)
+end }
 
 --- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` closes it when the loop is left.
 --- LuaJIT does not tell when a loop is left by `break` or an error: there it is closed when the task or subscription
@@ -267,7 +280,7 @@ end
 ---@return operations.Error? err  as `execute`
 function Registry:subscribe(id, input, given)
   operations_of(self, "subscribe")
-  return subscribe(self, id, input, given)
+  return start(self, as_stream, { id = id, input = input, given = given })
 end
 
 -- A query's handler may emit pages; its result is the last page.
@@ -281,16 +294,17 @@ local function paged(handler)
   end
 end
 
-local function pages_elsewhere(self, id, input, given)
-  local other, there = mounts.find(self, id)
-  local err = other and stopped_elsewhere(self, id, input, given)
+---@type operations.registry.Way
+local as_pages = { prepare = "prepare", body = paged, missing = function(self, asked)
+  local other, there = mounts.find(self, asked.id)
+  local err = other and stopped_elsewhere(self, asked)
   if err then
     return nil, err
   elseif other then
-    return other:pages(there, input, given)
+    return other:pages(there, asked.input, asked.given)
   end
-  return elsewhere.not_here(self, id)
-end
+  return elsewhere.not_here(self, asked.id)
+end }
 
 --- Iterates over the pages of a query's answer, each in its own envelope, fetched on demand: `for page in
 --- assert(registry:pages(id, input)) do`. A handler without pages gives one. A handler sees `context.emit` when pages
@@ -303,7 +317,7 @@ end
 function Registry:pages(id, input, given)
   operations_of(self, "pages")
   argument.expect(id, "string", 1, "pages")
-  return start(self, "prepare", id, input, given, nil, paged, pages_elsewhere)
+  return start(self, as_pages, { id = id, input = input, given = given })
 end
 
 -- A table whose fields are made when they are first read.
@@ -329,7 +343,7 @@ local function env_of(self, given, options, trust_of)
       end
       local trusted = trust_of and trust_of(given)
       if operations:type_of(id) == "subscription" then
-        return subscribe(self, id, input, given, trusted)
+        return start(self, as_stream, { id = id, input = input, given = given, trusted = trusted })
       end
       return execute(self, id, input, given, trusted)
     end

@@ -161,44 +161,20 @@ function operation.late(found, deadline, ran)
 end
 
 -- The last value: does the deadline hold to the end? The sink of a body removes it with the first piece.
-local function with_deadline(handler, input, context, deadline)
-  local strand = scheduler.here()
+local function with_deadline(call)
+  local strand, deadline = scheduler.here(), call.deadline
   local outer = strand.deadline
   if not outer or deadline < outer then
     strand.deadline = deadline -- never later than the deadline of the surrounding call
   end
-  local ok, value, failure = xpcall(handler, on_raise, input, context)
+  local ok, value, failure = xpcall(call.handler, on_raise, call.input, call.context)
   local holds = strand.deadline ~= nil
   strand.deadline = outer
   return ok, value, failure, holds
 end
 
---- Runs the handler of a prepared call and finishes its result.
----@param found operations.Operation
----@param options operations.RegistryOptions
----@param handler function
----@param input any
----@param context operations.Context|false  false for a handler that takes none
----@param deadline? integer  ms since the epoch
----@param now? integer  ms since the epoch, if the caller knows
----@return operations.Envelope?
----@return operations.Error?
-function operation.run(found, options, handler, input, context, deadline, now)
-  local ok, value, failure, holds
-  if deadline and (now or scheduler.host().now()) >= deadline then
-    return nil, operation.late(found, deadline, false)
-  end
-  if scope.used then
-    scope.open()
-  end
-  if deadline then
-    ok, value, failure, holds = with_deadline(handler, input, context, deadline)
-    if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
-      ok, value, failure = true, nil, operation.late(found, deadline, true)
-    end
-  else
-    ok, value, failure = xpcall(handler, on_raise, input, context)
-  end
+-- Finishes the result of a handler: `ok`, `value` and `failure` are what `xpcall` returned.
+local function ended(found, options, context, ok, value, failure)
   if scope.used then
     scope.close()
   end
@@ -216,6 +192,48 @@ function operation.run(found, options, handler, input, context, deadline, now)
     return nil, operation.failure(found, options, failure)
   end
   return nil, operation.failure(found, options, value, not errors.is_error(value) and take_traceback(value) or nil)
+end
+
+--- Runs the handler of a prepared call and finishes its result.
+---@param found operations.Operation
+---@param options operations.RegistryOptions
+---@param handler function
+---@param input any
+---@param context operations.Context|false  false for a handler that takes none
+---@return operations.Envelope?
+---@return operations.Error?
+function operation.run(found, options, handler, input, context)
+  if scope.used then
+    scope.open()
+  end
+  return ended(found, options, context, xpcall(handler, on_raise, input, context))
+end
+
+---@class operations.registry.Call  a prepared call
+---@field handler function
+---@field input any
+---@field context operations.Context|false  false for a handler that takes none
+---@field deadline? integer  ms since the epoch
+---@field now? integer  ms since the epoch, if the caller knows
+
+--- As `run`, for a call with a deadline.
+---@param found operations.Operation
+---@param options operations.RegistryOptions
+---@param call operations.registry.Call
+---@return operations.Envelope?
+---@return operations.Error?
+function operation.run_until(found, options, call)
+  local deadline = call.deadline
+  if (call.now or scheduler.host().now()) >= deadline then
+    return nil, operation.late(found, deadline, false)
+  elseif scope.used then
+    scope.open()
+  end
+  local ok, value, failure, holds = with_deadline(call)
+  if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
+    ok, value, failure = true, nil, operation.late(found, deadline, true)
+  end
+  return ended(found, options, call.context, ok, value, failure)
 end
 
 return operation

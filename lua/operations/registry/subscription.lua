@@ -125,12 +125,10 @@ end
 --- Prepares the handler's coroutine; it runs from the first `next`.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
----@param handler function
----@param input any  already validated
----@param context operations.Context
----@param deadline? integer  ms since the epoch
+---@param call operations.registry.Call  its input is already validated
 ---@return operations.Subscription
-function subscription.new(found, options, handler, input, context, deadline)
+function subscription.new(found, options, call)
+  local context, deadline = call.context, call.deadline
   local state = {
     operation = found, options = options, context = context, deadline = deadline, deferred = {}, running = false,
     queue = EMPTY,
@@ -151,7 +149,7 @@ function subscription.new(found, options, handler, input, context, deadline)
       scope.open()
     end
     scheduler.deadline(deadline)
-    return RETURNED, xpcall(handler, on_raise, input, context) -- runs to-be-closed variables, which may wait
+    return RETURNED, xpcall(call.handler, on_raise, call.input, context) -- runs to-be-closed variables, which may wait
   end)
   return setmetatable({
     _state = state,
