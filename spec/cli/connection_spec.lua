@@ -47,7 +47,8 @@ describe("connections", function()
       ["--proxy here"] = '--proxy: expected a URL such as http://proxy.example:3128, or none, got "here"',
       ["--retry often"] = '--retry: expected a whole number from 1 to 100, got "often"',
       ["--base-url foo"] = '--base-url: expected a URL such as https://api.example/v1, got "foo"',
-      ["--colour maybe"] = "unknown option --colour (did you mean --color?); see operations call --help",
+      ["--colour maybe"] = "unknown option --colour (did you mean --color?); input is given as colour=VALUE, "
+        .. "see operations call --help",
     }) do
       local result = call(options)
       assert.equal("operations: " .. message .. "\n", result.err)

@@ -26,11 +26,12 @@ describe("operations doctor", function()
     assert.equal(0, result.code)
   end)
 
-  it("says which sources and secrets are there, and whether the API takes the credentials", function()
+  it("says which sources and secrets are there, whether the API takes the credentials, and whose they are", function()
     local text, result = examined(("KEY=abcdefgh; export KEY; operations add shop %s --bearer env:KEY "
       .. "--header 'X-Team: api' --header 'X-Key: env:KEY' -q"):format(api.document))
     assert.matches("^\nshop  openapi /%S+\nok      %d+ operations\nok      %-%-bearer: env:KEY was found\n"
-      .. "ok      %-%-header: env:KEY was found\nok      the API answers: 404\n$", text)
+      .. "ok      %-%-header: env:KEY was found\n"
+      .. "ok      the API takes the credentials, which are of ada %(GET /shell/me%)\n$", text)
     assert.equal(0, result.code)
   end)
 

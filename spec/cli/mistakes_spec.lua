@@ -12,7 +12,8 @@ local mistakes = {
   { "bytes -o x -O", USAGE, "--output and --remote-name exclude each other" },
   { "thing --pretty --compact", USAGE, "--pretty and --compact exclude each other" },
   { "thing -f jsn", USAGE, '--format: expected json, yaml, table, csv or ndjson, got "jsn" (did you mean json?)' },
-  { "thing --formt yaml", USAGE, "unknown option --formt (did you mean --format?); see operations call --help" },
+  { "thing --formt yaml", USAGE, "unknown option --formt (did you mean --format?); input is given as formt=VALUE, see "
+    .. "operations call --help" },
   { "thing --text a", USAGE,
     "unknown option --text; input is given as text=VALUE, see operations call --help" },
   { "thing --raw=x", USAGE, "--raw takes no value; see operations call --help" },

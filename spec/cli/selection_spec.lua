@@ -46,6 +46,21 @@ describe("--select", function()
     assert.equal("[1,2]", text("items[].{id}.id"))
   end)
 
+  it("doubts a part that no item of a list has, and names the meant one", function()
+    local function doubt(text, of)
+      return (select(3, selection.get(assert(selection.parse(text)), of or value)))
+    end
+    assert.equal('--select: items[] has no "ids" (did you mean id?); it has a.b, id', doubt("items[].ids"))
+    assert.equal('--select: items[] has no "ids" (did you mean id?); it has a.b, id', doubt("items[].{id,ids}"))
+    assert.equal('--select: items has no "x"; it has a.b, id', doubt("items.{id,n: x}"))
+    assert.equal('--select: the answer has no "x"; it has a.b, id', doubt("id,x", value.items))
+    assert.is_nil(doubt('items[]["a.b"]'))
+    assert.is_nil(doubt("items[].{id,n: total}", { items = { { total = 1 }, { id = 1 } } }))
+    assert.is_nil(doubt("items[]", { items = {} }))
+    assert.is_nil(doubt("[].tags[].x", json.decode('[{"tags":[{"y":1}]},{"tags":[{"x":1}]},{"tags":[]}]')))
+    assert.equal('--select: [].tags[] has no "x"; it has y', doubt("[].tags[].x", json.decode('[{"tags":[{"y":1}]}]')))
+  end)
+
   it("cannot read other texts", function()
     for text, rest in pairs({ ["a..b"] = "..b", ["a[x]"] = "[x]", ["a[1"] = "[1", ["]"] = "]", ["a,,b"] = ",b",
       ["{}"] = "}", ["a}"] = "}", ["{a,"] = "" }) do

@@ -47,6 +47,7 @@ local function paths()
     ["/shell/error"] = get("error"),
     ["/shell/page"] = get("page", item, { query("status", { type = "integer" }), query("more", { type = "integer" }) }),
     ["/shell/denied"] = get("denied"),
+    ["/shell/me"] = get("me"),
     ["/shell/items"] = get("items", { type = "array", items = item },
       { query("page", { type = "integer" }), query("wrapped"), query("broken") }),
     ["/shell/thing"] = get("thing", { type = "object", properties = { id = { type = "string" },

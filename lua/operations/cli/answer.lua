@@ -39,6 +39,7 @@ answer.file_options = {
 ---@field place? operations.cli.Destination  the file, if any
 ---@field _steps? operations.cli.Step[]
 ---@field _style operations.cli.Style
+---@field _has_warned? boolean  of a part that no item of a list has
 ---@field _schema any                of the output
 local Answer = {}
 Answer.__index = Answer
@@ -249,15 +250,20 @@ local function print_blocks(self, value)
   return text and true or false
 end
 
---- The selected part of a value; or nil and a message.
+--- The selected part of a value; or nil and a message. Warns once of a part that no item of a list has.
 ---@param value any
 ---@return any
 ---@return string? message
 function Answer:select(value)
-  if self._steps then
-    return selection.get(self._steps, value)
+  if not self._steps then
+    return value
   end
-  return value
+  local found, message, doubt = selection.get(self._steps, value)
+  if doubt and not self._has_warned then
+    self._has_warned = true
+    output.notice("warning: %s", doubt)
+  end
+  return found, message
 end
 
 --- Prints a value.

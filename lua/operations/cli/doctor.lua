@@ -3,7 +3,9 @@
 local core = require("operations.core")
 local credentials = require("operations.sources.credentials")
 local directories = require("operations.base.directories")
+local entry = require("operations.sources.entry")
 local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local runtime = require("operations.base.runtime")
@@ -18,9 +20,9 @@ local PATIENCE = 10000 -- ms for the answer of an API
 local doctor = {
   usage = "operations doctor [SOURCE...] [OPTIONS]",
   summary = "Tries the remembered sources, or these: are they reached, are their secrets\n"
-    .. "there, does the API take the credentials? The API gets GET of its base URL. Also\n"
-    .. "shows versions, the terminal and the files. The exit code is that of the last\n"
-    .. "failure.",
+    .. "there, does the API take the credentials, and whose are they? The API gets GET of\n"
+    .. "its base URL, or of a path such as /user or /me of its document. Also shows\n"
+    .. "versions, the terminal and the files. The exit code is that of the last failure.",
   options = { styles.option },
 }
 
@@ -51,10 +53,10 @@ local function reference_in(value)
 end
 
 -- Are the secrets of a source there? Returns whether it has some, and whether all were found.
-local function check_secrets(self, entry)
+local function check_secrets(self, settings)
   local has_some, are_found = false, true
   for _, name in ipairs(secret_options) do
-    for _, value in ipairs(type(entry[name]) == "table" and entry[name] or { entry[name] }) do
+    for _, value in ipairs(type(settings[name]) == "table" and settings[name] or { settings[name] }) do
       local reference = reference_in(value)
       local text, message = secret.text(reference or "")
       if reference and text then
@@ -84,11 +86,43 @@ local function check_login(self, source)
   return true
 end
 
--- Does the API of a document answer, and does it take the credentials?
-local function check_api(self, source, has_credentials)
-  local registry = sources.of({ source }, { normalize = "off", on_warning = function() end,
-    added = { method = "GET", path = "/", names = {}, has_body = false } })
-  local spec = registry and registry:specs()[1]
+-- Operations that many APIs have to say whose the credentials are, by the last word of their path.
+local WHO = members.set({ "user", "me", "whoami", "self", "userinfo", "viewer", "account", "profile" })
+
+-- The operation that says who calls, if the document has one; its entry.
+local function find_who(registry)
+  local found
+  for _, spec in ipairs((registry:specs())) do
+    local item = entry.of(spec)
+    local is_who = item.method == "GET" and item.signature == "" and not item.path:find("{", 1, true)
+      and WHO[item.path:match("[^/]*$"):lower()]
+    if is_who and not (found and #found.path <= #item.path) then
+      found = item
+    end
+  end
+  return found
+end
+
+local NAMES = { "login", "username", "user_name", "preferred_username", "email", "name", "display_name", "sub", "id" }
+
+-- A name in the answer, which many APIs wrap once.
+local function name_in(data)
+  for _, place in ipairs(core.kind(data) == "object" and { data, data.user, data.data, data.account } or {}) do
+    for _, name in ipairs(NAMES) do
+      local value = core.kind(place) == "object" and place[name]
+      if type(value) == "string" and value ~= "" or type(value) == "number" then
+        return number_text.of(value)
+      end
+    end
+  end
+end
+
+-- Does the API of a document answer, does it take the credentials, and whose are they? `who` is the entry of the
+-- operation that says so.
+local function check_api(self, source, who, has_credentials)
+  local registry = sources.of({ source }, { normalize = "off", on_warning = function() end, id = who and who.id,
+    added = not who and { method = "GET", path = "/", names = {}, has_body = false } or nil })
+  local spec = registry and (who and registry:get_spec(who.id) or registry:specs()[1])
   if not spec then
     self:bad(output.codes.SOURCE, "no request can be made")
     return
@@ -96,9 +130,12 @@ local function check_api(self, source, has_credentials)
   local envelope, err = registry:execute(spec.namespace .. "." .. spec.name, {}, { deadline = core.now() + PATIENCE })
   local details = err and type(err.details) == "table" and err.details or {}
   local status = envelope and envelope.meta.statusCode or details.statusCode
+  local name = envelope and who and has_credentials and name_in(envelope.data)
   if status == 401 or status == 403 then
     self:bad(output.codes.ACCESS_DENIED, has_credentials and "the API refuses the credentials: %d"
       or "the API wants credentials: %d", status)
+  elseif name then
+    self:good("the API takes the credentials, which are of %s (GET %s)", name, who.path)
   elseif status then
     self:good("the API answers: %d", status)
   else
@@ -120,11 +157,12 @@ local function check_source(self, named, name, profile)
   else
     self:bad(code, "it cannot be loaded")
   end
-  local entry = members.merged(source.entry, (source.entry.profiles or {})[profile])
-  local has_secrets, are_found = check_secrets(self, entry)
+  local settings = members.merged(source.entry, (source.entry.profiles or {})[profile])
+  local has_secrets, are_found = check_secrets(self, settings)
   local has_login = check_login(self, source)
   if source.kind == "openapi" and registry and are_found then
-    check_api(self, assert(named:get(name)), has_secrets or has_login)
+    local has_credentials = has_secrets or has_login
+    check_api(self, assert(named:get(name)), has_credentials and find_who(registry), has_credentials)
   end
 end
 

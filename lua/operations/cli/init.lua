@@ -51,7 +51,7 @@ end
 local function run_command(name, command, argv)
   local parsed, message = arguments.parse(argv, catalog.options(command), 2)
   if not parsed then
-    local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)$")
+    local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)")
     return output.usage("%s; %ssee operations %s --help", message,
       key and ("input is given as %s=VALUE, "):format(key) or "", name)
   elseif parsed.options.help and command.takes_input and parsed.rest[1] then

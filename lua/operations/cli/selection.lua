@@ -40,15 +40,16 @@ end
 
 local parts_of
 
--- The steps of a path up to a comma, a closing brace or the end, and the place after them; or nil and a message.
-local function path_of(text, at)
-  local steps = {}
+-- The steps of a path up to a comma, a closing brace or the end, and the place after them; or nil and a message. `root`
+-- is the path of the value where they begin, for messages.
+local function path_of(text, at, root)
+  local steps, start = { root = root }, at
   while at <= #text and not text:find("^%s*[,}]", at) do
     local inner, stop = text:match("^%[([^%]]*)%]()", at)
     local step = inner and bracketed(inner)
     local brace = not inner and text:match("^%.?{()", at)
     if brace then
-      step, stop = parts_of(text, brace)
+      step, stop = parts_of(text, brace, (root and root .. "." or "") .. text:sub(start, at - 1):gsub("^%.", ""))
       if not step then
         return nil, stop
       elseif text:sub(stop, stop) ~= "}" then
@@ -70,12 +71,12 @@ local function path_of(text, at)
 end
 
 -- Parts with commas between them, and the place after them; or nil and a message.
-function parts_of(text, at)
+function parts_of(text, at, root)
   local parts = {}
   repeat
     local name, start = text:match("^%s*([%w_-]+):%s*()", at)
     start = start or text:match("^%s*()", at)
-    local steps, stop = path_of(text, start)
+    local steps, stop = path_of(text, start, root)
     if not steps then
       return nil, stop
     elseif #steps == 0 then
@@ -110,7 +111,7 @@ function selection.parse(text)
 end
 
 local function place(steps, count)
-  local text = ""
+  local text = steps.root or ""
   for i = 1, count do
     local step = steps[i]
     text = text .. (step == true and "[]" or type(step) == "table" and "{}"
@@ -145,13 +146,40 @@ end
 
 local take
 
+-- Counts the items of lists that lack a part: one that all lack is probably misspelt.
+---@class operations.cli.Tally
+---@field rows { key: any, items: integer, missing: integer, message: string? }[]  by place in the selection, too
+local Tally = {}
+Tally.__index = Tally
+
+function Tally:add(key, is_missing, message)
+  local row = self.rows[key]
+  if not row then
+    row = { items = 0, missing = 0 }
+    self.rows[key], self.rows[#self.rows + 1] = row, row
+  end
+  row.items = row.items + 1
+  row.missing = row.missing + (is_missing and 1 or 0)
+  row.message = row.message or message
+end
+
+function Tally:message()
+  for _, row in ipairs(self.rows) do
+    if row.missing == row.items and row.message then
+      return row.message
+    end
+  end
+end
+
 -- The parts of an object; in a list, an item without one has null there.
-local function project(parts, value, in_list)
+local function project(parts, value, in_list, tally)
   local object, names = marked.object(), {}
   for i, part in ipairs(parts) do
-    local found, message = take(part.steps, 1, value)
+    local found, message = take(part.steps, 1, value, tally)
     if found == nil and not in_list then
       return nil, message
+    elseif in_list then
+      tally:add(part, found == nil, message)
     end
     object[part.name], names[i] = found == nil and core.null or found, part.name
   end
@@ -159,45 +187,56 @@ local function project(parts, value, in_list)
   return object
 end
 
-function take(steps, at, value)
+-- What follows `[]` or a list, of each item.
+local function take_items(steps, at, list, tally)
+  local taken, parts = marked.array(), type(steps[at]) == "table" and steps[at] or nil
+  local key = ("%s %d"):format(tostring(steps), at)
+  for i, item in ipairs(list) do
+    local found, message
+    if parts and core.kind(item) ~= "array" then
+      found = take(steps, at + 1, (project(parts, item, true, tally)), tally)
+    else
+      found, message = take(steps, at, item, tally)
+      tally:add(key, found == nil, message)
+    end
+    taken[i] = found == nil and core.null or found
+  end
+  return taken
+end
+
+function take(steps, at, value, tally)
   local step = steps[at]
   if step == nil then
     return value
   elseif type(step) == "table" and core.kind(value) == "array" then
-    local list = marked.array()
-    for i, item in ipairs(value) do
-      list[i] = take(steps, at + 1, (project(step, item, true)))
-    end
-    return list
+    return take_items(steps, at, value, tally)
   elseif type(step) == "table" then
-    local found, message = project(step, value, steps[at - 1] == true)
+    local found, message = project(step, value, false, tally)
     if found == nil then
       return nil, message
     end
-    return take(steps, at + 1, found)
+    return take(steps, at + 1, found, tally)
   elseif step == true and core.kind(value) == "array" then
-    local list = marked.array()
-    for i, item in ipairs(value) do
-      local found = take(steps, at + 1, item)
-      list[i] = found == nil and core.null or found
-    end
-    return list
+    return take_items(steps, at + 1, value, tally)
   end
   local found = child(value, step)
   if found == nil or step == true then
     local not_a_list = step == true and ("--select: %s is not a list"):format(place(steps, at - 1))
     return nil, not_a_list or missing(steps, at, value)
   end
-  return take(steps, at + 1, found)
+  return take(steps, at + 1, found, tally)
 end
 
 --- The part at the steps. After `[]`, an item without the part gives null.
 ---@param steps operations.cli.Step[]
 ---@param value any
 ---@return any  nil when it is absent
----@return string? message
+---@return string? message  why it is absent
+---@return string? doubt  about a part that no item of a list has
 function selection.get(steps, value)
-  return take(steps, 1, value)
+  local tally = setmetatable({ rows = {} }, Tally)
+  local found, message = take(steps, 1, value, tally)
+  return found, message, found ~= nil and tally:message() or nil
 end
 
 return selection

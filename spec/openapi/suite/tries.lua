@@ -9,12 +9,11 @@ local tries = {}
 
 local LINE = "%-20s %4d examples of calls   refused: %2d"
 
--- `impossible`: of so many operations no input is known that their schemas accept.
-local function check(name, path, impossible, fail)
+local function check(name, path, untried, fail)
   local problems, count = tried.document(path)
   local refused = members.names(problems)
   print(LINE:format(name, count, #refused))
-  for _, operation in ipairs(#refused > impossible and refused or {}) do
+  for _, operation in ipairs(#refused > untried and refused or {}) do
     fail(name, operation, problems[operation])
   end
 end
@@ -26,7 +25,7 @@ function tries.run(places, fail)
     check(document.name, places.packages .. "/" .. document.file, 0, fail)
   end
   for _, name in ipairs(members.names(vendors.documents)) do
-    check(name, ("%s/api/%s.json"):format(places.directory, name), known.impossible[name] or 0, fail)
+    check(name, ("%s/api/%s.json"):format(places.directory, name), known.untried[name] or 0, fail)
   end
 end
 

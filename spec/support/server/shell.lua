@@ -74,6 +74,11 @@ function answers.denied()
   ngx.print("{}")
 end
 
+function answers.me()
+  ngx.header["Content-Type"] = "application/json"
+  ngx.print('{"user":{"id":7,"login":"ada"}}')
+end
+
 function answers.error()
   ngx.status = 422
   ngx.header["Content-Type"] = "application/json"
