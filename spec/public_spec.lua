@@ -94,7 +94,7 @@ local described = {
   hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
   ["command-line"] = { "SourceOptions" },
-  pieces = { "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },
+  pieces = { "CommandOptions", "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },
   neovim = { "nvim.Options" },
   ["neovim-assistants"] = { "nvim.ServeOptions" },
 }

@@ -57,12 +57,14 @@ local version = require("operations.base.version")
 ---@field sources operations.sources
 ---@field transports operations.transports
 ---@field type operations.type
+---@field yaml operations.yaml
 ---@field all fun(functions: function[]): any[]?, operations.Error?
 ---@field approvals fun(stored: operations.Approval[]?, changed: fun(list: operations.Approval[])?):
 ---  operations.Approvals
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
+---@field command fun(options: operations.CommandOptions): operations.Definition
 ---@field every fun(when: number|string, fn: fun(due: integer), options: operations.EveryOptions?): operations.Schedule
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
 ---  operations.Error?
@@ -120,6 +122,7 @@ local parts = {
   sources = "operations.sources",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
+  yaml = "operations.base.yaml_writer",
 }
 
 -- Functions of such modules: the module, and the name of the function in it.
@@ -129,6 +132,7 @@ local functions = {
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
+  command = { "operations.net.process.command", "new" },
   every = { "operations.task.schedule", "every" },
   import = { "operations.calls.services", "import" },
   map = { "operations.task.map", "map" },

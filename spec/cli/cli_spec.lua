@@ -642,6 +642,31 @@ describe("operations watch", function()
   end)
 end)
 
+describe("--command", function()
+  it("makes programs operations, from JSON or YAML", function()
+    local path = os.tmpname()
+    local function with(extension, text, line)
+      local file = assert(io.open(path .. extension, "w"))
+      file:write(text)
+      file:close()
+      local result = command.run(("operations %s --command %s"):format(line, path .. extension))
+      os.remove(path .. extension)
+      return result
+    end
+    local yaml = "- {namespace: text, name: upper, type: query, argv: [tr, a-z, A-Z], stdin: text}\n"
+      .. "- namespace: text\n  name: count\n  argv: [seq, '{n}']\n  output: json-stream\n"
+    assert.equal('"ABC"\n', with(".yaml", yaml, "call text.upper text=abc").out)
+    assert.equal("1\n2\n", with(".yaml", yaml, "watch text.count n=2").out)
+    assert.matches("text.upper.*text.count", with(".yaml", yaml, "list").out)
+    local one = '{"namespace":"text","name":"fail","argv":["sh","-c","exit 3"],"errors":{"3":"NOT_FOUND"}}'
+    assert.matches("NOT_FOUND", with(".json", one, "call text.fail").err)
+    local wrong = with(".json", '{"namespace":"text","name":"x","argv":["{a}"]}', "call text.x")
+    assert.equal(12, wrong.code)
+    assert.matches("the name of a program expected", wrong.err)
+    os.remove(path)
+  end)
+end)
+
 describe("what a handler prints", function()
   it("goes to standard error, so that standard output is its data", function()
     assert.same({ out = "[1]\n", err = "printed\tnil\t1\nwritten\n", code = 0 },

@@ -173,7 +173,7 @@ function writers.json(self, value, pretty)
 end
 
 function writers.yaml(self, value)
-  print_text(self, require("operations.cli.yaml").encode(value))
+  print_text(self, require("operations.base.yaml_writer").encode(value))
 end
 
 function writers.table(self, value)

@@ -2,6 +2,7 @@
 local cache = require("operations.sources.cache")
 local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 local scanner = require("operations.registry.scanner")
 local source_options = require("operations.sources.options")
@@ -148,6 +149,27 @@ function load.lua(source, options)
   end
   local list, is_whole = loader.file(source.place, options)
   return is_whole and list or nil
+end
+
+-- A file with one description of a program, or a list of them. The code for them is loaded on first use.
+function load.command(source)
+  local file, message = io.open(source.place, "rb")
+  local text = file and file:read(limits.document + 1)
+  if file then
+    file:close()
+  end
+  if not text or #text > limits.document then
+    return nil, message or ("%s: no file, or larger than %d bytes"):format(source.place, limits.document)
+  end
+  local list, err = require("operations.openapi.document").parse(text, source.place)
+  if not list then
+    return nil, err
+  end
+  local definitions = {}
+  for _, description in ipairs(list.argv and { list } or list) do
+    definitions[#definitions + 1] = operations.command(description)
+  end
+  return definitions
 end
 
 -- The code for MCP servers is loaded on first use.

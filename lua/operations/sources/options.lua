@@ -13,6 +13,7 @@ local options = {}
 options.list = {
   { name = "--openapi", value = "FILE|URL", help = "the operations of an OpenAPI document" },
   { name = "--lua", value = "FILE|DIR", help = "the operations that Lua files return" },
+  { name = "--command", value = "FILE", help = "programs as operations: a list in JSON or YAML" },
   { name = "--mcp", value = "COMMAND|URL", help = "the tools of an MCP server" },
   { name = "--mcp-config", value = "FILE", help = "the MCP servers that a file lists (mcp.json)" },
   { name = "--redis", value = "URL", many = true, help = "the operations that processes on this Redis serve" },
@@ -55,7 +56,7 @@ the list of processes.
 ]]
 
 --- Options that name a source.
-options.kinds = { "openapi", "lua", "mcp", "mcp-config", "redis", "websocket" }
+options.kinds = { "openapi", "lua", "command", "mcp", "mcp-config", "redis", "websocket" }
 
 local is_kind = members.set(options.kinds)
 

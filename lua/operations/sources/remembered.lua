@@ -165,9 +165,10 @@ end
 
 -- All sources.
 
+local paths = members.set({ "lua", "command", "ref-root", "mcp-config", "ca-file", "cert", "key", "patch" })
+
 local function with_path(name, value, base)
-  local is_path = name == "lua" or name == "ref-root" or name == "mcp-config" or name == "ca-file" or name == "cert"
-    or name == "key" or name == "patch" or name == "openapi" and not value:find("^https?://")
+  local is_path = paths[name] or name == "openapi" and not value:find("^https?://")
   return is_path and directories.absolute(value, base) or value
 end
 

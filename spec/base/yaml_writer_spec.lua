@@ -1,6 +1,6 @@
 local document = require("operations.openapi.document")
 local json = require("operations.base.json")
-local yaml = require("operations.cli.yaml")
+local yaml = require("operations.base.yaml_writer")
 
 local function encoded(text)
   return yaml.encode((json.decode(text)))

@@ -1,8 +1,13 @@
---- Writes a value as YAML 1.2 (the core schema); the names of objects are sorted.
+--- YAML 1.2 (the core schema) for programs: writes values, the names of objects sorted, and reads texts.
+local argument = require("operations.base.argument")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 
+local reader = require("operations.base.yaml")
+
+---@class operations.yaml
 local yaml = {}
 
 -- Texts that readers of YAML 1.1 or 1.2 would take for other values.
@@ -90,6 +95,19 @@ function yaml.encode(value)
   local lines = {}
   add(lines, value, "")
   return table.concat(lines, "\n") .. "\n"
+end
+
+--- Reads a text with one document as JSON data: null, arrays and objects have the marks of `operations.json`.
+---@param text string
+---@return any value
+---@return operations.Error? err  VALIDATION_ERROR
+function yaml.decode(text)
+  argument.expect(text, "string", 1, "decode")
+  local value, message = reader.decode(text)
+  if message ~= nil then
+    return nil, errors.new("VALIDATION_ERROR", "YAML: " .. message)
+  end
+  return value
 end
 
 return yaml
