@@ -190,6 +190,44 @@ describe("the supervisor of a connection", function()
     end
   end)
 
+  it("makes calls that had not begun wait for a restart by the program", function()
+    local answers = { function() return { n = 1 } end }
+    with(nil, function(client, server)
+      function server.opens()
+        return ended()
+      end
+      server.links[1]:lost(ended())
+      operations.sleep(1)
+      local waiting = operations.spawn(client.request, client, "x")
+      operations.sleep(1)
+      server.opens = nil
+      local restarted = operations.spawn(client.restart, client)
+      local later = operations.spawn(client.request, client, "x")
+      assert.is_true(restarted:wait())
+      assert.same({ { n = 1 }, { n = 1 } }, { (waiting:wait()), (later:wait()) })
+      assert.equal("connected", client.state)
+    end, { x = answers[1] })
+  end)
+
+  it("makes a call that a restart cut off fail, unless it may be repeated", function()
+    local count = 0
+    with(nil, function(client)
+      local once = operations.spawn(client.request, client, "x")
+      local again = operations.spawn(client.request, client, "x", nil, { repeatable = true })
+      operations.sleep(1)
+      assert.is_true(client:restart())
+      local _, err = once:wait()
+      assert.is_true(err.mayHaveRun)
+      assert.same({ n = 3 }, (again:wait()))
+    end, { x = function()
+      count = count + 1
+      if count < 3 then
+        operations.sleep(30)
+      end
+      return { n = count }
+    end })
+  end)
+
   it("ends with the client", function()
     with(nil, function(client, server)
       function server.opens()

@@ -13,6 +13,7 @@ local result = require("operations.mcp.protocol.result")
 local scheduler = require("operations.task.scheduler")
 local single_flight = require("operations.task.single_flight")
 local tasks = require("operations.mcp.client.tasks")
+local waits = require("operations.mcp.client.waits")
 
 local client = {}
 
@@ -152,6 +153,27 @@ local function notice_unknown(self, tool, value, err)
   end
 end
 
+-- Was a request ended by a restart of the client, and may it be sent again?
+local function may_follow(self, session, err, options)
+  local kind = err.details and err.details.kind
+  return session._ended and not self._closed and (err.mayHaveRun == false
+    or options and options.repeatable and (kind == "closed" or kind == "lost"))
+end
+
+-- Sends a request by `by(session, ...)`; over the next session if a restart has ended this one.
+local function send(self, by, method, params, options)
+  local session = self._session
+  local value, err, in_rounds = by(session, method, params, options)
+  if value or not may_follow(self, session, err, options) then
+    return value, err, in_rounds
+  end
+  waits.at_most(options and options.timeout or self._config.timeout, self._restarting.follow, self._restarting, true)
+  if self._closed or self._session == session then
+    return nil, err
+  end
+  return by(self._session, method, params, options)
+end
+
 function Client:_call(plan, input, options, again)
   if core.kind(input) ~= "object" then
     return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
@@ -160,8 +182,8 @@ function Client:_call(plan, input, options, again)
   end
   local session, schema = self._session, plan.schema
   local all = (options or self._config.on_progress) and completed(self, plan, options) or plan.options
-  local send = plan.task and not session.modern and tasks.call or session.request
-  local value, err = send(session, "tools/call", {
+  local by = plan.task and not session.modern and tasks.call or session.request
+  local value, err = send(self, by, "tools/call", {
     name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
   }, all)
   notice_unknown(self, plan.tool, value, err)
@@ -199,7 +221,7 @@ function Client:request(method, params, options)
     return kept
   end
   local generation = self._cache:generation(method)
-  local value, err, in_rounds = self._session:request(method, params, options)
+  local value, err, in_rounds = send(self, self._session.request, method, params, options)
   if value and self._session.modern and not in_rounds then
     self._cache:keep(method, params, value, generation)
   end

@@ -134,7 +134,8 @@ local function restart(self)
   return self:_start()
 end
 
---- Connects again, after ending the connection if there is one; also for a closed client. Running calls fail.
+--- Connects again, after ending the connection if there is one; also for a closed client. Running calls fail, unless
+--- they may be repeated; those that had not begun wait for the new connection.
 --- Registries keep the server's operations meanwhile, and follow the new list; after a failure the operations fail with
 --- its error until an attempt succeeds.
 ---@return true?
