@@ -206,7 +206,11 @@ function operation.run(found, options, handler, input, context)
   if scope.used then
     scope.open()
   end
-  return ended(found, options, context, xpcall(handler, on_raise, input, context))
+  local ok, value, failure = xpcall(handler, on_raise, input, context)
+  if ok and value ~= nil and not (context or any_long or scope.used) then
+    return answer(found, options, value) -- most calls: nothing else ends with this one
+  end
+  return ended(found, options, context, ok, value, failure)
 end
 
 ---@class operations.registry.Call  a prepared call
