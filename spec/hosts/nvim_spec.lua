@@ -89,6 +89,36 @@ describe("Neovim", function()
     assert.same({ out = "0 0", code = 0 }, result)
   end)
 
+  it("leaves threads to wait for themselves", function()
+    local result = run([[
+      local uv = vim.uv or vim.loop
+      local path = os.tmpname()
+      local thread = uv.new_thread(function(result, lua, c)
+        package.path, package.cpath = lua, c
+        local ok, text = pcall(function()
+          local operations = require("operations")
+          local registry = operations.registry()
+          registry:register({ namespace = "a", name = "b", handler = function()
+            operations.sleep(0.01)
+            return "waited"
+          end })
+          local _, refused = operations.http.request({ url = "http://127.0.0.1:1/" })
+          local _, raised = pcall(require("operations.nvim").setup)
+          return table.concat({ assert(registry:execute("a.b")).data, refused.details.kind, raised:match("[^:]*$") }, " ")
+        end)
+        local file = io.open(result, "w")
+        file:write(tostring(text))
+        file:close()
+      end, path, package.path, package.cpath)
+      thread:join()
+      io.stdout:write(io.open(path):read("*a"))
+      os.remove(path)
+      vim.cmd("qa!")
+    ]])
+    assert.same({ out = "waited connect operations.nvim.setup works inside of Neovim only, on its main thread", code = 0 },
+      result)
+  end)
+
   it("continues tasks that take more than a turn without any other event", function()
     local result = run([[
       local operations = require("operations")

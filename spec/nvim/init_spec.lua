@@ -4,7 +4,7 @@ describe("operations.nvim", function()
   it("says where it works", function()
     assert.has_error(function()
       require("operations.nvim").to_vim({})
-    end, "operations.nvim.to_vim works inside of Neovim only")
+    end, "operations.nvim.to_vim works inside of Neovim only, on its main thread")
   end)
 
   local missing = inside.missing("nvim")

@@ -48,7 +48,8 @@ local inside = {
   end,
   nvim = function()
     local vim = rawget(_G, "vim")
-    return vim ~= nil and (vim.uv or vim.loop) ~= nil
+    local is_thread = vim and vim.is_thread and vim.is_thread() -- one of luv has a Lua state and waits of its own
+    return vim ~= nil and not is_thread and (vim.uv or vim.loop) ~= nil
   end,
   plain = function()
     return true

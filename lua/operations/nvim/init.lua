@@ -38,8 +38,8 @@ local listeners = {} ---@type (fun(name: string, state: operations.mcp.State, er
 local is_closed, shows_state = false, false
 
 local function need_editor(name)
-  if not vim or not vim.empty_dict then
-    error(("operations.nvim.%s works inside of Neovim only"):format(name), 3)
+  if not vim or not vim.schedule then -- threads have neither this nor the editor's functions
+    error(("operations.nvim.%s works inside of Neovim only, on its main thread"):format(name), 3)
   end
 end
 
