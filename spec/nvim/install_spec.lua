@@ -69,6 +69,50 @@ describe("make nvim", function()
     assert.same({ out = "2 operations-installation", code = 0 }, result)
   end)
 
+  -- What mini.deps does for MiniDeps.add{ source = "owner/operations", hooks = { post_install = build } } with the
+  -- function of doc/neovim.md: clones to pack/deps/opt, calls the hook, makes the help, and runs :packadd.
+  it("works in the order of mini.deps", function()
+    local place = plugin.directory .. "/site/pack/deps/opt/operations"
+    plugin:shell(("mkdir -p %s && cp -a . %s && rm -f %s/lua/operations/*.so"):format(place, place, place))
+    local page = assert(io.open("doc/neovim.md"))
+    local build = page:read("*a"):match("`(local function build%(plugin%) .- end)`, then")
+    page:close()
+    local result = plugin:nvim(([[
+      local directory = vim.g.directory .. "/site"
+      vim.opt.packpath:prepend(directory)
+      %s
+      local place = directory .. "/pack/deps/opt/operations"
+      build({ path = place, source = "owner/operations", name = "operations" })
+      vim.cmd("helptags " .. place .. "/doc")
+      vim.cmd("packadd operations")
+      require("operations.nvim").setup({})
+      vim.cmd("Operations servers")
+      io.stdout:write(vim.fn.exists(":Operations"), " ", vim.fn.getcompletion("operations-inst", "help")[1])
+    ]]):format(build), ("--cmd 'let g:directory = \"%s\"'"):format(plugin.directory))
+    assert.same({ out = "2 operations-installation", code = 0 }, result)
+  end)
+
+  -- The line of :checkhealth, with a program in place of `claude` that starts what it was told to add.
+  it("makes a server that the line for Claude Code, pasted into a shell, adds", function()
+    plugin:shell("mkdir -p fake && printf '#!/bin/sh\\nshift 4; exec \"$@\"\\n' >fake/claude && "
+      .. "chmod +x fake/claude")
+    local result = plugin:nvim([[
+      assert(require("operations.nvim").serve())
+      vim.cmd("silent checkhealth operations")
+      local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n")
+      local line = text:match("claude mcp add nvim [^\n]*")
+      local out
+      local id = vim.fn.jobstart({ "sh", "-c", "PATH=" .. vim.g.plugin .. "/fake:$PATH; " .. line }, {
+        on_stdout = function(_, lines) out = (out or "") .. table.concat(lines, "\n") end })
+      vim.fn.chansend(id, '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+        .. '"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+      vim.wait(20000, function() return out and out:find('"serverInfo"') end)
+      io.stdout:write(line, "\n", tostring(out):match('"serverInfo":{.-}') or tostring(out))
+    ]], ("--cmd 'set runtimepath^=%s' --cmd 'let g:plugin = \"%s\"'"):format(plugin.path, plugin.path))
+    assert.matches("^claude mcp add nvim %-%- /%S+/build/bin/operations mcp %-%-nvim\n\"serverInfo\"", result.out)
+    assert.equal(0, result.code)
+  end)
+
   it("leaves nothing behind that git would show or the rock would install", function()
     local listed = plugin:shell("git init -q . 2>/dev/null; "
       .. "git add -A >/dev/null 2>&1; git ls-files | grep -E '\\.so$|doc/tags' | head -3")

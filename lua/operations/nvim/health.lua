@@ -140,6 +140,7 @@ local function check_program()
   local made = directory and directory .. "/build/bin/operations"
   if vim.fn.executable("operations") == 1 then
     ok("operations is in PATH")
+    made = "operations"
   elseif not made or vim.fn.executable(made) == 0 then
     warn("there is no program `operations`, which assistants start",
       { "run `make nvim` in " .. (directory or "the directory of the plugin") })
@@ -147,6 +148,10 @@ local function check_program()
     warn(made .. " needs luajit in PATH, or Neovim 0.9")
   else
     ok(made .. ", which is not in PATH: assistants need this path, or a link to it in PATH")
+  end
+  if made and vim.fn.executable(made) == 1 then
+    local word = vim.fn.shellescape(made):gsub("^'([%w_/.-]+)'$", "%1")
+    ok(("for Claude Code: claude mcp add nvim -- %s mcp --nvim"):format(word))
   end
 end
 
