@@ -88,7 +88,7 @@ local described = {
   tools = { "ToolsOptions", "Tools", "Approval" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
-  policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts" },
+  policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts", "AuditOptions" },
   calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImportOptions", "RedisOptions",
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
   hosts = { "EveryOptions", "MapOptions" },

@@ -170,10 +170,11 @@ local late = {
   "operations.mcp.server.lines", "operations.mcp.server.queries", "operations.mcp.server.question",
   "operations.mcp.server.state", "operations.mcp.server.template", "operations.mcp.server.told",
   "operations.mcp.server.tool_result", "operations.mcp.server.upstream", "operations.mcp.server.web",
-  "operations.middleware.breaker", "operations.middleware.cache", "operations.middleware.concurrency",
-  "operations.middleware.confirm", "operations.middleware.log", "operations.middleware.metrics",
-  "operations.middleware.rate_limit", "operations.middleware.retry", "operations.middleware.timeout",
-  "operations.middleware.trace", "operations.offer.search", "operations.schema.metaschemas",
+  "operations.middleware.audit", "operations.middleware.breaker", "operations.middleware.cache",
+  "operations.middleware.concurrency", "operations.middleware.confirm", "operations.middleware.log",
+  "operations.middleware.metrics", "operations.middleware.rate_limit", "operations.middleware.retry",
+  "operations.middleware.timeout", "operations.middleware.trace", "operations.offer.search",
+  "operations.schema.metaschemas",
 }
 
 -- C modules that are not built or loaded where their library is missing, and the modules that need them.

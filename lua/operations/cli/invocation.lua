@@ -8,6 +8,7 @@ local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
+local rules = require("operations.cli.rules")
 local request = require("operations.cli.request")
 local schema_place = require("operations.people.schema_place")
 local task = require("operations.task")
@@ -22,6 +23,7 @@ local shared_options = members.joined(answers.options, {
   { name = "--lua-code", help = "print the Lua program that does the same, send nothing" },
   { name = "--no-input", help = "do not ask for required input at a terminal" },
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
+  rules.policy, rules.audit,
 }, arguments.identity_options)
 
 -- Calls.

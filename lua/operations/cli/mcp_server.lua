@@ -5,6 +5,7 @@ local exposures = require("operations.cli.exposure")
 local mcp_servers = require("operations.sources.mcp_servers")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 local system = require("operations.system")
 
@@ -32,6 +33,7 @@ mcp_server.mcp = {
     { name = "--wait", value = "SECONDS", help = "how long the first list waits for MCP servers (10)" },
     { name = "--log", value = "FILE", help = "append what happens to each MCP server" },
     arguments.identity_options[1], arguments.identity_options[2], exposures.upstream_errors,
+    rules.policy, rules.read_only, rules.audit,
   },
 }
 

@@ -32,6 +32,7 @@ output.codes = {}
 for _, exit in ipairs(output.exits) do
   output.codes[exit[2]] = exit[1]
 end
+output.codes.APPROVAL_REQUIRED = output.codes.ACCESS_DENIED
 
 --- Raised when stdout is closed: the reader has finished, which is not a failure.
 output.closed = setmetatable({}, { __tostring = function() return "stdout is closed" end })

@@ -284,7 +284,7 @@ local function load(asked, parsed)
     http = asked.exchange.client, kinds = kinds, references = asked.references, sources = asked.sources,
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
-    added = parsed.added, names = parsed.names,
+    added = parsed.added, names = parsed.names, asks = not asked.reads_stdin,
     person = not asked.reads_stdin and output.can_ask() and output.person or nil,
   })
   if deadline then

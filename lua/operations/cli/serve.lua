@@ -9,6 +9,7 @@ local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local rules = require("operations.cli.rules")
 local secret = require("operations.sources.secret")
 local sources = require("operations.cli.sources")
 local system = require("operations.system")
@@ -41,6 +42,7 @@ local serve = {
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
     { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-* fields count" },
     exposures.option, exposures.upstream_errors,
+    rules.policy, rules.read_only, rules.audit,
     { name = "--watch", value = "DIR", many = true, help = "Lua definitions, reloaded when they change" },
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--max-body", value = "BYTES", help = "limit of a request's body (16 MiB)" },

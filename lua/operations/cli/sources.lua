@@ -6,6 +6,7 @@ local loader = require("operations.sources.loader")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local rules = require("operations.cli.rules")
 local scanner = require("operations.registry.scanner")
 local secret = require("operations.sources.secret")
 local source_options = require("operations.sources.options")
@@ -178,6 +179,7 @@ end
 ---@field decode_text? boolean  false: answers keep their charset
 ---@field http? table  the HTTP client of APIs
 ---@field added? table  an operation that the document does not have, and the only one that is loaded
+---@field asks? boolean  the policy asks the person at the terminal, not the user of a client
 ---@field is_rehearsal? boolean  nothing must be sent to the APIs
 
 local function planned(parsed, options)
@@ -239,7 +241,8 @@ end
 ---@return integer|nil code  the exit code of an error
 function sources.of(list, given)
   local owners, registry = {}, operations.registry({
-    on_warning = given.on_warning or warn, normalize = given.normalize,
+    on_warning = given.on_warning or warn, normalize = given.normalize, policy = given.policy,
+    middleware = given.middleware,
     log = sources.logger(given.verbose, given.is_reported),
   })
   list = loader.narrow(list, given.id)
@@ -281,7 +284,11 @@ function sources.registry(parsed, options)
   if #list == 0 and not options.none then
     return nil, nothing()
   end
-  return sources.of(list, members.merged(options, { verbose = parsed.options.verbose,
+  local ruled, wrong = rules.read(parsed.options, sources.logger(parsed.options.verbose), options.asks)
+  if not ruled then
+    return nil, output.usage("%s", wrong)
+  end
+  return sources.of(list, members.merged(options, ruled, { verbose = parsed.options.verbose,
     reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
 end
 

@@ -4,6 +4,7 @@ local errors = require("operations.base.error")
 local exposure = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 local system = require("operations.system")
 
@@ -13,6 +14,7 @@ local worker = {
     .. "Ctrl-C. `operations call --redis URL OPERATION` calls them.",
   options = {
     exposure.option, exposure.upstream_errors,
+    rules.policy, rules.audit,
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (10)" },
   },

@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local runtime = require("operations.base.runtime")
 
 ---@class operations.middleware
+---@field audit fun(options: operations.AuditOptions): operations.Audit
 ---@field breaker fun(options?: operations.BreakerOptions): operations.Middleware
 ---@field cache fun(options?: operations.CacheOptions): operations.Cache
 ---@field concurrency fun(options?: operations.ConcurrencyOptions): operations.Middleware
@@ -19,6 +20,7 @@ local middleware = {}
 
 -- Loaded on first use: modules with a function `new`.
 local parts = {
+  audit = "operations.middleware.audit",
   breaker = "operations.middleware.breaker",
   cache = "operations.middleware.cache",
   concurrency = "operations.middleware.concurrency",

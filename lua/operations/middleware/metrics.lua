@@ -179,7 +179,7 @@ end
 ---@param part "http"|"mcp"
 ---@param status integer
 ---@param code? string  of the error
-function Metrics:_answered(part, status, code)
+function Metrics:answered(part, status, code)
   local answers = self._seen[""]
   local name = ("%s %d %s"):format(part, status, code or "")
   if not answers[name] then

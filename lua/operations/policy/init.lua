@@ -15,9 +15,13 @@ local policy = {}
 
 ---@class operations.PolicyOptions
 ---@field ask? operations.Confirm  asks a person; default: the user of the client that calls (MCP elicitation)
+---@field face? string  the name of `ask` in records, default "function"
 ---@field approvals? operations.Approvals  approvals beyond one call; default: a memory of this policy
+---@field read_only? boolean  also blocks mutations
 
-local option_kinds = { ask = "function", approvals = "table" }
+local option_kinds = { ask = "function", face = "string", approvals = "table", read_only = "boolean" }
+
+local read_only = { type = "mutation", action = "block", name = "read only" }
 
 ---@class operations.Policy
 ---@field _rules { list: operations.PolicyRead[], index: table }
@@ -49,14 +53,15 @@ function policy.new(source, options)
   end
   local read, err
   if type(source) == "string" then
-    read, err = rules.file(source)
+    read, err = rules.file(source, options.read_only and read_only)
   else
-    read, err = rules.read(source)
+    read, err = rules.read(source, nil, options.read_only and read_only)
   end
   if not read then
     return nil, err
   end
-  return setmetatable({ _rules = read, _ask = options.ask, _approvals = options.approvals or approvals.new() }, Policy)
+  return setmetatable({ _rules = read, _ask = options.ask, _approvals = options.approvals or approvals.new(),
+    _face = options.ask and (options.face or "function") or "client" }, Policy)
 end
 
 --- The policy that the option of a registry names.
@@ -117,17 +122,16 @@ function policy.rule(decision, identity, input, nested)
   return first, remember
 end
 
---- Is every call of the operation by this identity blocked?
+--- The rule that blocks every call of the operation by this identity; nil: there is none.
 ---@param decision operations.PolicyDecision
 ---@param identity? operations.Identity
----@return boolean
+---@return operations.PolicyRead?
 function policy.hides(decision, identity)
   for _, rule in ipairs(decision.blocks) do
     if not rule.when and is_caller(rule, identity) then
-      return true
+      return rule
     end
   end
-  return false
 end
 
 local function because(rule)
@@ -186,10 +190,11 @@ end
 ---@param call operations.ApprovalCall
 ---@param context operations.Context
 ---@return boolean? approved
----@return operations.Error? err  APPROVAL_REQUIRED: no person can be asked; ACCESS_DENIED: declined; ABORTED, TIMEOUT
+---@return string|operations.Error|nil by  who approved: "memory", "client", or the option `face`; or the error:
+---  APPROVAL_REQUIRED: no person can be asked; ACCESS_DENIED: declined; ABORTED, TIMEOUT
 function Policy:ask(rule, remember, call, context)
   if self._approvals:allows(call) then
-    return true
+    return true, "memory"
   end
   local confirm = self._ask or context:can_be_asked() and by_caller(context)
   if not confirm then
@@ -202,7 +207,7 @@ function Policy:ask(rule, remember, call, context)
   elseif not ok and err.code == "ACCESS_DENIED" then
     err.details = { operationId = call.operationId, rule = rule.name, reason = rule.reason, declined = true }
   end
-  return ok, err
+  return ok, err or self._face
 end
 
 --- The rules that fit no operation: they may be misspelt.

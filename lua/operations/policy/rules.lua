@@ -212,16 +212,17 @@ end
 --- Reads rules.
 ---@param given any  a list, or { rules = list }
 ---@param where? string  before the paths in messages: the file
+---@param added? operations.PolicyRule  one more rule
 ---@return { list: operations.PolicyRead[], index: table }?
 ---@return operations.Error? err  VALIDATION_ERROR with every issue by path
-function rules.read(given, where)
+function rules.read(given, where, added)
   where = where and where .. ": " or ""
   local list, flaw = list_in(given)
   if not list then
     return refused({ flaw }, where)
   end
   local read, issues, seen = {}, {}, {}
-  for i, rule in ipairs(list) do
+  for i, rule in ipairs(added and members.joined(list, { added }) or list) do
     local flaws = {}
     read[i] = read_rule(rule, i, flaws)
     issues = members.joined(issues, flaws)
@@ -313,9 +314,10 @@ local readers = { json = decode_by(json.decode), yaml = read_yaml, yml = read_ya
 
 --- Reads a file of rules: `.json`, `.yaml`, `.yml`, or `.lua`, which returns the list.
 ---@param path string
+---@param added? operations.PolicyRule  one more rule
 ---@return { list: operations.PolicyRead[], index: table }?
 ---@return operations.Error? err  VALIDATION_ERROR
-function rules.file(path)
+function rules.file(path, added)
   local reader = readers[(path:match("%.(%a+)$") or ""):lower()]
   if not reader then
     return nil, errors.new("VALIDATION_ERROR", path .. ": a file .json, .yaml, .yml or .lua expected")
@@ -325,7 +327,7 @@ function rules.file(path)
     problem = errors.is_error(problem) and problem.message or tostring(problem)
     return nil, errors.new("VALIDATION_ERROR", problem:find(path, 1, true) and problem or path .. ": " .. problem)
   end
-  return rules.read(value, path)
+  return rules.read(value, path, added)
 end
 
 return rules

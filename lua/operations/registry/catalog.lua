@@ -64,7 +64,7 @@ function catalog.init(self, given)
       error(("bad option 'policy' to 'registry' (%s)"):format(flaw.message), 3)
     end
   end
-  self._policy, self._judged = policy or false, {}
+  self._policy, self._judged, self._recorders = policy or false, {}, false
   self._revision = 0
   self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil, given.on_mismatch == "fail")
   self._options = {
@@ -75,6 +75,11 @@ function catalog.init(self, given)
     on_change = given.on_change,
     middleware = given.middleware or {},
   }
+  for _, each in ipairs(self._options.middleware) do
+    if type(each) == "table" and type(each.refused) == "function" then
+      self._recorders = members.joined(self._recorders or {}, { each })
+    end
+  end
 end
 
 --- The operations of a registry; raises for other values: `registry.get({})`.
@@ -319,7 +324,7 @@ end
 ---@param id string
 ---@return "query"|"mutation"|"subscription"|nil type
 ---@return boolean exposed
----@return boolean? looks  does its handler take the context?
+---@return boolean? looks  does its handler, the policy or a recorder of calls read the context?
 function catalog:type_of(id)
   local operations = operations_of(self, "type_of")
   argument.expect(id, "string", 1, "type_of")
@@ -329,7 +334,8 @@ function catalog:type_of(id)
       return other:type_of(there)
     end
   end
-  return operations:type_of(id)
+  local kind, exposed, looks = operations:type_of(id)
+  return kind, exposed, looks or kind and (self._policy or self._recorders) and true or looks
 end
 
 --- A number that grows with every registration and removal, here and in mounted registries: data derived from specs is

@@ -9,8 +9,11 @@ local guard = {}
 
 local MOST_UNMATCHED = 20 -- warnings at once
 
--- What the policy's rules see of an operation; nil when it is unknown.
-local function facts_of(self, id)
+--- What the rules of a policy see of an operation; nil when it is unknown.
+---@param self operations.Registry
+---@param id string
+---@return operations.PolicyFacts?
+function guard.facts(self, id)
   local operation = self._operations:find(id)
   if operation then
     local meta = operation:field("_meta")
@@ -18,7 +21,7 @@ local function facts_of(self, id)
       destructive = type(meta) == "table" and meta.destructive == true }
   end
   local other, there = mounts.find(self, id)
-  local facts = other and facts_of(other, there)
+  local facts = other and guard.facts(other, there)
   if facts then
     facts.id = id
   end
@@ -31,7 +34,7 @@ local function tell_unmatched(self)
   local unmatched = self._policy:unmatched(function()
     at = at + 1
     local spec = specs_here[at]
-    return spec and facts_of(self, spec.namespace .. "." .. spec.name)
+    return spec and guard.facts(self, spec.namespace .. "." .. spec.name)
   end)
   for i, rule in ipairs(unmatched) do
     if i > MOST_UNMATCHED then
@@ -54,7 +57,7 @@ function guard.decision(self, id)
   end
   local decision = judged.of[id]
   if decision == nil then
-    local facts = facts_of(self, id)
+    local facts = guard.facts(self, id)
     decision = self._policy:decision(facts or policies.unknown(id)) or false
     judged.of[id] = facts and decision -- others choose ids that nothing has
   end
@@ -85,6 +88,7 @@ end
 ---@param decision operations.PolicyDecision
 ---@param call operations.PolicedCall
 ---@return operations.Error?
+---@return { rule: string, by: string }? approval
 function guard.stopped(self, decision, call)
   local rule, remember = policies.rule(decision, call.identity, call.input, call.nested)
   if not rule then
@@ -99,7 +103,48 @@ function guard.stopped(self, decision, call)
       spec = self:get_spec(call.id), destination = destination }, asked)
   end)
   asked._running = false
-  return not ok and unbegun(err) or nil
+  if not ok then
+    return unbegun(err)
+  end
+  return nil, { rule = rule.name, by = err }
+end
+
+--- Tells the recorders of a call to an operation that the policy hides from its caller, who is told that it does not
+--- exist.
+---@param self operations.Registry
+---@param id string
+---@param given table  the context of the call
+function guard.hidden(self, id, given)
+  local decision = self._recorders and self._policy and guard.decision(self, id)
+  local rule = decision and policies.hides(decision, given.identity)
+  if rule then
+    guard.refused(self, { id = id, given = given }, policies.blocked(id, rule))
+  end
+end
+
+--- Tells the recorders among the middleware of a call that was refused before its handler ran.
+---@param self operations.Registry  with recorders
+---@param asked { id: any, input: any, given: table? }
+---@param err operations.Error
+---@return nil
+---@return operations.Error err
+function guard.refused(self, asked, err)
+  if err.code == "INPUT_REQUIRED" then -- the call continues in another round
+    return nil, err
+  end
+  local id, given = asked.id, asked.given
+  local found, inner = self._operations:find(id), given and given._registry
+  local call = { id = id, input = asked.input, schema = found and found:field("inputSchema"),
+    requestId = given and not inner and given.requestId or nil,
+    parent = given and (inner and given.requestId or given.parentRequestId),
+    identity = given and given.identity, metadata = given and given.metadata }
+  for _, recorder in ipairs(self._recorders) do
+    local ok, raised = pcall(recorder.refused, recorder, call, err)
+    if not ok then
+      self._options.log("error", ("%s: audit: %s"):format(id, errors.text(raised)))
+    end
+  end
+  return nil, err
 end
 
 return guard

@@ -149,6 +149,14 @@ local execute
 ---@field given? operations.Context|table
 ---@field trusted? userdata  the mark of calls between operations
 
+-- The results of a call that is refused before its handler runs.
+local function refuse(self, asked, err)
+  if self._recorders then
+    return guard.refused(self, asked, err)
+  end
+  return nil, err
+end
+
 -- As `guard.stopped` for an operation without a local handler.
 local function stopped_elsewhere(self, asked)
   local id, given = asked.id, asked.given
@@ -168,7 +176,7 @@ end
 local function call_elsewhere(self, method, asked)
   local err = stopped_elsewhere(self, asked)
   if err then
-    return nil, err
+    return refuse(self, asked, err)
   end
   return elsewhere.call(self, method, asked)
 end
@@ -180,9 +188,9 @@ local function not_prepared(self, asked, err, unmade)
     if ok then
       return execute(self, asked.id, asked.input, asked.given, asked.trusted)
     end
-    return nil, flaw
+    return refuse(self, asked, flaw)
   elseif err then
-    return nil, err
+    return refuse(self, asked, err)
   end
   return call_elsewhere(self, "execute", asked)
 end
@@ -199,12 +207,18 @@ function execute(self, id, input, given, trusted)
     self._options.on_warning({ operationId = id, input = true, issues = issues })
   end
   local decision = self._policy and guard.decision(self, id)
-  local refused = decision and guard.stopped(self, decision, { id = id, input = admitted, given = given,
-    identity = identity, deadline = deadline, nested = trusted ~= nil })
+  local refused, approval
+  if decision then
+    refused, approval = guard.stopped(self, decision, { id = id, input = admitted, given = given, identity = identity,
+      deadline = deadline, nested = trusted ~= nil })
+  end
   if refused then
-    return nil, refused
+    return refuse(self, { id = id, input = admitted, given = given }, refused)
   end
   local call = takes_context and context.new(given, self, deadline)
+  if approval and call then
+    rawset(call, "_approval", approval)
+  end
   if deadline then
     return operation.run_until(found, self._options,
       { handler = handler, input = admitted, context = call, deadline = deadline, now = now })
@@ -243,22 +257,27 @@ local function start(self, way, asked)
   end
   if handler then
     local decision = self._policy and guard.decision(self, asked.id)
-    local refused = decision and guard.stopped(self, decision, { id = asked.id, input = admitted, given = asked.given,
-      identity = identity, deadline = deadline, nested = asked.trusted ~= nil })
-    if refused then
-      return nil, refused
+    local refused, approval
+    if decision then
+      refused, approval = guard.stopped(self, decision, { id = asked.id, input = admitted, given = asked.given,
+        identity = identity, deadline = deadline, nested = asked.trusted ~= nil })
     end
+    if refused then
+      return refuse(self, { id = asked.id, input = admitted, given = asked.given }, refused)
+    end
+    local call = context.new(asked.given, self, deadline)
+    rawset(call, "_approval", approval)
     local stream = subscription.new(found, self._options, { handler = way.body and way.body(handler) or handler,
-      input = admitted, context = context.new(asked.given, self, deadline), deadline = deadline })
+      input = admitted, context = call, deadline = deadline })
     return stream, nil, task_loops.OWNED, stream -- Lua 5.4's `for` closes the fourth value
   elseif found then
     local ok, flaw = specs.make(found)
     if ok then
       return start(self, way, asked)
     end
-    return nil, flaw
+    return refuse(self, asked, flaw)
   elseif admitted then
-    return nil, admitted
+    return refuse(self, asked, admitted)
   end
   return way.missing(self, asked)
 end
@@ -299,7 +318,7 @@ local as_pages = { prepare = "prepare", body = paged, missing = function(self, a
   local other, there = mounts.find(self, asked.id)
   local err = other and stopped_elsewhere(self, asked)
   if err then
-    return nil, err
+    return refuse(self, asked, err)
   elseif other then
     return other:pages(there, asked.input, asked.given)
   end

@@ -12,6 +12,7 @@ local input_reader = require("operations.server.input_reader")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local number_text = require("operations.base.number_text")
+local operation_guard = require("operations.registry.guard")
 local problem = require("operations.server.problem")
 local request_head = require("operations.server.request_head")
 local routes = require("operations.server.route")
@@ -436,6 +437,9 @@ end
 local function admit(call, request, place, route)
   local sight = route and (place.public and "yes" or sight_of(call, route))
   if not route or sight == "hidden" then
+    if route then
+      operation_guard.hidden(call.server.registry, route.id, { identity = call.identity })
+    end
     return tell_methods(call, request, place)
   end
   call.route = route

@@ -88,7 +88,7 @@ local server = {}
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
 ---@field call? operations.ServerCall  set by `handle`: of the outer server; a mounted handler notes in it
----  whom it answers
+---  the caller that it answers
 ---@field proxy? table  set by `handle`: the peer of the connection, when `peer` is what a trusted proxy says
 ---@field scheme? "http"|"https"  set by `handle`: by which the client came, as a trusted proxy says
 ---@field outer_prefix? string  set by `handle`: before the paths that the client sees, as a trusted proxy says
@@ -300,8 +300,8 @@ end
 local function note(call, request, response, part, is_logged)
   local options = call.server.options
   local metrics = options.metrics
-  if metrics and metrics._answered then
-    metrics:_answered(part, response.status, call.code)
+  if metrics and metrics.answered then
+    metrics:answered(part, response.status, call.code)
   end
   if options.access_log and not is_logged then
     access_log.follow(options.access_log, call, request, response)
@@ -409,8 +409,8 @@ end
 
 -- A connection refused a request before there was anything to handle.
 local function refuse(options, refused)
-  if options.metrics and options.metrics._answered then
-    options.metrics:_answered("http", refused.status, refused.code)
+  if options.metrics and options.metrics.answered then
+    options.metrics:answered("http", refused.status, refused.code)
   end
   if options.access_log then
     access_log.refused(options.access_log, options.log, refused)

@@ -1,6 +1,7 @@
 --- Reads the calls in a model's answer: the operation and input of each, or why it cannot be made.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local guard = require("operations.registry.guard")
 local json = require("operations.base.json")
 local parameters = require("operations.tools.parameters")
 
@@ -84,6 +85,10 @@ local function read(tools, raw, seen)
   arguments, made.error = call.arguments(raw.arguments)
   local target = made.name and tools:_target(made.name, arguments)
   if not target then
+    local hidden = made.name and tools._names and tools._names.of_name[made.name]
+    if hidden then
+      guard.hidden(tools._registry, hidden, { identity = tools._options.identity })
+    end
     made.error = call.unknown(raw.name)
     return made
   end

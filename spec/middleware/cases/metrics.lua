@@ -200,10 +200,10 @@ operations_calls_running{operation="spec.idle"} 0
 
   it("counts answers of a server by status, class and code", function()
     local kept = metrics({ max_series = 2 })
-    kept:_answered("http", 200)
-    kept:_answered("http", 200)
-    kept:_answered("mcp", 503, "BUSY")
-    kept:_answered("http", 404, "OPERATION_NOT_FOUND")
+    kept:answered("http", 200)
+    kept:answered("http", 200)
+    kept:answered("mcp", 503, "BUSY")
+    kept:answered("http", 404, "OPERATION_NOT_FOUND")
     local text = kept:text()
     for _, labels in ipairs({ 'part="http",status="200",class="2xx",code=""} 2',
       'part="http",status="404",class="4xx",code="other"} 1', 'part="mcp",status="503",class="5xx",code="BUSY"} 1' }) do

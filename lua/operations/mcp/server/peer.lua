@@ -61,7 +61,7 @@ function Peer:request(method, params, send)
 end
 
 --- Begins a session. The client of a process may begin another one: it has connected again, or a bridge serves several.
---- What runs goes on, unless the new session uses its id.
+--- Running calls continue, unless the new session uses its id.
 ---@param params table  of `initialize`
 ---@param version string
 function Peer:begin(params, version)

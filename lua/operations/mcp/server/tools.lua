@@ -2,6 +2,7 @@
 --- registration.
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
+local guard = require("operations.registry.guard")
 local interaction = require("operations.mcp.server.interaction")
 local listing = require("operations.mcp.server.listing")
 local many = require("operations.mcp.server.many")
@@ -175,6 +176,10 @@ local function find(call, name)
   local id = offer_of(call.server).names.of_name[name]
   local sight = id and sight_of(call, id)
   if not id or sight == "hidden" then
+    if id then
+      guard.hidden(call.server.registry, id, { identity = call.identity,
+        metadata = { mcp = { client = call.client } } })
+    end
     return unknown(call, name)
   elseif sight == "denied" then
       local caller = require("operations.server.caller")
