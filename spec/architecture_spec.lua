@@ -23,9 +23,13 @@ local lazy = {
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
-  ["lua/operations/sources/loader.lua"] = "what talks to MCP servers is loaded when one is named",
+  ["lua/operations/policy/init.lua"] = "what asks a person is loaded by the first rule that asks: every program loads "
+    .. "policies",
+  ["lua/operations/sources/loader.lua"] = "what reads documents and talks to servers is loaded for a source "
+    .. "of that kind",
+  ["lua/operations/sources/remembered.lua"] = "few commands wait for another that writes the file of sources",
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it, what reads remembered "
-    .. "sources where none is given",
+    .. "sources where none is given, the registry where the cache does not suffice",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/base/argument.lua"] = "few programs misspell an option",
   ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",

@@ -10,6 +10,7 @@ local ranges = {
 }
 
 local CONTROL = "[%z\1-\8\11-\31\127]"
+local DOUBTFUL = "[%z\1-\8\11-\31\127-\255]" -- what may have to be replaced
 
 local function is_unsafe(code)
   for _, range in ipairs(ranges) do
@@ -43,7 +44,7 @@ end
 ---@param write fun(bytes: string, code: integer?): string  `code` is nil for a byte that is not UTF-8
 ---@return string
 function printable.replace(text, write)
-  if not text:find("[%z\1-\8\11-\31\127-\255]") then
+  if not text:find(DOUBTFUL) then
     return text
   end
   text = text:gsub(CONTROL, function(byte)
@@ -69,6 +70,9 @@ end
 ---@param text string
 ---@return string
 function printable.text(text)
+  if not text:find(DOUBTFUL) then
+    return text
+  end
   return printable.replace(text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""), question_mark)
 end
 

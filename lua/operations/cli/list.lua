@@ -2,8 +2,8 @@
 local arguments = require("operations.cli.arguments")
 local cells = require("operations.people.cells")
 local entry = require("operations.sources.entry")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local operations = require("operations")
 local output = require("operations.cli.output")
 local prose = require("operations.people.prose")
 local sources = require("operations.cli.sources")
@@ -46,9 +46,18 @@ local function selected(all, parsed, words)
   return found
 end
 
-local function title_of(item)
-  local text = prose.unmarked(item.title or item.summary or ""):gsub("%s+", " ")
-  return text
+-- What is shown of an operation, as text that a terminal takes.
+---@class operations.cli.ListedOperation
+---@field id string
+---@field type string
+---@field title string
+---@field signature string
+---@field tag? string  the first one
+---@field deprecated? boolean
+
+local function shown(item)
+  return output.readable({ id = item.id, type = item.type, signature = item.signature, tag = (item.tags or {})[1],
+    title = (prose.unmarked(item.title or item.summary or ""):gsub("%s+", " ")), deprecated = item.deprecated })
 end
 
 -- For programs.
@@ -66,7 +75,7 @@ local function columns(items)
   end
   widths[1] = math.min(widths[1], WIDEST)
   for i, item in ipairs(items) do
-    local line = padded(item.id, widths[1]) .. "  " .. padded(item.type, widths[2]) .. "  " .. title_of(item)
+    local line = padded(item.id, widths[1]) .. "  " .. padded(item.type, widths[2]) .. "  " .. item.title
     rows[i] = line:gsub("%s+$", "") .. "\n"
   end
   return table.concat(rows)
@@ -78,7 +87,7 @@ local function grouped(items)
   local groups = {}
   for _, item in ipairs(items) do
     local namespace = item.id:match("^[^.]*")
-    local name = item.tags and item.tags[1] and namespace .. ": " .. item.tags[1] or namespace
+    local name = item.tag and namespace .. ": " .. item.tag or namespace
     if not groups[name] then
       groups[name] = { name = name }
       groups[#groups + 1] = groups[name]
@@ -101,7 +110,7 @@ local function line_of(item, style, width)
   signature = (room > 8 or cells.width(signature) <= room) and cells.cut(signature, room) or ""
   local used = cells.width(id) + (signature ~= "" and cells.width(signature) + 1 or 0)
   local rest = style.width - 2 - math.max(width, used) - 2
-  local title = rest > 8 and cells.cut(title_of(item), rest) or ""
+  local title = rest > 8 and cells.cut(item.title, rest) or ""
   local line = style:paint(item.deprecated and "dim" or "bold", id)
     .. (signature ~= "" and " " .. style:paint("dim", signature) or "")
   return "  " .. line .. (title ~= "" and (" "):rep(math.max(width - used, 0) + 2) .. title or "") .. "\n"
@@ -145,7 +154,7 @@ local function read(parsed, identity, names)
 end
 
 local function print_specs(items)
-  local specs = operations.array()
+  local specs = marked.array()
   for i, item in ipairs(items) do
     specs[i] = members.merged(item.spec, { id = item.id })
   end
@@ -175,7 +184,10 @@ function list.run(parsed)
   elseif #items == 0 and #words > 0 then
     output.complain("no operation has %s", table.concat(words, ", "))
   elseif #items > 0 then
-    output.styled((style.is_terminal and groups_text or columns)(output.readable(items), style))
+    for i, item in ipairs(items) do
+      items[i] = shown(item)
+    end
+    output.styled((style.is_terminal and groups_text or columns)(items, style))
   end
   return code
 end

@@ -2,9 +2,9 @@
 local cache = require("operations.sources.cache")
 local compat = require("operations.base.compat")
 local entry = require("operations.sources.entry")
+local errors = require("operations.base.error")
 local loader = require("operations.sources.loader")
 local members = require("operations.base.members")
-local operations = require("operations")
 local output = require("operations.cli.output")
 local rules = require("operations.cli.rules")
 local scanner = require("operations.registry.scanner")
@@ -240,7 +240,7 @@ end
 ---@return operations.Registry|nil registry
 ---@return integer|nil code  the exit code of an error
 function sources.of(list, given)
-  local owners, registry = {}, operations.registry({
+  local owners, registry = {}, require("operations").registry({
     on_warning = given.on_warning or warn, normalize = given.normalize, policy = given.policy,
     middleware = given.middleware,
     log = sources.logger(given.verbose, given.is_reported),
@@ -378,7 +378,7 @@ function sources.find(registry, word)
   if #found > 1 then
     return nil, output.usage("%s", why)
   end
-  return nil, output.fail(operations.error("OPERATION_NOT_FOUND", why))
+  return nil, output.fail(errors.new("OPERATION_NOT_FOUND", why))
 end
 
 return sources

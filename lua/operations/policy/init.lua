@@ -1,8 +1,6 @@
 --- A policy: which calls run, which a person is asked about first, and which never run. A registry asks it about every
 --- call, after access control and validation and before middleware.
-local approvals = require("operations.people.approvals")
 local argument = require("operations.base.argument")
-local asking = require("operations.people.asking")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -60,7 +58,8 @@ function policy.new(source, options)
   if not read then
     return nil, err
   end
-  return setmetatable({ _rules = read, _ask = options.ask, _approvals = options.approvals or approvals.new(),
+  return setmetatable({ _rules = read, _ask = options.ask,
+    _approvals = options.approvals or require("operations.people.approvals").new(),
     _face = options.ask and (options.face or "function") or "client" }, Policy)
 end
 
@@ -169,6 +168,7 @@ end
 -- theirs.
 local function by_caller(context)
   return function(call)
+    local asking = require("operations.people.asking")
     local approved, scope = asking.approve(asking.through(context, key_of(call)), call)
     return approved, approved and call.identity == nil and "once" or scope
   end
@@ -201,7 +201,7 @@ function Policy:ask(rule, remember, call, context)
     return nil, unasked(call.operationId, rule)
   end
   call.rule, call.reason, call.remember = rule.name, rule.reason, remember
-  local ok, err = approvals.ask(call, narrowed(confirm, remember), self._approvals)
+  local ok, err = require("operations.people.approvals").ask(call, narrowed(confirm, remember), self._approvals)
   if not ok and err.code == "CAPABILITY_MISSING" then
     return nil, unasked(call.operationId, rule)
   elseif not ok and err.code == "ACCESS_DENIED" then

@@ -154,6 +154,22 @@ function cache.key(source)
   return table.concat({ source.kind, source.place, config.namespace or "", patch }, "\n")
 end
 
+local DAY = 86400 -- seconds
+
+--- The entry of an OpenAPI document. A file is current until it changes, the URL of a remembered source for a day.
+---@param source operations.sources.Source
+---@return operations.sources.CacheEntry?
+---@return boolean? is_current  false: its origin has to be asked
+function cache.current(source)
+  local held = cache.open(cache.key(source))
+  if not held then
+    return nil
+  elseif source.place:find("^https?://") then
+    return held, source.name ~= nil and core.now() / 1000 - held.checked < DAY
+  end
+  return held, held.meta.version ~= nil and held.meta.version == select(3, system.kind(source.place))
+end
+
 --- Lists as lines of JSON, one per operation: entries, and separately their keys, which only completion needs.
 local function segments_of(list)
   local lines, keys = {}, {}

@@ -1,7 +1,6 @@
 --- Caches the OpenAPI documents of sources between calls: the text, the positions of its parts, and its operations. A
 --- file is current until it changes; a URL is checked again after a day, with the entity tag of its last answer.
 local cache = require("operations.sources.cache")
-local core = require("operations.core")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
 local from_openapi = require("operations.openapi")
@@ -305,16 +304,6 @@ local function take(source, text, meta)
   return { definitions = definitions, report = report }
 end
 
-local DAY = 86400 -- seconds
-
--- Is the cached document current without a check?
-local function is_current(source, held)
-  if not is_url(source.place) then
-    return held.meta.version ~= nil and held.meta.version == select(3, system.kind(source.place))
-  end
-  return source.name ~= nil and core.now() / 1000 - held.checked < DAY
-end
-
 --- The current cached entry of a source.
 ---@param source operations.sources.Source
 ---@param options { face: operations.sources.Face, refresh?: boolean }
@@ -324,8 +313,8 @@ end
 ---  read now; alone, when it cannot be cached
 function documents.open(source, options)
   local key = cache.key(source)
-  local held = cache.open(key)
-  if held and not options.refresh and is_current(source, held) then
+  local held, is_current = cache.current(source)
+  if is_current and not options.refresh then
     return held
   end
   local text, meta

@@ -3,7 +3,6 @@ local cache = require("operations.sources.cache")
 local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local operations = require("operations")
 local scanner = require("operations.registry.scanner")
 local source_options = require("operations.sources.options")
 local specs = require("operations.registry.spec")
@@ -138,7 +137,7 @@ function load.openapi(source, options)
   if source.name or source.place:find("^https?://") then
     return of_cache(documents, source, options)
   end
-  local list, report = operations.from_openapi.file(source.place, documents.config(source))
+  local list, report = require("operations.openapi").file(source.place, documents.config(source))
   return report_of(source, list, report, options)
 end
 
@@ -167,7 +166,7 @@ function load.command(source)
   end
   local definitions = {}
   for _, description in ipairs(list.argv and { list } or list) do
-    definitions[#definitions + 1] = operations.command(description)
+    definitions[#definitions + 1] = require("operations").command(description)
   end
   return definitions
 end
@@ -182,8 +181,9 @@ load["mcp-config"] = function(source, options)
 end
 
 -- Registers the specs that other processes offer; calls go to those processes.
-local function import(registry, options, open, ...)
-  local ok, transport, err = pcall(open, ...)
+local function import(registry, options, kind, ...)
+  local operations = require("operations")
+  local ok, transport, err = pcall(operations.transports[kind], ...)
   if not (ok and transport) then
     return nil, ok and err or transport
   end
@@ -199,13 +199,13 @@ local function import(registry, options, open, ...)
 end
 
 function load.redis(source, options, registry)
-  return import(registry, options, operations.transports.redis, source.place,
+  return import(registry, options, "redis", source.place,
     { mode = options.reliable and "reliable" or "fast" })
 end
 
 function load.websocket(source, options, registry)
   local auth = source.config.auth
-  return import(registry, options, operations.transports.websocket, source.place,
+  return import(registry, options, "websocket", source.place,
     { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
@@ -232,6 +232,10 @@ end
 ---@return operations.sources.CacheEntry|false held  false: there is none
 ---@return any err
 function loader.refresh(source, options)
+  local current, is_current = cache.current(source)
+  if is_current and not options.refresh then
+    return current -- without loading what reads documents
+  end
   local ok, held, err = pcall(require("operations.sources.documents").open, source, options)
   if not ok then
     return false, held

@@ -17,7 +17,6 @@ local secret = require("operations.sources.secret")
 local source_options = require("operations.sources.options")
 local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
-local task = require("operations.task")
 local url = require("operations.base.url")
 
 local remembered = {}
@@ -413,7 +412,7 @@ local function lock(path)
   local stop = core.now() + PATIENCE
   local held, message = system.lock(path)
   while held == false and core.now() < stop do
-    task.sleep(PAUSE / 1000)
+    require("operations.task").sleep(PAUSE / 1000)
     held, message = system.lock(path)
   end
   return held or nil, message or path .. ": another program has not released it"
