@@ -120,6 +120,6 @@ describe("a program that loads a remembered source", function()
       print((select(2, pcall(operations.sources.load, 7)):gsub("^.-bad", "bad")))
       print((select(2, pcall(operations.sources.load, "a", { profil = "b" })):gsub("^.-bad", "bad")))]])
     assert.equal("bad argument #1 to 'load' (string expected, got number)\n"
-      .. "bad option 'profil' to 'load' (unknown)\n", result.out)
+      .. "bad option 'profil' to 'load' (unknown; did you mean profile?)\n", result.out)
   end)
 end)
