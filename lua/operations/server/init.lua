@@ -69,7 +69,8 @@ local server = {}
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
 ---@field upstreams? (operations.mcp.Client|operations.mcp.Servers)[]  whose states /readyz and /metrics show
----@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, public: boolean? }  what /metrics shows
+---@field metrics? { text: fun(self, shows: fun(id: string): boolean): string, answered: function?, public: boolean? }
+---  counts the answers (`answered(part, status, code?)`); what /metrics shows
 ---  (the middleware `metrics`), to callers with credentials where there is `authorize`, unless it is public. `shows`
 ---  tells which operations are not hidden from the caller
 ---@field access_log? "nginx"|fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended;
