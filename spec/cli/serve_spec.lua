@@ -131,6 +131,97 @@ describe("operations serve", function()
     assert.matches("text, json or none expected, got xml", fails("--log-format xml --lua " .. directory).err, 1, true)
   end))
 
+  it("counts calls for /metrics, limits their rate and time, and keeps answers by Idempotency-Key", within(function()
+    local served = local_definitions("--metrics", "--rate", "3", "--timeout", "0.2", "--idempotency", "memory",
+      "--scopes", "a,b")
+    assert.equal(504, served:get("/t/sleep?seconds=5").status)
+    local function pay(key)
+      local answer = served:request("POST", "/t/secret", { json = operations.null,
+        headers = { ["Idempotency-Key"] = key } })
+      return answer.headers["idempotent-replayed"], answer.status
+    end
+    assert.same({ nil, "true" }, { (pay("k")), (pay("k")) })
+    local statuses = {}
+    for i = 1, 6 do
+      statuses[i] = served:get("/t/echo?text=x").status
+    end
+    assert.equal(429, statuses[6])
+    local text = served:get("/metrics").body
+    assert.matches('operations_calls_total{operation="t.sleep",code="TIMEOUT"} 1\n', text, 1, true)
+    assert.matches('operations_http_responses_total{part="http",status="429",class="4xx",code="RATE_LIMITED"}', text, 1,
+      true)
+    assert.equal(401, served:get("/metrics", { headers = { Authorization = "Bearer wrong" } }).status)
+    assert.equal(404, local_definitions():get("/metrics").status)
+    for words, message in pairs({ ["--rate 0"] = "--rate: expected a number above 0",
+      ["--timeout x"] = "--timeout: expected a number",
+      ["--idempotency disk"] = "--idempotency: memory or redis://" }) do
+      assert.matches(message, fails(words .. " --lua " .. directory).err, 1, true)
+    end
+  end))
+
+  it("accepts several tokens; HUP reads tokens, Lua files and documents again, and keeps the previous ones on errors",
+    within(function()
+      local token = write("token", "old\n")
+      local function status(served, word)
+        return served:get("/t/echo?text=x", { headers = { Authorization = "Bearer " .. word } }).status
+      end
+      local served = local_definitions("--token", "file:" .. token, "--token", "second")
+      assert.same({ 200, 200, 401 }, { status(served, "old"), status(served, "second"), status(served, "new") })
+      write("token", "new\n")
+      write("definitions.lua", (definitions:gsub('"ticks"', '"tocks"')))
+      served:signal("HUP")
+      served:said("sources were read again", true)
+      assert.same({ 401, 200, 200 }, { status(served, "old"), status(served, "second"), status(served, "new") })
+      served.token = "new"
+      local wrong = { headers = { Accept = "text/html" } }
+      assert.same({ 404, 406 }, { served:get("/t/ticks", wrong).status, served:get("/t/tocks", wrong).status })
+      write("definitions.lua", "return {")
+      os.remove(token)
+      served:signal("HUP")
+      served:said("the old operations stay", true)
+      assert.same({ 200, 200 }, { status(served, "new"), status(served, "second") })
+    end))
+
+  it("is not ready for some time before it ends, and answers until then", within(function()
+    local served = local_definitions("--drain-delay", "60")
+    assert.equal(200, served:get("/readyz").status)
+    served:signal("TERM")
+    served:said("/readyz answers 503", true)
+    assert.same({ 503, 200 }, { served:get("/readyz").status, served:get("/t/echo?text=x").status })
+    operations.sleep(0.3) -- two signals at once are one
+    served:signal("TERM")
+    served:said("ended at once", true)
+  end))
+
+  it("calls the hooks of files: start before they are served, stop at the end, and again at HUP", within(function()
+    local notes = directory .. "/notes"
+    local path = write("hooked.lua", ([[
+      local function note(text)
+        local file = assert(io.open(%q, "a")); file:write(text, "\n"); file:close()
+      end
+      local state
+      return { start = function() require("operations").sleep(0); state = "ready"; note("start") end,
+        stop = function() note("stop") end,
+        { namespace = "h", name = "state", type = "query", handler = function() return state end } }]]):format(notes))
+    local function noted()
+      local file = assert(io.open(notes))
+      local text = file:read("*a"):gsub("\n", " ")
+      file:close()
+      return text
+    end
+    local served = serve.start({ "--lua", path })
+    assert.equal('"ready"', served:get("/h/state").body)
+    served:signal("HUP")
+    served:said("sources were read again", true)
+    assert.same({ '"ready"', "start start stop " }, { served:get("/h/state").body, noted() })
+    served:signal("INT")
+    served.child:wait()
+    assert.equal("start start stop stop ", noted())
+    local result = fails("--lua " .. write("failing.lua", [[return { start = function() error("no database", 0) end,
+      { namespace = "h", name = "x", handler = print } }]]))
+    assert.same({ 12, true }, { result.code, result.err:find("failing.lua: start: no database", 1, true) ~= nil })
+  end))
+
   it("prints the address of its page, which takes the token that it made", within(function()
     local served = local_definitions("--docs", "--prefix", "/api")
     assert.equal(served.url .. "/docs#token=" .. served.token, served.child:read_line())

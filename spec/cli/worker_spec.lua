@@ -1,5 +1,6 @@
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local free_port = require("spec.support.free_port")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 
@@ -65,6 +66,58 @@ describe("operations worker", function()
     assert.equal(8, result.code)
     assert.same({ "operations: serving 4 operations", ("operations: error: a.b: %s:1: attempt to perform arithmetic "
       .. "on a nil value"):format(path) }, { told[1], told[2] })
+    assert.equal("EXECUTION_ERROR", operations.json.decode(told[3]).code)
+  end)
+
+  it("logs a line for each call, unless it is to be quiet", function()
+    local script = [[
+      operations call demo.greet name=Ada --redis $url
+      operations watch demo.countdown from=1 pause=0 --redis $url
+      operations call demo.greet '{"name":1}' --redis $url]]
+    local function lines(...)
+      with_worker(script, "--reliable", "health: ", "--health", "0", ...)
+      local found = {}
+      for _, line in ipairs(told) do
+        local entry = operations.json.decode(line)
+        found[#found + 1] = entry and ("%s %s"):format(entry.operation, entry.code)
+          or line:match("^%d%d:%d%d:%d%d (.*) %d+ ms$")
+      end
+      return found
+    end
+    assert.same({ "demo.greet nil", "demo.countdown nil" }, lines())
+    assert.same({ "demo.greet", "demo.countdown" }, lines("--log-format", "text"))
+    assert.same({}, lines("--quiet"))
+  end)
+
+  it("says when Redis is lost and back, to people and to supervisors, and shows figures", function()
+    local port = free_port()
+    local other = redis.start()
+    local usual = server
+    server = other
+    local worker = start_worker("--verbose", nil, "--health", tostring(port))
+    server = usual
+    local function status(path)
+      local answer = operations.http.request({ url = ("http://127.0.0.1:%d%s"):format(port, path) })
+      return answer and answer.status, answer and answer.body
+    end
+    local function says(text)
+      return table.concat(told, "\n"):find(text, 1, true) ~= nil
+    end
+    operations.run(function()
+      assert.equal(200, (status("/readyz")))
+      command.run(("operations call demo.greet name=Ada --redis %s"):format(other.url))
+      assert.matches('operations_calls_total{operation="demo.greet",code="OK"} 1\n', select(2, status("/metrics")), 1,
+        true)
+      other.stop()
+      eventually(function() return says("Redis is lost: TRANSPORT_LOST") and status("/readyz") == 503 end)
+      assert.equal(200, (status("/healthz")))
+      other = redis.start(other.port)
+      eventually(function() return says("Redis is back") and status("/readyz") == 200 end)
+    end)
+    os.execute(("kill -INT %d"):format(worker.pid))
+    worker:wait()
+    other.stop()
+    assert.equal(2, command.run("operations worker --redis redis://x --lua examples/definitions --health x").code)
   end)
 
   it("answers what a file describes without a handler", function()

@@ -69,6 +69,37 @@ describe("the scanner", function()
     assert.equal(root .. "/nowhere", err.details.path)
   end)
 
+  it("calls the hooks of files: start in order and once, stop in the reverse order", function()
+    local noted = {}
+    _G.note = function(text)
+      noted[#noted + 1] = text
+    end
+    local hooked = [[return { start = function() %s note("start %s") end, stop = function() note("stop %s") %s end,
+      { namespace = "t", name = "%s" }, { namespace = "t", name = "%s2" } }]]
+    write("a.lua", hooked:format("", "a", "a", "error('broken', 0)", "a", "a"))
+    write("b.lua", hooked:format("", "b", "b", "", "b", "b"))
+    write("c.lua", definition("c"))
+    local stop = assert(scanner.start(assert(scanner.scan(root))))
+    local ok, err = stop()
+    assert.same({ "start a", "start b", "stop b", "stop a" }, noted)
+    assert.same({ nil, ("EXECUTION_ERROR: %s/a.lua: stop: broken"):format(root) }, { ok, tostring(err) })
+    assert.is_true((stop()))
+    noted = {}
+    write("c.lua", hooked:format("error('no database', 0)", "c", "c", "", "c", "c"))
+    stop, err = scanner.start(assert(scanner.scan(root)))
+    assert.is_nil(stop)
+    assert.equal(("EXECUTION_ERROR: %s/c.lua: start: no database"):format(root), tostring(err))
+    assert.same({ "start a", "start b", "stop b", "stop a" }, noted)
+    _G.note = nil
+  end)
+
+  it("reports hooks that are no functions, or have no definitions", function()
+    write("a.lua", "return { start = 1, { namespace = 't', name = 'a' } }")
+    assert.equal("start: expected a function, got number", problem("a.lua"))
+    write("a.lua", "return { stop = print }")
+    assert.equal("stop: expected definitions beside it", problem("a.lua"))
+  end)
+
   it("knows the file of each definition", function()
     write("a.lua", definition("a"))
     write("b/c.lua", ("return { %s }"):format(definition("c"):gsub("^return ", "")))

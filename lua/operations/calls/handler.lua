@@ -29,6 +29,19 @@ local function fail(self, request, err)
   return request:fail(err)
 end
 
+-- Logs a request that has ended. An error raised by the program's log function does not affect it.
+local function tell(self, request, err)
+  local write, identity = self._access_log, request.identity
+  if request.began then
+    local ok, raised = pcall(write, { time = request.began, requestId = request.requestId,
+      operation = request.operationId, identity = identity and identity.id, code = err and err.code,
+      ms = scheduler.host().now() - request.began })
+    if not ok then
+      self._map._log("error", "access_log failed: " .. errors.text(raised))
+    end
+  end
+end
+
 -- The owner of the share that a subscription takes: its identity or, without one, its connection.
 local function owner_of(self, request)
   local identity = request.identity
@@ -54,7 +67,8 @@ end
 local function send_stream(self, request, registry)
   local subscription, err = registry:subscribe(request.operationId, request.input, request)
   if not subscription then
-    return fail(self, request, err)
+    fail(self, request, err)
+    return err
   end
   local envelope
   envelope, err = subscription:next()
@@ -67,25 +81,30 @@ local function send_stream(self, request, registry)
   elseif not envelope then
     request:complete()
   end
+  return err
 end
 
 local function stream(self, request, registry)
   local owner = begin_stream(self, request)
   if not owner then
-    return request:fail(call_event.error({ code = "BUSY", retryable = true, mayHaveRun = false,
-      message = ("%d subscriptions of this caller are running, no more are accepted"):format(self._max_streams) }))
+    local err = call_event.error({ code = "BUSY", retryable = true, mayHaveRun = false,
+      message = ("%d subscriptions of this caller are running, no more are accepted"):format(self._max_streams) })
+    request:fail(err)
+    return err
   end
-  local ok, raised = pcall(send_stream, self, request, registry)
+  local ok, result = pcall(send_stream, self, request, registry)
   end_stream(self, owner)
   if not ok then
-    error(raised, 0)
+    error(result, 0)
   end
+  return result
 end
 
 local function answer(self, request, registry)
   local envelope, err = registry:execute(request.operationId, request.input, request)
   if not envelope then
-    return fail(self, request, err)
+    fail(self, request, err)
+    return err
   end
   request.streams = request.credit ~= nil -- a call subscribed to as a stream
   if request:respond(envelope) and request.streams then
@@ -120,22 +139,26 @@ local function cancel(err, request)
 end
 
 local function work(self, request, registry)
-  local ok, raised = true, nil
+  local ok, err = true, nil
   if not request.ended then
     request.worker, request.on_abort = task.current(), cancel
-    ok, raised = pcall(request.streams and stream or answer, self, request, registry)
+    ok, err = pcall(request.streams and stream or answer, self, request, registry)
     request.on_abort = nil
   end
   self:leave()
   if not ok then
-    fail(self, request, (errors.from(raised)))
+    err = errors.from(err)
+    fail(self, request, err)
   end
+  tell(self, request, err)
 end
 
 local function serve(self, request)
   local registry, err, kind = registry_of(self, request.operationId)
   err = err or refusal(self)
+  request.began = self._access_log and registry ~= self._services and scheduler.host().now()
   if err then
+    tell(self, request, err)
     return request:fail(err)
   end
   request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not registered here: by the request
@@ -197,7 +220,8 @@ local function room(self, wake)
   return left
 end
 
-local option_kinds = { max_requests = "number", max_identity_streams = "number", upstream_errors = "string" }
+local option_kinds = { max_requests = "number", max_identity_streams = "number", upstream_errors = "string",
+  access_log = "function" }
 
 ---@class operations.CallHandlerOptions
 ---@field max_requests? integer  served at once, default 1,024; further ones fail with BUSY
@@ -205,6 +229,8 @@ local option_kinds = { max_requests = "number", max_identity_streams = "number",
 ---  limit
 ---@field upstream_errors? operations.UpstreamErrors  what callers in other processes read of the errors that an API or
 ---  MCP server behind an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
+---@field access_log? fun(entry: { time: integer, requestId: string, operation: string, identity: string?,
+---  code: string?, ms: integer })  called for each request of another process when it has ended
 
 --- Serves the requests that arrive at `call_map` from `registry`. Operations with `_meta.exposed = false` are served in
 --- process only. Also serves `services.list` and `services.schema`, by which the other side imports specs.
@@ -227,6 +253,7 @@ function call_handler.new(registry, call_map, options, streams_of)
     _max_streams = options and options.max_identity_streams or streams_of and limits.identity_streams or math.huge,
     _streams_of = streams_of or {},
     _upstream_errors = options and options.upstream_errors,
+    _access_log = options and options.access_log,
     _services = services.new(registry, call_map:is_direct()),
   }, CallHandler)
   call_map:serve(function(request)

@@ -130,7 +130,7 @@ function mcp_server.mcp.run(parsed)
   end
   local include = filter_of(given.include)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
-    names = parsed.rest, problems = problems, behind = function(source, registry)
+    names = parsed.rest, starts = sources.start, problems = problems, behind = function(source, registry)
       return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,
         include = include, on_event = on_event, on_source = function(client)
           clients[#clients + 1] = client

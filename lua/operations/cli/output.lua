@@ -381,7 +381,7 @@ end
 -- An entry of an access log for people.
 local function line_of(entry)
   local words = { os.date("%H:%M:%S", math.floor(entry.time / 1000)) }
-  for _, word in ipairs({ entry.method or "-", entry.path or entry.operation or "-", entry.status or false,
+  for _, word in ipairs({ entry.method or false, entry.path or entry.operation or "-", entry.status or false,
     entry.code or false, ("%d ms"):format(entry.ms), entry.path and entry.operation or false, entry.mcp or false,
     entry.identity or false }) do
     words[#words + 1] = word and tostring(word) or nil
@@ -389,7 +389,8 @@ local function line_of(entry)
   return table.concat(words, " ")
 end
 
-output.log_option = { name = "--log-format", value = "FORMAT",
+---@type operations.cli.Option
+output.log_option = { name = "--log-format", value = "FORMAT", values = { "text", "json", "none" },
   help = "of a line a request: text (at a terminal), json, none" }
 
 --- Reads `--log-format`: what writes the entries of an access log to stderr, JSON unless stderr is a terminal. With
@@ -399,7 +400,7 @@ output.log_option = { name = "--log-format", value = "FORMAT",
 ---@return string? message  of an unknown format
 function output.log_writer(parsed)
   local format = parsed.options["log-format"] or system.is_terminal(STDERR) and "text"
-  if format == "none" then
+  if format == "none" or is_quiet and not parsed.options["log-format"] then
     return nil
   elseif format and format ~= "text" and format ~= "json" then
     return nil, ("--log-format: text, json or none expected, got %s"):format(format)

@@ -279,6 +279,7 @@ local function load(asked, parsed)
     task.deadline(deadline)
   end
   local registry, code = sources.registry(parsed, {
+    starts = not is_rehearsal and sources.start or nil,
     id = not parsed.added and asked.id or nil, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
     http = asked.exchange.client, kinds = kinds, references = asked.references, sources = asked.sources,

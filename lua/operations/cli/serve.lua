@@ -27,7 +27,7 @@ local serve = {
     { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
     { name = "--mcp-server", help = "serve an MCP server at /mcp, too" },
     { name = "--prefix", value = "/PATH", help = "prefix of all paths" },
-    { name = "--token", value = "TOKEN", help = "token, or env:NAME, file:PATH, cmd:COMMAND" },
+    { name = "--token", value = "TOKEN", many = true, help = "token, or env:NAME, file:PATH, cmd:COMMAND" },
     { name = "--scopes", value = "A,B", help = "the scopes of the token's holder (none)" },
     { name = "--issuer", value = "URL", help = "accept tokens that this server signs, not --token" },
     { name = "--audience", value = "NAME", help = "their audience: the URL of this server, or a name" },
@@ -44,14 +44,20 @@ local serve = {
     exposures.option, exposures.upstream_errors,
     rules.policy, rules.read_only, rules.audit,
     { name = "--watch", value = "DIR", many = true, help = "Lua definitions, reloaded when they change" },
+    { name = "--metrics", help = "figures for Prometheus at /metrics" },
+    { name = "--idempotency", value = "STORE", help = "keep answers by Idempotency-Key: memory or redis://..." },
+    { name = "--rate", value = "N", help = "calls a second of each caller, others are answered 429" },
+    { name = "--timeout", value = "SECONDS", help = "of a call (60)" },
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--max-body", value = "BYTES", help = "limit of a request's body (16 MiB)" },
+    { name = "--drain-delay", value = "SECONDS", help = "serve after TERM while /readyz says 503 (0)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (5)" },
     output.log_option,
   },
 }
 
 local POLL = 0.5 -- seconds between checks of watched directories and of HUP
+local STDERR = 2
 
 ---@class operations.cli.ServeOptions
 ---@field host string
@@ -59,7 +65,12 @@ local POLL = 0.5 -- seconds between checks of watched directories and of HUP
 ---@field max_requests? integer
 ---@field max_body? integer
 ---@field grace number  seconds
----@field token? string  nil: no token is required
+---@field drain_delay number  seconds
+---@field rate? number  calls a second
+---@field timeout? number  seconds
+---@field idempotency? true|operations.AnswerStore
+---@field leaving? boolean  it is about to stop
+---@field tokens? string[]  nil: no token is required
 ---@field docs? true  serve the page
 ---@field tls? operations.TlsOptions
 ---@field scheme "http"|"https"
@@ -70,17 +81,49 @@ local POLL = 0.5 -- seconds between checks of watched directories and of HUP
 
 -- Reads the numeric options; returns a message for an invalid one.
 local function read_numbers(parsed, options)
-  local ranges = { { "port", 8080, 65535 }, { "grace", 5 }, { "max-requests" }, { "max-body" } }
-  for _, range in ipairs(ranges) do
-    local name = range[1]
+  local ranges = { { "port", 8080, 65535 }, { "grace", 5 }, { "max-requests" }, { "max-body" }, { "drain-delay", 0 },
+    { "rate" }, { "timeout" } }
+  for i, range in ipairs(ranges) do
+    local name, is_whole = range[1], i ~= 2 and i < 5
     local value, message = arguments.number(parsed, name, range[2], range[3])
     if message then
       return message
-    elseif value and name ~= "grace" and value % 1 ~= 0 then
+    elseif value and is_whole and value % 1 ~= 0 then
       return ("--%s: expected a whole number, got %q"):format(name, parsed.options[name])
+    elseif value == 0 and i > 5 then
+      return ("--%s: expected a number above 0, got 0"):format(name)
     end
-    options[name:gsub("-", "_")] = value and name ~= "grace" and math.floor(value) or value
+    options[name:gsub("-", "_")] = value and is_whole and math.floor(value) or value
   end
+end
+
+-- Reads the store of answers; returns a message for an invalid one.
+local function read_store(parsed, options)
+  local given = parsed.options.idempotency
+  if given == "memory" then
+    options.idempotency = true
+  elseif given then
+    local ok, made = pcall(function()
+      return operations.middleware.redis(given)
+    end)
+    if not ok then
+      return ("--idempotency: memory or redis://HOST:PORT expected, got %q"):format(url.redact_any(given))
+    end
+    options.idempotency = made
+  end
+end
+
+-- Reads the tokens that callers may have; or nil and a message.
+local function read_tokens(parsed)
+  local tokens = {}
+  for i, given in ipairs(parsed.options.token) do
+    local message
+    tokens[i], message = secret.read(given)
+    if not tokens[i] then
+      return nil, "--token: " .. message
+    end
+  end
+  return tokens
 end
 
 local function is_loopback(host)
@@ -134,12 +177,13 @@ local function read_access(parsed, options)
     end
     return nil
   end
-  local token, message = core.random_id():gsub("-", ""), nil
+  local message
+  options.own_token = not given.token
   if given.token then
-    token, message = secret.read(given.token)
-    message = message and "--token: " .. message
+    options.tokens, message = read_tokens(parsed)
+  else
+    options.tokens = { (core.random_id():gsub("-", "")) }
   end
-  options.token, options.own_token = token, not given.token
   options.identity = { id = "token", scopes = scopes_of(given.scopes) }
   return message
 end
@@ -176,7 +220,8 @@ end
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
   local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs }
-  local message = read_numbers(parsed, options) or read_access(parsed, options) or read_tls(parsed, options)
+  local message = read_numbers(parsed, options) or read_store(parsed, options) or read_access(parsed, options)
+    or read_tls(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
     message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
@@ -187,9 +232,32 @@ local function read(parsed)
   return not message and options or nil, message
 end
 
--- The function that authenticates callers, or nil.
+-- The function that authenticates callers, or nil. Tokens may change.
 local function authorizer(options)
-  return options.authorize or options.token and operations.oauth.static_tokens({ [options.token] = options.identity })
+  if options.authorize or not options.tokens then
+    return options.authorize
+  end
+  local accepts, of
+  return function(request)
+    if of ~= options.tokens then
+      local identities = {}
+      for _, token in ipairs(options.tokens) do
+        identities[token] = options.identity
+      end
+      accepts, of = operations.oauth.static_tokens(identities), options.tokens
+    end
+    return accepts(request)
+  end
+end
+
+-- The middleware of all operations, and the figures if they are wanted.
+local function policies(parsed, options)
+  local list, metrics = {}, parsed.options.metrics and operations.middleware.metrics() or nil
+  list[1] = metrics
+  if options.rate then
+    list[#list + 1] = operations.middleware.rate_limit({ rate = options.rate, by = "identity" })
+  end
+  return list, metrics
 end
 
 -- A watched directory is a separate source, also when --lua names it.
@@ -230,11 +298,18 @@ local function await(clients)
   end
 end
 
--- The registry and its watched directories; or nil and the exit code. Fills `clients` with those of MCP servers.
-local function collect(parsed, exposure, clients)
+-- The registry with its watched directories, and what loads the other sources again; or nil and the exit code. Fills
+-- `clients` with those of MCP servers.
+local function collect(parsed, exposure, middleware, clients)
   local directories, list = parsed.options.watch or {}, {}
-  local registry, code = sources.registry(parsed, { but = is_watched(parsed), exposure = exposure, names = parsed.rest,
-    none = directories[1] ~= nil, behind = takes_servers(parsed, exposure, clients) })
+  local kinds, stop = {}, nil
+  local given = { but = is_watched(parsed), exposure = exposure, names = parsed.rest, none = directories[1] ~= nil,
+    behind = takes_servers(parsed, exposure, clients), kinds = kinds, middleware = middleware,
+    starts = function(definitions)
+      stop = sources.start(definitions)
+      return stop
+    end }
+  local registry, code = sources.registry(parsed, given)
   code = code or await(clients)
   if not registry or code then
     return nil, code
@@ -242,12 +317,19 @@ local function collect(parsed, exposure, clients)
   for i, directory in ipairs(directories) do
     list[i] = watched.new(directory, registry, function(definition)
       exposure:open(definition)
-    end)
+    end, sources.start)
     if not list[i] then
       return nil, output.codes.SOURCE
     end
   end
-  return registry, list
+  return registry, list, function()
+    local before = stop
+    local fresh = sources.reload(parsed, registry, given)
+    if fresh and before then
+      before()
+    end
+    return fresh
+  end
 end
 
 -- Prints the server's address and how to call it.
@@ -256,12 +338,12 @@ local function announce(options, listener, prefix)
   local url_of_server = ("%s://%s:%d%s"):format(options.scheme, host, listener.port, prefix or "")
   output.text(url_of_server .. "\n")
   if options.own_token then
-    output.text(("Authorization: Bearer %s\n"):format(options.token))
+    output.text(("Authorization: Bearer %s\n"):format(options.tokens[1]))
   end
   if options.docs then -- the page takes the token and removes it from the address
-    output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.token or ""))
+    output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.tokens[1] or ""))
   end
-  if (options.token or options.authorize) and not options.tls and not is_loopback(options.host) then
+  if (options.tokens or options.authorize) and not options.tls and not is_loopback(options.host) then
     output.complain("tokens and data go to %s unencrypted: give --tls-cert and --tls-key, put a proxy with TLS in "
       .. "front, or use a trusted network", options.host)
   end
@@ -276,21 +358,42 @@ local function follow(directories)
   end
 end
 
--- Reloads certificates at HUP; reports errors and keeps the old ones.
-local function reload_at_hangup(listener, seen)
+-- Reads certificates, tokens and sources again; reports errors and keeps the old ones.
+local function reload(parsed, options, listener, load_again)
+  local ok, err = listener:reload()
+  if options.tls then
+    output.complain("%s", ok and "certificates were read again" or err.message .. "; the old ones stay")
+  end
+  if parsed.options.token then
+    local tokens, message = read_tokens(parsed)
+    options.tokens = tokens or options.tokens
+    output.complain("%s", tokens and "tokens were read again" or message .. "; the old ones stay")
+  end
+  output.complain("%s", load_again() and "sources were read again" or "the old operations stay")
+end
+
+local function follow_hangups(seen, ...)
   while true do
     operations.sleep(POLL)
     local count = system.hangups()
     if count ~= seen then
-      local ok, err = listener:reload()
-      output.complain("%s", ok and "certificates were read again" or err.message .. "; the old ones stay")
       seen = count
+      reload(...)
     end
   end
 end
 
 -- Lets running requests end; a second interrupt stops them at once.
-local function drain(server, grace)
+local function drain(server, options)
+  local grace, delay = options.grace, options.drain_delay
+  options.leaving = true
+  if delay > 0 then
+    output.complain("ending in %s s: /readyz answers 503, requests are still accepted", number_text.of(delay))
+    local waiting = task.spawn(operations.sleep, delay)
+    if not pcall(waiting.wait, waiting) then
+      return output.complain("ended at once")
+    end
+  end
   output.complain("ending%s", server.running == 0 and ""
     or (": what runs (%d) has %s s to end; Ctrl-C again ends at once"):format(server.running,
       number_text.of(grace)))
@@ -302,13 +405,13 @@ local function drain(server, grace)
 end
 
 -- Serves until it is interrupted.
-local function run(server, directories, grace)
+local function run(server, directories, options)
   if directories[1] then
     task.detach(follow, directories)
   end
   local ok, raised = pcall(operations.sleep, math.huge)
   if not ok and system.interrupted() then
-    drain(server, grace)
+    drain(server, options)
   end
   server:close()
   if not ok then
@@ -348,18 +451,26 @@ function serve.run(parsed)
     return output.usage("serve: %s", message)
   end
   local exposure = exposures.new(parsed)
+  local middleware, metrics = policies(parsed, options)
   local clients = {}
-  local registry, directories = collect(parsed, exposure, clients)
+  local registry, directories, load_again = collect(parsed, exposure, middleware, clients)
   if not registry then
     return directories
   end
+  local timeout = options.timeout and options.timeout * 1000
+  local most = options.max_requests or limits.requests
   local server, err = operations.to_http(registry, {
     prefix = parsed.options.prefix, authorize = authorizer(options) or false,
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
-    trusted_proxies = parsed.options["trusted-proxy"], max_requests = options.max_requests,
+    trusted_proxies = parsed.options["trusted-proxy"], max_requests = most,
+    max_identity_requests = options.tokens and most or nil, -- all callers with a token are one identity
     max_body = options.max_body, docs = options.docs, upstream_errors = parsed.options["upstream-errors"],
     upstreams = clients, mcp = parsed.options["mcp-server"], access_log = write_entry,
     log = sources.logger(parsed.options.verbose),
+    metrics = metrics, idempotency = options.idempotency, timeout = timeout,
+    max_timeout = timeout and math.max(timeout, limits.server_max_timeout), ready = function()
+      return not options.leaving
+    end,
   })
   if not server then
     return err.details and refuse(err.details) or output.fail(err)
@@ -368,13 +479,13 @@ function serve.run(parsed)
   listener, err = server:listen({ host = options.host, port = options.port, tls = options.tls })
   if not listener then
     return tell_listen(err)
-  elseif options.tls then
-    task.detach(reload_at_hangup, listener, system.hangups())
+  elseif options.tls or not system.is_terminal(STDERR) then -- a closed terminal ends it
+    task.detach(follow_hangups, system.hangups(), parsed, options, listener, load_again)
   end
   exposure:tell(registry, not options.authorize and { identity = options.identity,
-    advice = options.token and " (--scopes A,B gives it some)" or " (--token gives some)" } or nil)
+    advice = options.tokens and " (--scopes A,B gives it some)" or " (--token gives some)" } or nil)
   announce(options, listener, parsed.options.prefix)
-  run(server, directories, options.grace)
+  run(server, directories, options)
   return output.codes.OK
 end
 

@@ -120,6 +120,9 @@ local function register(registry, source, given, owners)
         return tell_refused(source, definition, owners, reason)
       end
       owners[id] = { definition, source }
+      if given.starts then
+        table.insert(given.definitions, definition)
+      end
       if given.kinds then
         given.kinds[id] = source.kind
       end
@@ -181,6 +184,9 @@ end
 ---@field added? table  an operation that the document does not have, and the only one that is loaded
 ---@field asks? boolean  the policy asks the person at the terminal, not the user of a client
 ---@field is_rehearsal? boolean  nothing must be sent to the APIs
+---@field middleware? operations.Middleware[]  of the registry
+---@field starts? fun(definitions: operations.Definition[]): any  called with what was registered, before it can be
+---  called; `sources.start`; nil: it failed, which was reported
 
 local function planned(parsed, options)
   local order = {}
@@ -249,6 +255,7 @@ function sources.of(list, given)
   given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose),
     is_routed = given.is_routed or is_routed(list) })
   local failed
+  given.definitions = given.starts and {}
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
     if code and not given.partial then
@@ -260,7 +267,29 @@ function sources.of(list, given)
     remember(registry, list, given)
   end
   output.settle()
+  if given.starts and not given.starts(given.definitions) then
+    return nil, output.codes.SOURCE
+  end
   return registry, failed
+end
+
+--- Calls the hooks `start` of files of definitions, and those to stop at the end of the program.
+---@param definitions operations.Definition[]
+---@return (fun())? stop  calls the hooks `stop` now; nil: a hook failed, which was reported
+function sources.start(definitions)
+  local stop, err = scanner.start(definitions)
+  if not stop then
+    output.complain("%s", tostring(err))
+    return nil
+  end
+  local function close()
+    local ok, failure = stop()
+    if not ok then
+      output.complain("%s", tostring(failure))
+    end
+  end
+  output.at_end({ close = close })
+  return close
 end
 
 --- Makes a registry of everything on the command line, or reports the error.
@@ -288,8 +317,45 @@ function sources.registry(parsed, options)
   if not ruled then
     return nil, output.usage("%s", wrong)
   end
+  ruled.middleware = members.joined(options.middleware or {}, ruled.middleware or {})
   return sources.of(list, members.merged(options, ruled, { verbose = parsed.options.verbose,
-    reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
+    reliable = parsed.options.reliable, refresh = parsed.options.refresh or options.refresh }))
+end
+
+local reread = { lua = true, openapi = true } -- kinds of sources; the others follow changes themselves
+
+--- Reads Lua files and documents again, and replaces their operations; the previous ones stay if one fails.
+---@param parsed operations.cli.Arguments
+---@param registry operations.Registry
+---@param given operations.cli.SourceOptions  with which it was made, and `kinds`
+---@return boolean ok
+function sources.reload(parsed, registry, given)
+  local kinds = {}
+  local fresh = sources.registry(parsed, members.merged(given, { kinds = kinds, none = true, middleware = {},
+    refresh = true, behind = function()
+      return true
+    end, but = function(option)
+      return option.name == "redis" or option.name == "websocket" or given.but and given.but(option)
+    end }))
+  if not fresh then
+    return false
+  end
+  for id, kind in pairs(given.kinds) do
+    if reread[kind] and not fresh:get_spec(id) then
+      registry:unregister(id)
+      given.kinds[id] = nil
+    end
+  end
+  for _, definition in ipairs(fresh:list()) do
+    local id = definition.namespace .. "." .. definition.name
+    local ok, err = registry:register(definition, { replace = given.kinds[id] ~= nil })
+    if ok then
+      given.kinds[id] = kinds[id]
+    else
+      output.failure(err)
+    end
+  end
+  return true
 end
 
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.

@@ -11,11 +11,13 @@ local watched = {}
 ---@class operations.cli.WatchedFile
 ---@field version string
 ---@field ids table<string, boolean>  of its operations
+---@field stop? fun()  calls its hook `stop`
 
 ---@class operations.cli.Watched
 ---@field _directory string
 ---@field _registry operations.Registry
 ---@field _prepare fun(definition: table)
+---@field _start fun(definitions: table[]): fun()?
 ---@field _files table<string, operations.cli.WatchedFile>
 ---@field _unreadable? boolean  it cannot be read, which was reported
 local Watched = {}
@@ -45,7 +47,8 @@ end
 -- Loads a file; removes operations that it no longer gives, unless part of it is invalid.
 local function take_file(self, path, file)
   local list, whole = loader.file(path, { face = output })
-  local ids = {}
+  local ids, stop = {}, whole and self._start(list) or nil
+  whole = stop ~= nil
   for _, definition in ipairs(whole and list or {}) do
     local id = take_definition(self, file, definition)
     whole = whole and id ~= nil
@@ -56,7 +59,10 @@ local function take_file(self, path, file)
   end
   if whole then
     forget(self, file.ids)
-    file.ids = {}
+    file.ids, file.stop, stop = {}, stop, file.stop
+  end
+  if stop then -- of the previous version, or of one that was refused
+    stop()
   end
   for id in pairs(file.ids) do
     ids[id] = true
@@ -89,6 +95,9 @@ local function forget_files(self, paths)
     if not there[path] then
       self._files[path] = nil
       forget(self, file.ids)
+      if file.stop then
+        file.stop()
+      end
       output.complain("%s: the file is gone; %s is no longer served", path, names(file.ids))
     end
   end
@@ -122,10 +131,12 @@ end
 ---@param directory string
 ---@param registry operations.Registry
 ---@param prepare fun(definition: table)  called with each definition before it is registered
+---@param start fun(definitions: table[]): fun()?  calls the hooks `start` of a file, and returns what calls those to
+---  stop
 ---@return operations.cli.Watched?  nil: the directory cannot be read, which was reported
-function watched.new(directory, registry, prepare)
-  local self = setmetatable({ _directory = directory, _registry = registry, _prepare = prepare, _files = nil,
-    _unreadable = nil }, Watched)
+function watched.new(directory, registry, prepare, start)
+  local self = setmetatable({ _directory = directory, _registry = registry, _prepare = prepare, _start = start,
+    _files = nil, _unreadable = nil }, Watched)
   return not self:check() and self or nil
 end
 

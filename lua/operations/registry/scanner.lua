@@ -18,7 +18,13 @@ local scanner = {}
 ---@field path string     the file, or the directory that could not be read
 ---@field message string  the reason
 
+---@class operations.ScanHooks
+---@field path string
+---@field start? fun()
+---@field stop? fun()
+
 local origins = setmetatable({}, { __mode = "k" }) -- the files of definitions
+local hooks_of = setmetatable({}, { __mode = "k" }) ---@type table<table, operations.ScanHooks>  by definition
 
 local function add_problem(found, path, format, ...)
   found.problems[#found.problems + 1] = { path = path, message = format:format(...) }
@@ -48,7 +54,23 @@ local function add_definition(found, path, place, value)
   end
 end
 
---- Adds what a file returned: a definition, or a list of them.
+local is_hook = members.set({ "start", "stop" })
+
+-- The hooks of a list of definitions; nil when there are none.
+local function read_hooks(found, path, value)
+  local hooks
+  for name in pairs(is_hook) do
+    if type(value[name]) == "function" then
+      hooks = hooks or { path = path }
+      hooks[name] = value[name]
+    elseif value[name] ~= nil then
+      add_problem(found, path, "%s: expected a function, got %s", name, type(value[name]))
+    end
+  end
+  return hooks
+end
+
+--- Adds what a file returned: a definition, or a list of them, which may have the hooks `start` and `stop`.
 local function add_returned(found, path, value)
   if type(value) ~= "table" or value.name ~= nil or value.namespace ~= nil or value.handler ~= nil then
     return add_definition(found, path, "", value)
@@ -56,13 +78,20 @@ local function add_returned(found, path, value)
   if next(value) == nil then
     return add_problem(found, path, "expected a definition or a list of them, got an empty table")
   end
-  local count = 0
+  local hooks, count = read_hooks(found, path, value), 0
   for i, item in ipairs(value) do
     add_definition(found, path, ("item %d: "):format(i), item)
     count = i
+    if type(item) == "table" then
+      hooks_of[item] = hooks
+    end
   end
   for key in pairs(value) do
-    if type(key) ~= "number" or key < 1 or key > count or key ~= math.floor(key) then
+    if is_hook[key] then
+      if count == 0 then
+        add_problem(found, path, "%s: expected definitions beside it", key)
+      end
+    elseif type(key) ~= "number" or key < 1 or key > count or key ~= math.floor(key) then
       add_problem(found, path, "expected a definition or a list of them, got a table with the key %q", tostring(key))
     end
   end
@@ -246,6 +275,46 @@ function scanner.load(path, options)
   local found = start(path, options, "load", load_file, 3)
   load_file(found, path)
   return found.definitions, found.problems
+end
+
+local function nothing() end
+
+-- Calls the hooks `stop` of these, the last first; the error of the first that raised.
+local function stop_all(begun)
+  local err
+  while #begun > 0 do
+    local hooks = table.remove(begun)
+    local ok, raised = pcall(hooks.stop or nothing)
+    if not ok and not err then
+      err = errors.new("EXECUTION_ERROR", ("%s: stop: %s"):format(hooks.path, errors.text(raised)))
+    end
+  end
+  return err == nil or nil, err
+end
+
+--- Calls the hook `start` of each file that one of these definitions is from, in the order of the definitions. They may
+--- wait.
+---@param definitions operations.Definition[]  as `scan` and `load` return them
+---@return (fun(): boolean?, operations.Error?)? stop  calls the hooks `stop`, the last first; nil and the first error
+---@return operations.Error? err  EXECUTION_ERROR: a hook raised; those that had started were stopped
+function scanner.start(definitions)
+  argument.expect(definitions, "table", 1, "start")
+  local begun, seen = {}, {}
+  for _, definition in ipairs(definitions) do
+    local hooks = hooks_of[definition]
+    if hooks and not seen[hooks] then
+      seen[hooks] = true
+      local ok, raised = pcall(hooks.start or nothing)
+      if not ok then
+        stop_all(begun)
+        return nil, errors.new("EXECUTION_ERROR", ("%s: start: %s"):format(hooks.path, errors.text(raised)))
+      end
+      begun[#begun + 1] = hooks
+    end
+  end
+  return function()
+    return stop_all(begun)
+  end
 end
 
 --- The file that a definition was loaded from.

@@ -89,7 +89,7 @@ local server = {}
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
 ---@field call? operations.ServerCall  set by `handle`: of the outer server; a mounted handler notes in it
----  the caller that it answers
+---  what the access log says
 ---@field proxy? table  set by `handle`: the peer of the connection, when `peer` is what a trusted proxy says
 ---@field scheme? "http"|"https"  set by `handle`: by which the client came, as a trusted proxy says
 ---@field outer_prefix? string  set by `handle`: before the paths that the client sees, as a trusted proxy says

@@ -30,6 +30,8 @@ local redis = {}
 ---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
 ---@field max_queue? integer  `reliable`: requests for one operation, default 10,000; further ones are refused
 ---@field retention? number  ms, `reliable`: how long an outcome is kept that was not fetched, default 10 minutes
+---@field on_state? fun(state: "lost"|"connected", err: operations.Error?)  the connections were lost, and are there
+---  again
 
 -- The state shared by the parts of a transport.
 ---@class operations.RedisShared
@@ -54,7 +56,7 @@ Redis.__index = Redis
 
 local option_kinds = link.options({
   mode = "string", prefix = "string", vouches = "boolean", secret = "string", lease = "number", attempts = "number",
-  max_queue = "number", max_message = "number", retention = "number",
+  max_queue = "number", max_message = "number", retention = "number", on_state = "function",
 })
 
 local function refuse(self)
@@ -286,13 +288,24 @@ function redis.connect(url, options)
     id = presence.id, reconnects = true, _presence = presence, _shared = shared, _mode = options.mode,
     _receiver = { event = function() end },
   }, Redis)
+  local is_lost = false
+  local function tell(lost_now, err)
+    if options.on_state and lost_now ~= is_lost and not self._closed then
+      is_lost = lost_now
+      options.on_state(lost_now and "lost" or "connected", err)
+    end
+  end
   local function ready()
     local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected
+    if both then
+      tell(false)
+    end
     if both and self._receiver.ready then
       resume(self)
     end
   end
   local function lost(err)
+    tell(true, err)
     presence:forget()
     if self._fast then
       self._fast:forget()
