@@ -185,6 +185,7 @@ end
 ---@field asks? boolean  the policy asks the person at the terminal, not the user of a client
 ---@field is_rehearsal? boolean  nothing must be sent to the APIs
 ---@field middleware? operations.Middleware[]  of the registry
+---@field is_bare? boolean  the operations are registered again elsewhere, with the middleware of that registry
 ---@field starts? fun(definitions: operations.Definition[]): any  called with what was registered, before it can be
 ---  called; `sources.start`; nil: it failed, which was reported
 
@@ -317,7 +318,7 @@ function sources.registry(parsed, options)
   if not ruled then
     return nil, output.usage("%s", wrong)
   end
-  ruled.middleware = members.joined(options.middleware or {}, ruled.middleware or {})
+  ruled.middleware = not options.is_bare and members.joined(options.middleware or {}, ruled.middleware or {}) or nil
   return sources.of(list, members.merged(options, ruled, { verbose = parsed.options.verbose,
     reliable = parsed.options.reliable, refresh = parsed.options.refresh or options.refresh }))
 end
@@ -331,8 +332,8 @@ local reread = { lua = true, openapi = true } -- kinds of sources; the others fo
 ---@return boolean ok
 function sources.reload(parsed, registry, given)
   local kinds = {}
-  local fresh = sources.registry(parsed, members.merged(given, { kinds = kinds, none = true, middleware = {},
-    refresh = true, behind = function()
+  local fresh = sources.registry(parsed, members.merged(given, { kinds = kinds, none = true, is_bare = true,
+    middleware = {}, refresh = true, behind = function()
       return true
     end, but = function(option)
       return option.name == "redis" or option.name == "websocket" or given.but and given.but(option)
