@@ -55,6 +55,45 @@ describe("an MCP server in several workers of OpenResty", function()
     assert.is_true(count <= 4) -- one for each worker
   end)
 
+  -- Reads the events of an answer over a socket of its own until `is_enough(text)`, and cuts the connection.
+  local function read_events(method, headers, body, is_enough)
+    headers.connection, headers.accept = "close", "application/json, text/event-stream"
+    headers["content-type"] = "application/json"
+    local stream = assert(operations.http.open({ url = nginx.url .. "/slow/mcp", method = method, headers = headers,
+      body = body and operations.json.encode(body) }))
+    local text = ""
+    while not is_enough(text) do
+      text = text .. (stream:read() or error("the stream has ended: " .. text))
+    end
+    stream:close()
+    return text
+  end
+
+  it("gives a client whose connection was cut, twice, the result of the one run, whichever workers it meets", function()
+    local function begun(text)
+      return text:find("id: ", 1, true)
+    end
+    for i, tells in ipairs({ false, false, true }) do
+      local answer = assert(operations.http.request({ url = nginx.url .. "/slow/mcp", method = "POST",
+        body = operations.json.encode({ jsonrpc = "2.0", id = 1, method = "initialize", params = {
+          protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec", version = "1" } } }),
+        headers = { ["content-type"] = "application/json", accept = "application/json, text/event-stream" } }))
+      local session = answer.headers["mcp-session-id"]
+      local text = read_events("POST", { ["mcp-session-id"] = session }, { jsonrpc = "2.0", id = 7,
+        method = "tools/call", params = { name = "slow_run", arguments = { seconds = 1.5, tells = tells },
+          _meta = { progressToken = 1 } } }, begun)
+      local last = text:match(".*id: (%S+)")
+      text = read_events("GET", { ["mcp-session-id"] = session, ["last-event-id"] = last }, nil, function(got)
+        return got:find(":\n\n", 1, true) -- a comment, which keeps the connection open
+      end)
+      last = text:match(".*id: (%S+)") or last
+      text = read_events("GET", { ["mcp-session-id"] = session, ["last-event-id"] = last }, nil, function(got)
+        return got:find('"id":7', 1, true)
+      end)
+      assert.equal(i, operations.json.decode(text:match("data: ({[^\n]*\"id\":7[^\n]*)")).result.structuredContent.runs)
+    end
+  end)
+
   it("opens no port for its sessions where there is one worker", function()
     local alone = test_server.start({ app = true, init = 'require("spec.mcp.conformance.server")' })
     finally(function()
