@@ -1,6 +1,6 @@
 --- Runs the server under the official conformance suite: `lua run_server.lua NODE SUITE [2025-11-25|2026-07-28]`, all
 --- that a revision requires of a server. Fails when a scenario fails. With HOST in the environment (nvim, nginx) the
---- server runs inside of that program.
+--- server runs inside of that program; nginx has the configuration of examples/nginx.
 local command = require("spec.support.command")
 local operations = require("operations")
 local others = require("spec.mcp.conformance.others")
@@ -11,13 +11,8 @@ local host = os.getenv("HOST") or ""
 -- Starts the server, which offers what two others have; its URL, and what stops it.
 local function start(found)
   if host == "nginx" then
-    local main = ("env CONFORMANCE_OPENAPI=%s; env CONFORMANCE_MCP=%s;"):format(found.openapi, found.mcp)
-    local nginx = require("spec.support.server").start({ app = true, main = main,
-      workers = tonumber(os.getenv("WORKERS")) or 4,
-      init = 'require("spec.mcp.conformance.server")' })
-    return nginx.url .. "/mcp", function()
-      nginx:stop()
-    end
+    return require("spec.mcp.conformance.nginx").start(tonumber(os.getenv("WORKERS")) or 4,
+      { CONFORMANCE_OPENAPI = found.openapi, CONFORMANCE_MCP = found.mcp })
   end
   local script, environment = "spec/mcp/conformance/serve.lua", command.environment()
   environment.CONFORMANCE_OPENAPI, environment.CONFORMANCE_MCP = found.openapi, found.mcp
