@@ -16,6 +16,7 @@ local lazy = {
   ["lua/operations/mcp/server/dispatch.lua"] = "headers are loaded for requests over HTTP",
   ["lua/operations/mcp/server/interaction.lua"] = "questions to the client are loaded by the first call",
   ["lua/operations/mcp/server/many.lua"] = "the search is loaded by the first one",
+  ["lua/operations/net/http/init.lua"] = "what few requests need is loaded with the first",
   ["lua/operations/mcp/server/resources.lua"] = "templates are loaded with the first",
   ["lua/operations/mcp/server/session.lua"] = "streams of events are loaded with the first",
   ["lua/operations/mcp/server/tools.lua"] = "what calls need is loaded by the first, not by a list",

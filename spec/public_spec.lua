@@ -79,7 +79,7 @@ local described = {
     "McpMeta", "RegistryOptions", "ScanOptions", "ScanProblem", "Spec" },
   schemas = { "Change", "Issue", "schema.Options" },
   openapi = { "openapi.Config", "openapi.FileValue", "openapi.Problem", "openapi.Reconnect" },
-  ["http-client"] = { "HttpRequest", "HttpResponse", "RetryPolicy" },
+  ["http-client"] = { "HttpRequest", "HttpResponse", "RetryPolicy", "SigV4Options" },
   oauth = { "oauth.AuthorizerOptions", "oauth.Client", "oauth.Store", "oauth.TokenOptions" },
   mcp = { "mcp.Config", "mcp.Problem", "mcp.RequestOptions" },
   ["mcp-server"] = { "McpLinesOptions", "McpOptions", "McpPrompt", "McpPromptArgument", "McpResource" },

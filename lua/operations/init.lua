@@ -57,6 +57,7 @@ local version = require("operations.base.version")
 ---@field sources operations.sources
 ---@field transports operations.transports
 ---@field type operations.type
+---@field url operations.url
 ---@field yaml operations.yaml
 ---@field all fun(functions: function[]): any[]?, operations.Error?
 ---@field approvals fun(stored: operations.Approval[]?, changed: fun(list: operations.Approval[])?):
@@ -76,6 +77,7 @@ local version = require("operations.base.version")
 ---@field policy fun(source: operations.PolicyRule[]|string, options?: operations.PolicyOptions): operations.Policy?,
 ---  operations.Error?
 ---@field run fun(fn: function, ...: any): any
+---@field secret fun(word: string): fun(): string  reads env:NAME, file:PATH or cmd:COMMAND when it is first needed
 ---@field shield fun(ms: number, fn: function, ...: any): any  where cancellation and deadline do not reach
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
@@ -122,6 +124,7 @@ local parts = {
   sources = "operations.sources",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
+  url = "operations.net.http.address",
   yaml = "operations.base.yaml_writer",
 }
 
@@ -142,6 +145,7 @@ local functions = {
   publisher = { "operations.publisher", "new" },
   policy = { "operations.policy", "new" },
   run = { "operations.task", "run" },
+  secret = { "operations.sources.secret", "later" },
   shield = { "operations.task", "shield" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },

@@ -110,6 +110,11 @@ static bool has_no_body(const http_Transfer *t) {
 
 static void end_block(http_Transfer *t) {
   if (t->status < 200 && t->status != 101) return;
+  if (t->challenged) { /* curl sends the request again and drops this body */
+    t->digest = t->challenged = false;
+    t->requested = -1; /* refused, so not processed */
+    return;
+  }
   t->head_complete = true;
   http_head_end(t);
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
@@ -134,6 +139,10 @@ static bool heed(http_Transfer *t, const fields_Field *field) {
   case 14:
     return !is(field->name, 14, "content-length") || check_length(t, field);
   case 16:
+    if (t->digest && t->status == 401 && field->value_len > 6 &&
+        is(field->name, 16, "www-authenticate") &&
+        strncasecmp(field->value, "Digest", 6) == 0)
+      t->challenged = true;
     if (is(field->name, 16, "content-encoding") && t->decode)
       coding_begin(&t->coding,
                    coding_kind(t->coding.kind, field->value, field->value_len),

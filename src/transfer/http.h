@@ -24,6 +24,9 @@ typedef struct http_Request {
   const char *ca_file; /* NULL: the system's */
   bool insecure;       /* accept any certificate */
   const char *cert_file, *key_file, *key_password; /* ours; NULL: none */
+  /* NULL: none.  A socket instead of the URL's host; user and password for a
+  ** server that asks for Digest; a file such as ~/.netrc. */
+  const char *unix_socket, *digest_user, *digest_password, *netrc;
   const char *proxy; /* NULL: by the environment; "": none */
   double timeout;    /* ms; 0: none */
   double deadline;   /* ms from now, for the head, or for all of an answer that
@@ -101,6 +104,8 @@ struct http_Transfer {
   size_t max_body, window;
   int64_t length; /* of Content-Length; -1: none */
   int status;
+  bool digest;            /* the first answer that asks for Digest is curl's */
+  bool challenged;        /* this answer does */
   unsigned informational; /* 1xx answers so far */
   bool stream, joins, decode;
   bool head_complete; /* the head of the final answer is complete */

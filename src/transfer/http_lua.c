@@ -125,6 +125,10 @@ const reactor_Option transfer_options[] = {
     OPTION(cert_file, OPTION_TEXT),
     OPTION(key_file, OPTION_TEXT),
     OPTION(key_password, OPTION_TEXT),
+    OPTION(unix_socket, OPTION_TEXT),
+    OPTION(digest_user, OPTION_TEXT),
+    OPTION(digest_password, OPTION_TEXT),
+    OPTION(netrc, OPTION_TEXT),
     OPTION(public_only, OPTION_FLAG),
     OPTION(fresh, OPTION_FLAG),
     OPTION(upload, OPTION_FLAG),
@@ -187,7 +191,8 @@ static void read_request(lua_State *L, http_Request *q) {
 ** upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
-** key_file, key_password, proxy.
+** key_file, key_password, proxy, unix_socket, digest_user, digest_password,
+** netrc.
 ** Events: "done", status, head (for core.http_fields), body, content type (nil
 ** when the head must be parsed for it) | "error", kind, message, phase.  A
 ** stream has "head", status, head, then "data" whenever handle:read() has

@@ -4,6 +4,7 @@
 #include "transfer/http.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -20,6 +21,18 @@ static void write_codings(char *line, size_t room) {
            gzip ? "deflate, gzip" : "", gzip && brotli ? ", " : "",
            brotli ? "br" : "", (gzip || brotli) && zstd ? ", " : "",
            zstd ? "zstd" : "", gzip || brotli || zstd ? "" : "identity");
+}
+
+/* The certificates to trust: as the environment says, or the system's. */
+static void set_certificates(CURL *easy) {
+  const char *file = getenv("SSL_CERT_FILE"), *path = getenv("SSL_CERT_DIR");
+  bool has_file = file != NULL && *file != '\0';
+  bool has_path = !has_file && path != NULL && *path != '\0';
+  /* A CAPATH, which Debian's build sets, disables curl's cache of the CA
+  ** bundle: 25 ms of parsing per TLS connection.  So a file is enough. */
+  curl_easy_setopt(easy, CURLOPT_CAPATH, has_path ? path : NULL);
+  if (has_file || has_path)
+    curl_easy_setopt(easy, CURLOPT_CAINFO, has_file ? file : NULL);
 }
 
 CURLcode http_easy_open(http_Easy *kept) {
@@ -43,9 +56,7 @@ CURLcode http_easy_open(http_Easy *kept) {
   code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS,
                           CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
-  /* A CAPATH, which Debian's build sets, disables curl's cache of the CA
-  ** bundle: 25 ms of parsing per TLS connection. */
-  curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+  set_certificates(easy);
   curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 #if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
   curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, -1L);
@@ -215,11 +226,17 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
                {CURLOPT_SSLCERT, q->cert_file},
                {CURLOPT_SSLKEY, q->key_file},
                {CURLOPT_KEYPASSWD, q->key_password},
+               {CURLOPT_UNIX_SOCKET_PATH, q->unix_socket},
+               {CURLOPT_USERNAME, q->digest_user},
+               {CURLOPT_PASSWORD, q->digest_password},
+               {CURLOPT_NETRC_FILE, q->netrc},
                {CURLOPT_PROXY, q->proxy}};
   CURL *easy = t->easy->curl;
   CURLcode code = CURLE_OK;
   size_t i;
-  t->special = !q->decode || q->upload || q->connect_only || q->insecure;
+  t->digest = q->digest_user != NULL;
+  t->special =
+      t->digest || !q->decode || q->upload || q->connect_only || q->insecure;
   if (q->insecure) {
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -229,6 +246,11 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
     t->special = true;
     code = curl_easy_setopt(easy, given[i].option, given[i].value);
   }
+  if (q->ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+  if (q->digest_user != NULL)
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_DIGEST);
+  else if (q->netrc != NULL)
+    curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
   if (q->connect_only) {
     curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);

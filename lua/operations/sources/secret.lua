@@ -1,4 +1,6 @@
 --- Secrets given by reference: other users can see the words of the command line, and configuration files are copied.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
 local shell = require("operations.base.shell")
 
 local secret = {}
@@ -96,6 +98,24 @@ function secret.read(word)
     return nil, "expected a token of printable characters without blanks"
   end
   return value
+end
+
+--- The secret that a word refers to, read once, when it is first needed: for `auth` and headers.
+---@param word string  env:NAME, file:PATH, cmd:COMMAND, or the secret itself
+---@return fun(): string  raises when it cannot be read
+function secret.later(word)
+  argument.expect(word, "string", 1, "secret")
+  local value
+  return function()
+    if not value then
+      local message
+      value, message = secret.text(word)
+      if not value then
+        error(errors.new("VALIDATION_ERROR", "secret: " .. message), 0)
+      end
+    end
+    return value
+  end
 end
 
 return secret

@@ -15,6 +15,16 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---@field body? string|fun(): string?|{ read: function }  a function is called, or a reader read, whenever the
 ---  connection accepts more, until nil; such a body cannot be sent twice
 ---@field body_size? integer  bytes that a function or reader gives; without it the body is sent in chunks
+---@field query? table<string, any>  added to the URL: texts, numbers, booleans; a list is several pairs
+---@field json? any  the body, as JSON; the method is then POST by default, as with the next two
+---@field form? table<string, any>  the body, `application/x-www-form-urlencoded`; values as of `query`
+---@field multipart? table[]  the body, `multipart/form-data`: parts { name =, value = } and { name =, file = path },
+---  with `filename` and `type`; files are read as they are sent
+---@field auth? table|fun(request: operations.HttpRequest)  { type = "basic", username =, password = }, { type =
+---  "bearer", token = }, { type = "digest", username =, password = }, where texts may be functions; or a function that
+---  signs the request: it changes its headers (`http.sigv4`)
+---@field unix_socket? string  path of the socket to connect to, whatever host the URL names
+---@field netrc? boolean|string  takes user and password from ~/.netrc, or from this file
 ---@field timeout? number  ms in total, including redirects and retries; 0 or absent: none
 ---@field connect_timeout? number  ms
 ---@field first_byte_timeout? number  ms until the headers have come, after the body is sent
@@ -50,6 +60,31 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---@field body string
 ---@field url string  the final URL, after redirects
 
+-- Options that become URL, headers and body; the code for them is loaded with the first.
+local conveniences = { "query", "json", "form", "multipart", "auth", "netrc" }
+
+local function send(options, stream)
+  local is_table, more = type(options) == "table" and type(options.url) == "string", false
+  for i = 1, is_table and #conveniences or 0 do
+    more = more or options[conveniences[i]] ~= nil
+  end
+  if not more then
+    return sender.send(options, stream)
+  end
+  local expanded, err = require("operations.net.http.parts").expand(options)
+  if not expanded then
+    return nil, err
+  end
+  return sender.send(expanded, stream)
+end
+
+--- Makes a function for `auth` that signs requests: AWS Signature Version 4.
+---@param options operations.SigV4Options
+---@return fun(request: operations.HttpRequest)
+function http.sigv4(options)
+  return require("operations.net.http.sigv4").new(options)
+end
+
 --- Sends a request and waits for the whole answer. Any status is an answer. Failures of the exchange are TIMEOUT,
 --- ABORTED or EXECUTION_ERROR with `details.kind` "dns", "connect", "tls", "timeout", "reset", "truncated", "size",
 --- "encoding", "protocol", "redirect", "request", "body", "memory" or "aborted"; `details.phase` of a timeout is
@@ -59,7 +94,7 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---@return operations.HttpResponse?
 ---@return operations.Error? err
 function http.request(options)
-  return sender.send(options, false)
+  return send(options, false)
 end
 
 --- Sends a request and waits for the head of the answer; `stream:read()` reads the body as it arrives.
@@ -67,7 +102,7 @@ end
 ---@return operations.HttpStream?  dropping it closes it
 ---@return operations.Error? err  as from `request`
 function http.open(options)
-  return sender.send(options, true)
+  return send(options, true)
 end
 
 return http

@@ -32,6 +32,7 @@ local types = {
   redirect_all = "boolean", idempotent = "boolean", jar = "table",
 }
 local passed = {
+  unix_socket = "string", digest_user = "string", digest_password = "string", netrc = "string",
   ca_file = "string", cert_file = "string", key_file = "string", key_password = "string", connect_timeout = "number",
   first_byte_timeout = "number", idle_timeout = "number", max_body = "number", max_headers = "number",
   public_only = "boolean", insecure = "boolean", window = "number",

@@ -53,6 +53,7 @@ local function leave_origin(options)
   options.headers = unbound(options)
   options.url = url.without_query(options.url, options.query_credentials or {})
   options.cert_file, options.key_file, options.key_password = nil, nil, nil
+  options.digest_user, options.digest_password = nil, nil
 end
 
 -- Does the answer turn the request into a GET? 301 and 302 only for POST, by convention; 303 for all methods.

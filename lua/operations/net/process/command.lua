@@ -14,10 +14,11 @@ local task = require("operations.task")
 local command = {}
 
 ---@class operations.CommandOptions  further fields are those of a definition
----@field argv (string|string[])[]  the program and its arguments: `{name}` is a member of the input, in `{ "--n", "{n}" }`
----  a group that is left out when the input lacks it; `{{name}}` is the text `{name}`
----@field output? "text"|"lines"|"json"|"stream"|"json-stream"  what its standard output is, default "text"; streams make
----  a subscription: an event for each line, or each line of JSON
+---@field argv (string|string[])[]  the program and its arguments: `{name}` is a member of the input, in
+---  `{ "--n", "{n}" }` a group that is left out when the input lacks it; `{{name}}` is the text `{name}`
+---@field output? "text"|"lines"|"json"|"stream"|"json-stream"  what its standard output is, default "text"; streams
+---  make a subscription: an event for each line, or each line of JSON
+---@field inputSchema? table|boolean  default: an object of the names in `argv` and `stdin`, all texts
 ---@field stdin? string  the member of the input that is its standard input: a text, or JSON of anything else
 ---@field timeout? number  ms, default none
 ---@field ok? integer[]  exit codes of success, default { 0 }
@@ -280,12 +281,12 @@ local function follow(plan, input, context)
     return nil, err
   end
   for line in child:lines() do
-    local value, problem = line, nil
+    local value, problem = line
     if plan.output == "json-stream" then
       value, problem = json.decode(line)
-      if problem then
-        return nil, no_json(plan, problem)
-      end
+    end
+    if problem then
+      return nil, no_json(plan, problem)
     end
     context.emit(value)
   end
