@@ -327,17 +327,18 @@ end
 
 --- Asks the user for the properties of an object, one after the other, by `vim.ui`, in Normal mode, when no other
 --- question is open.
----@param spec { title: string, schema: table, all?: boolean, value?: table }  all: asks for optional properties too;
----  value: only what it lacks is asked for
+---@param spec { title: string, schema: operations.JsonSchema, all?: boolean, value?: table }  all: asks for
+---  optional properties too; value: only what it lacks is asked for
 ---@param done? fun(values: table?)  gets the values later; without it, the call waits for them
 ---@return table? values  fit the schema; nil: the user cancelled
 function nvim.form(spec, done)
   need_editor("form")
   argument.expect(spec, "table", 1, "form")
-  argument.options(spec, { title = "string", schema = "table", all = "boolean", value = "table" }, "form")
+  argument.options(spec, { title = "string", schema = "table or boolean", all = "boolean", value = "table" },
+    "form")
   argument.optional(done, "function", 2, "form")
   return answered(done, function()
-    return load("nvim.form").ask(spec.title or "", spec.schema, spec.all, spec.value)
+    return load("nvim.form").ask(spec.title or "", spec.schema or {}, spec.all, spec.value)
   end)
 end
 
