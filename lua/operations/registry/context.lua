@@ -256,7 +256,7 @@ end
 ---@param given? table
 ---@return operations.Identity? identity
 ---@return integer? deadline  ms since the epoch
----@return integer? now  if known, so that a call reads the clock once
+---@return integer? now  with a deadline: a call reads the clock once
 function context.read(given)
   if given == nil then
     return nil
@@ -274,7 +274,7 @@ function context.read(given)
     local limit = now + expect(timeout, "timeout", 4)
     deadline = deadline and math.min(deadline, limit) or limit
   end
-  return given.identity, deadline, now
+  return given.identity, deadline, deadline and (now or scheduler.host().now())
 end
 
 --- Makes the context of a call from the one that the caller gave: a plain table, or the context of the surrounding

@@ -46,8 +46,8 @@ end
 local function finished_here(self, found, method, sent)
   local options = sent.options
   if method == "subscribe" then
-    local stream = subscription.new(found, self._options, { handler = relayed(self._call_map, found:id(), options),
-      input = sent.input, context = sent.context, deadline = options.deadline })
+    local stream = subscription.new({ operation = found, options = self._options, input = sent.input,
+      handler = relayed(self._call_map, found:id(), options), context = sent.context, deadline = options.deadline })
     return stream, nil, task_loops.OWNED, stream
   end
   local envelope, err = self._call_map:call(found:id(), sent.input, options)

@@ -219,9 +219,10 @@ function execute(self, id, input, given, trusted)
   if approval and call then
     rawset(call, "_approval", approval)
   end
-  if deadline then
-    return operation.run_until(found, self._options,
-      { handler = handler, input = admitted, context = call, deadline = deadline, now = now })
+  if deadline and now >= deadline then
+    return nil, operation.late(found, deadline, false)
+  elseif deadline then
+    return operation.run_until(deadline, found, self._options, handler, admitted, call)
   end
   return run(found, self._options, handler, admitted, call)
 end
@@ -267,8 +268,8 @@ local function start(self, way, asked)
     end
     local call = context.new(asked.given, self, deadline)
     rawset(call, "_approval", approval)
-    local stream = subscription.new(found, self._options, { handler = way.body and way.body(handler) or handler,
-      input = admitted, context = call, deadline = deadline })
+    local stream = subscription.new({ operation = found, options = self._options, input = admitted,
+      handler = way.body and way.body(handler) or handler, context = call, deadline = deadline })
     return stream, nil, task_loops.OWNED, stream -- Lua 5.4's `for` closes the fourth value
   elseif found then
     local ok, flaw = specs.make(found)

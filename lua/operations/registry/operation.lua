@@ -161,13 +161,13 @@ function operation.late(found, deadline, ran)
 end
 
 -- The last value: does the deadline hold to the end? The sink of a body removes it with the first piece.
-local function with_deadline(call)
-  local strand, deadline = scheduler.here(), call.deadline
+local function with_deadline(deadline, handler, input, context)
+  local strand = scheduler.here()
   local outer = strand.deadline
   if not outer or deadline < outer then
     strand.deadline = deadline -- never later than the deadline of the surrounding call
   end
-  local ok, value, failure = xpcall(call.handler, on_raise, call.input, call.context)
+  local ok, value, failure = xpcall(handler, on_raise, input, context)
   local holds = strand.deadline ~= nil
   strand.deadline = outer
   return ok, value, failure, holds
@@ -213,31 +213,24 @@ function operation.run(found, options, handler, input, context)
   return ended(found, options, context, ok, value, failure)
 end
 
----@class operations.registry.Call  a prepared call
----@field handler function
----@field input any
----@field context operations.Context|false  false for a handler that takes none
----@field deadline? integer  ms since the epoch
----@field now? integer  ms since the epoch, if the caller knows
-
---- As `run`, for a call with a deadline.
+--- As `run`, for a call that must end by its deadline, which has not passed.
+---@param deadline integer  ms since the epoch
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
----@param call operations.registry.Call
+---@param handler function
+---@param input any
+---@param context operations.Context|false
 ---@return operations.Envelope?
 ---@return operations.Error?
-function operation.run_until(found, options, call)
-  local deadline = call.deadline
-  if (call.now or scheduler.host().now()) >= deadline then
-    return nil, operation.late(found, deadline, false)
-  elseif scope.used then
+function operation.run_until(deadline, found, options, handler, input, context)
+  if scope.used then
     scope.open()
   end
-  local ok, value, failure, holds = with_deadline(call)
+  local ok, value, failure, holds = with_deadline(deadline, handler, input, context)
   if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
     ok, value, failure = true, nil, operation.late(found, deadline, true)
   end
-  return ended(found, options, call.context, ok, value, failure)
+  return ended(found, options, context, ok, value, failure)
 end
 
 return operation

@@ -122,17 +122,20 @@ function subscription.iterating(handler)
   end
 end
 
+---@class operations.registry.Stream  a prepared call of a subscription
+---@field operation operations.Operation
+---@field options operations.RegistryOptions
+---@field handler function
+---@field input any  already validated
+---@field context operations.Context
+---@field deadline? integer  ms since the epoch
+
 --- Prepares the handler's coroutine; it runs from the first `next`.
----@param found operations.Operation
----@param options operations.RegistryOptions
----@param call operations.registry.Call  its input is already validated
+---@param state operations.registry.Stream  the subscription's own from now on
 ---@return operations.Subscription
-function subscription.new(found, options, call)
-  local context, deadline = call.context, call.deadline
-  local state = {
-    operation = found, options = options, context = context, deadline = deadline, deferred = {}, running = false,
-    queue = EMPTY,
-  }
+function subscription.new(state)
+  local context = state.context
+  state.deferred, state.running, state.queue = {}, false, EMPTY
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
   rawset(context, "defer", function(fn)
@@ -148,8 +151,9 @@ function subscription.new(found, options, call)
     if scope.used then
       scope.open()
     end
-    scheduler.deadline(deadline)
-    return RETURNED, xpcall(call.handler, on_raise, call.input, context) -- runs to-be-closed variables, which may wait
+    scheduler.deadline(state.deadline)
+    -- Runs to-be-closed variables, which may wait.
+    return RETURNED, xpcall(state.handler, on_raise, state.input, context)
   end)
   return setmetatable({
     _state = state,
