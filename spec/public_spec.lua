@@ -80,7 +80,7 @@ local described = {
   schemas = { "Change", "Issue", "schema.Options" },
   openapi = { "openapi.Config", "openapi.FileValue", "openapi.Problem", "openapi.Reconnect" },
   ["http-client"] = { "HttpRequest", "HttpResponse", "RetryPolicy", "SigV4Options" },
-  oauth = { "oauth.AuthorizerOptions", "oauth.Client", "oauth.Store", "oauth.TokenOptions" },
+  oauth = { "oauth.AuthorizerOptions", "oauth.Client", "oauth.ExchangeOptions", "oauth.Store", "oauth.TokenOptions" },
   mcp = { "mcp.Config", "mcp.Problem", "mcp.RequestOptions" },
   ["mcp-server"] = { "McpLinesOptions", "McpOptions", "McpPrompt", "McpPromptArgument", "McpResource" },
   ["http-server"] = { "AccessLogEntry", "CorsOptions", "HttpOptions", "ListenOptions", "PublisherOptions",
@@ -110,6 +110,7 @@ local internal = {
 local hidden = {
   ["StreamOptions.tls"] = true, -- the URL of a transport says it
   ["oauth.AuthorizerOptions.remote"] = true, ["oauth.TokenOptions.remote"] = true,
+  ["oauth.ExchangeOptions.remote"] = true,
   ["oauth.ResourceServerOptions.remote"] = true, -- set by the library
   ["ServerRequest.is_local"] = true, ["ServerRequest.breaks_off"] = true, ["ServerRequest.outer_prefix"] = true,
   ["mcp.RequestOptions.mirrored"] = true, ["mcp.RequestOptions.asker"] = true,
@@ -277,6 +278,7 @@ local function objects()
     { "server", "mcp-server", operations.to_mcp(registry) },
     { "tools", "tools", assert(operations.to_tools(registry, { format = "openai" })) },
     { "memory", "tools", memory }, { "auth", "oauth", auth }, { "source", "oauth", source },
+    { "exchange", "oauth", operations.oauth.token_exchange({ token_endpoint = "https://a.test/", client_id = "a" }) },
     { "jar", "http-client", operations.http.jar() }, { "task", "hosts", operations.spawn(function() end) },
     { "client", "mcp", assert(operations.from_mcp.connect("words", { command = command.interpreter(),
       args = { "examples/mcp/words.lua" }, env = command.environment() })) },

@@ -3,6 +3,7 @@
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
+local exchange = require("operations.oauth.exchange")
 local errors = require("operations.base.error")
 local introspection = require("operations.oauth.introspection")
 local jwk = require("operations.oauth.jwk")
@@ -131,7 +132,8 @@ function ResourceServer:__call(request)
   if not claims or reason then
     return nil, reason
   end
-  return identity_of(self, claims)
+  local identity, problem = identity_of(self, claims)
+  return identity and exchange.of_caller(identity, token), problem
 end
 
 local function audiences_of(audience)

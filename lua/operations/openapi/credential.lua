@@ -22,7 +22,7 @@ local credential = {}
 ---@field scheme table  Security Scheme Object
 ---@field name string
 ---@field value any  as configured
----@field source? operations.oauth.TokenSource  of "oauth"
+---@field source? operations.oauth.TokenSource|operations.oauth.TokenExchange  of "oauth"
 ---@field problem? string  why there is none
 ---@field steps? operations.openapi.CredentialStep[]  of "none": those that could be made
 ---@field made? operations.openapi.Credential  kept if its value does not change
@@ -82,14 +82,14 @@ function makers.mutualTLS(_, value)
   }
 end
 
-local function from_source(step)
-  local token, err = step.source:get()
+local function from_source(step, context)
+  local token, err, key = step.source:get(context)
   if not token then
     return nil, err
   end
   local made = bearer(token)
   function made.refuse()
-    step.source:refuse(token)
+    step.source:refuse(token, key)
   end
   return made
 end
@@ -126,7 +126,7 @@ local function make(step, context)
   elseif step.problem then
     return nil, failure(step, step.problem)
   elseif step.source then
-    return from_source(step)
+    return from_source(step, context)
   end
   local value, err = current(step.value, context)
   if value == nil and core.is_error(err) then

@@ -145,9 +145,18 @@ local function source_of(value, scheme, scopes, options)
   return sources[value][key]
 end
 
+-- The program's own source of tokens in a value, or nil.
+local function given_source(value)
+  local given = type(value) == "table" and (value.token or value)
+  return type(given) == "table" and type(given.get) == "function" and type(given.refuse) == "function" and given or nil
+end
+
 local function new_step(name, kind, scheme, value, scopes, options)
   local step = { kind = kind, scheme = scheme, name = name, value = value }
-  if kind == "bearer" and type(value) == "table" and value.client_id ~= nil then
+  local source = kind == "bearer" and given_source(value)
+  if source then
+    step.kind, step.source = "oauth", source
+  elseif kind == "bearer" and type(value) == "table" and value.client_id ~= nil then
     step.kind = "oauth"
     step.source, step.problem = source_of(value, scheme, scopes, options)
   end
