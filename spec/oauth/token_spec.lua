@@ -342,7 +342,7 @@ describe("a source of tokens", function()
 
   it("refuses options that cannot work, where they were written", function()
     for problem, options in pairs({
-      ["bad option 'clientId' to 'token.source' (unknown)"] = { clientId = "x" },
+      ["bad option 'clientId' to 'token.source' (unknown; did you mean client_id?)"] = { clientId = "x" },
       ["bad option 'client_secret' to 'token.source' (string expected, got number)"] = { client_secret = 1 },
       ["client_auth: unknown method \"basic\""] = { client_auth = "basic" },
       ["token_endpoint: it is neither https nor on this machine"] = { token_endpoint = "http://as.test/token" },

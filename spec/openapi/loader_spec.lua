@@ -337,7 +337,7 @@ end)
 
 describe("the configuration", function()
   for said, config in pairs({
-    ["bad option 'basUrl' to 'from_openapi' (unknown)"] = { basUrl = "x" },
+    ["bad option 'basUrl' to 'from_openapi' (unknown; did you mean base_url?)"] = { basUrl = "x" },
     ["bad option 'timeout' to 'from_openapi' (number expected, got string)"] = { timeout = "5" },
     ["bad option 'proxy' to 'from_openapi' (string or false expected, got boolean)"] = { proxy = true },
     ["bad option 'retry' (there is no 'tries')"] = { retry = { tries = 3 } },

@@ -343,7 +343,7 @@ describe("a call map over Redis", function()
     end
     assert.has_error(function()
       operations.transports.redis(server.url, { vouch = true })
-    end, "bad option 'vouch' to 'redis' (unknown)")
+    end, "bad option 'vouch' to 'redis' (unknown; did you mean vouches?)")
     assert.has_error(function()
       operations.transports.redis(server.url, { mode = "sure" })
     end, "bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got \"sure\")")
