@@ -8,7 +8,7 @@ files["spec/nvim/inside"] = { std = "+busted", read_globals = { "vim" } }
 files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" } }
 files["examples/neovim/**/*.lua"] = { globals = { "vim" } }
 files["spec/support/neovim_mcp.lua"] = { globals = { "vim" } }
-files["spec/support/neovim_assistant.lua"] = { globals = { "vim" } }
+files["spec/support/neovim_a*.lua"] = { globals = { "vim" } }
 files["spec/support/ticker.lua"] = { read_globals = { "ngx", "vim" } }
 files["spec"] = { std = "+busted" }
 files["examples/spec"] = { std = "+busted" }

@@ -46,6 +46,29 @@ Turn 5
 
 ]]
 
+local ANSWERS = { openai = [[
+## You
+Is the lamp on?
+  calls lamp.state
+  calls lamp.dim
+  lamp.state: "on"
+  lamp.dim: 4
+I cannot say.
+## You
+Again?
+Half an
+TRANSPORT_LOST: the model's stream failed: The server had an error
+## You
+And now?
+Cut
+TRANSPORT_LOST: the model's stream ended before the answer was whole
+## You
+
+kept what was answered
+]] }
+ANSWERS.gemini = ANSWERS.openai .. "kept the signature\n"
+ANSWERS.anthropic = ANSWERS.gemini:gsub("say%.", "%0 (the model refuses)")
+
 describe("the example of an assistant for Neovim", function()
   local missing = inside.missing("nvim") or inside.missing("nginx")
   if missing then
@@ -60,6 +83,12 @@ describe("the example of an assistant for Neovim", function()
       local chat = result.out:gsub("http://[%d.]+:%d+[%l/]+", "URL"):gsub(" +\n", "\n")
         :gsub("of %d+ messages", "of N messages")
       assert.equal(CHAT, chat)
+      assert.equal(0, result.code)
+    end)
+
+    it("survives what vendors send: no content, refusals, thoughts, errors in the middle: " .. format, function()
+      local result = inside.nvim("spec/support/neovim_answers.lua", "FORMAT=" .. format, "-c 'qa!'")
+      assert.equal(ANSWERS[format] or ANSWERS.openai, (result.out:gsub(" +\n", "\n")))
       assert.equal(0, result.code)
     end)
   end

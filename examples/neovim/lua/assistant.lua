@@ -19,29 +19,58 @@ local function at(value, ...)
   return value
 end
 
--- What each vendor's API takes, and the text in an event of its stream; a member may be null or absent.
+-- The first of these that is a text, and not empty; a member may be null or absent.
+local function text_of(...)
+  for i = 1, select("#", ...) do
+    local text = select(i, ...)
+    if type(text) == "string" and text ~= "" then
+      return text
+    end
+  end
+end
+
+-- What Gemini says in one event, without its thoughts.
+local function gemini_text(event)
+  local texts = {}
+  for _, part in ipairs(at(event, "candidates", 1, "content", "parts") or {}) do
+    texts[#texts + 1] = part.thought ~= true and text_of(part.text) or nil
+  end
+  local reason = text_of(at(event, "promptFeedback", "blockReason"))
+  return text_of(table.concat(texts), reason and ("(blocked: %s)"):format(reason))
+end
+
+-- What each vendor's API takes, and the text in an event of its stream, refusals too.
 local formats = {
   openai = {
     request = function(messages, definitions)
       return { model = options.model, messages = messages, tools = definitions, stream = true }
     end,
-    text = function(event) return at(event, "choices", 1, "delta", "content") end,
+    text = function(event)
+      local delta = at(event, "choices", 1, "delta")
+      return text_of(at(delta, "content"), at(delta, "refusal"))
+    end,
   },
   ["openai-responses"] = {
     request = function(items, definitions)
       return { model = options.model, input = items, tools = definitions, stream = true }
     end,
-    text = function(event) return event.type == "response.output_text.delta" and event.delta end,
+    text = function(event)
+      local is_text = event.type == "response.output_text.delta" or event.type == "response.refusal.delta"
+      return is_text and text_of(event.delta)
+    end,
   },
   anthropic = {
     request = function(messages, definitions)
       return { model = options.model, max_tokens = 4096, messages = messages, tools = definitions, stream = true }
     end,
-    text = function(event) return at(event, "delta", "text") end,
+    text = function(event)
+      local refuses = at(event, "delta", "stop_reason") == "refusal"
+      return text_of(at(event, "delta", "text"), refuses and " (the model refuses)")
+    end,
   },
   gemini = { -- its URL ends in ":streamGenerateContent?alt=sse"
     request = function(contents, definitions) return { contents = contents, tools = definitions } end,
-    text = function(event) return at(event, "candidates", 1, "content", "parts", 1, "text") end,
+    text = gemini_text,
     words = function(text) return { role = "user", parts = { { text = text } } } end,
   },
 }
@@ -72,7 +101,7 @@ local function ask_model()
   local begun = false
   local answer, err = tools:stream(function() return response:read() end, function(event)
     local text = type(event) == "table" and format.text(event)
-    if type(text) == "string" and text ~= "" then
+    if text then
       (begun and add or write)(text)
       begun = true
     end
