@@ -77,7 +77,8 @@ describe("an MCP server that wants a token", function()
       operations.from_mcp.connect("guarded", { url = server.mcp, auth = { scopes = "a" } })
     end)
     assert.is_false(ok)
-    assert.matches("mcp_spec.lua:%d+: from_mcp: config.auth: bad option 'scopes' to 'authorizer' %(unknown%)", raised)
+    assert.matches("mcp_spec.lua:%d+: from_mcp: config.auth: bad option 'scopes' to 'authorizer' "
+      .. "%(unknown; did you mean scope%?%)", raised)
   end)
 
   it("waits for the user longer than for a request #slow", function()

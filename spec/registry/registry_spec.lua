@@ -499,7 +499,9 @@ describe("a registry", function()
       ["bad argument #1 to 'register' (table expected, got nil)"] = function() registry:register() end,
       ["bad argument #1 to 'execute' (string expected, got nil)"] = function() registry:execute() end,
       ["bad argument #1 to 'subscribe' (string expected, got table)"] = function() registry:subscribe({}) end,
-      ["bad option 'namespce' to 'list' (unknown; did you mean namespace?)"] = function() registry:list({ namespce = "task" }) end,
+      ["bad option 'namespce' to 'list' (unknown; did you mean namespace?)"] = function()
+        registry:list({ namespce = "task" })
+      end,
       ["bad option 'schemas' to 'specs' (boolean expected, got number)"] = function()
         registry:specs({ schemas = 1 })
       end,
@@ -524,7 +526,9 @@ describe("a registry", function()
       ["bad argument #1 to 'register_spec' (a spec has no handler; use register)"] = function()
         registry:register_spec(definition())
       end,
-      ["bad option 'normalise' to 'registry' (unknown; did you mean normalize?)"] = function() operations.registry({ normalise = "cast" }) end,
+      ["bad option 'normalise' to 'registry' (unknown; did you mean normalize?)"] = function()
+        operations.registry({ normalise = "cast" })
+      end,
       ["bad option 'log' to 'registry' (function expected, got string)"] = function()
         operations.registry({ log = "x" })
       end,

@@ -189,7 +189,8 @@ describe("the scanner", function()
       { path = "in/missing.lua", message = "in/missing.lua: not there" } }, problems)
     assert.equal("EXECUTION_ERROR: there is no out", tostring(select(2, scanner.scan("out", options))))
     assert.equal("b", names((scanner.load("in/b.lua", options))))
-    assert.error_matches(function() scanner.scan("in", { read = print }) end, "bad option 'read' to 'scan' %(unknown; did you mean reader%?%)")
+    assert.error_matches(function() scanner.scan("in", { read = print }) end,
+      "bad option 'read' to 'scan' %(unknown; did you mean reader%?%)")
   end)
 
   it("loads one file", function()

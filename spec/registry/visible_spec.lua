@@ -79,7 +79,9 @@ describe("registry:visible", function()
       ["bad argument #1 to 'visible' (table expected, got nil)"] = function() registry:visible() end,
       ["bad argument #2 to 'visible' (table expected, got string)"] = function() registry:visible("a.b", "ada") end,
       ["bad argument #3 to 'visible' (table expected, got number)"] = function() registry:visible("a.b", nil, 1) end,
-      ["bad option 'tags' to 'visible' (unknown; did you mean tag?)"] = function() registry:visible("a.b", nil, { tags = "x" }) end,
+      ["bad option 'tags' to 'visible' (unknown; did you mean tag?)"] = function()
+        registry:visible("a.b", nil, { tags = "x" })
+      end,
     }, "visible_spec")
   end)
 end)

@@ -112,11 +112,7 @@ describe("operations.to_http", function()
     assert.equal("no such file", failed.json.details.content[1].text)
   end)
 
-<<<<<<< HEAD
   it("shows the states of the servers behind it, by name for callers of one of their operations", function()
-=======
-  it("shows the states of the servers behind it, by name where the caller sees an operation", function()
->>>>>>> bbd13c0d (oauth: tokens of other APIs in exchange for those of callers)
     local servers = { names = { "secret", "b" }, state = function(_, name)
       return name == "b" and "retrying" or "connected"
     end, clients = { secret = { operations = { { namespace = "secret", name = "x" } } },

@@ -358,7 +358,7 @@ describe("a WebSocket hub", function()
       websocket("ws://127.0.0.1:1", { reconnect = 5 })
     end, "bad option 'reconnect' to 'websocket' (boolean or table expected, got number)")
     for problem, policy in pairs({
-      ["'maxdelay' to 'reconnect' %(unknown%)"] = { maxdelay = 5 },
+      ["'maxdelay' to 'reconnect' %(unknown; did you mean max_delay%?%)"] = { maxdelay = 5 },
       ["'delay' to 'reconnect' %(a number from 0 expected, got %-1%)"] = { delay = -1 },
       ["'jitter' to 'reconnect' %(a number from 0 expected, got %-?nan%)"] = { jitter = 0 / 0 },
     }) do
