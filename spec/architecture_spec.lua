@@ -29,6 +29,7 @@ local lazy = {
   ["lua/operations/sources/loader.lua"] = "what reads documents and talks to servers is loaded for a source "
     .. "of that kind",
   ["lua/operations/sources/remembered.lua"] = "few commands wait for another that writes the file of sources",
+  ["lua/operations/cli/rules.lua"] = "every command reads the options, few have rules",
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it, what reads remembered "
     .. "sources where none is given, the registry where the cache does not suffice",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",

@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local printable = require("operations.base.printable")
 local system = require("operations.system")
@@ -484,7 +485,9 @@ function output.failure(err)
       indent(body)
     end
   elseif next(details) ~= nil then
-    io.stderr:write("  ", printable.json(json.encode(details, { sort_keys = true }) or "(details are no JSON)"), "\n")
+    local shown = members.merged(details)
+    shown.stderr = details.kind == nil and details.stderr or nil -- the message of a server that ended has it
+    io.stderr:write("  ", printable.json(json.encode(shown, { sort_keys = true }) or "(details are no JSON)"), "\n")
   end
 end
 

@@ -1,6 +1,4 @@
 --- The options of commands that call or serve operations by rules, and record calls.
-local asking = require("operations.people.asking")
-local operations = require("operations")
 local output = require("operations.cli.output")
 local system = require("operations.system")
 
@@ -13,7 +11,7 @@ rules.audit = { name = "--audit", value = "FILE", help = "append a line of JSON 
 
 -- Asks at the terminal.
 local function at_terminal(call)
-  return asking.approve(output.person, call)
+  return require("operations.people.asking").approve(output.person, call)
 end
 
 --- The options of a registry that `--policy`, `--read-only` and `--audit` give.
@@ -23,7 +21,10 @@ end
 ---@return { policy: operations.Policy?, middleware: operations.Middleware[]? }?
 ---@return string? message
 function rules.read(given, log, asks)
-  local made = {}
+  local made, operations = {}, nil
+  if given.policy or given["read-only"] or given.audit then
+    operations = require("operations")
+  end
   if given.policy or given["read-only"] then
     local ask = asks and output.can_ask() and at_terminal or nil
     local policy, err = operations.policy(given.policy or {}, { read_only = given["read-only"], ask = ask,
