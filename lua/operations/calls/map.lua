@@ -249,17 +249,17 @@ local function send(self, entry, options)
   end
 end
 
-local function over_here(_, entry, map, executor)
-  map._pending[entry.id] = nil
-  executor:leave()
+local function over_here(_, entry)
+  entry.map._pending[entry.id] = nil
+  entry.executor:leave()
   entry.err = leave(entry.task)
 end
 
-local function called_here(self, executor, entry, held, ok, envelope, err)
+local function called_here(entry, held, ok, envelope, err)
   if held then
     held:release()
   else
-    over_here(nil, entry, self, executor)
+    over_here(nil, entry)
   end
   if entry.err then
     return nil, entry.err
@@ -283,14 +283,14 @@ local function call_here(self, executor, id, input, options)
     return nil, registry
   end
   local given = (options or looks) and call_request.context(options) or nil
-  local entry = call_pending.here()
-  local held = hold.is_needed() and hold.new(over_here, entry, self, executor)
+  local entry = call_pending.here(self, executor)
+  local held = hold.is_needed() and hold.new(over_here, entry)
   entry.id = given and given.requestId or entry
   self._pending[entry.id] = entry
   if options then
     entry.operation, entry.deadline = id, call_request.deadline(options)
   end
-  return called_here(self, executor, entry, held, pcall(execute, registry, id, input, given))
+  return called_here(entry, held, pcall(execute, registry, id, input, given))
 end
 
 --- Calls an operation on the other side and waits for its response.

@@ -113,6 +113,8 @@ end
 
 ---@class operations.PendingHere  a call that runs in the coroutine that makes it
 ---@field task operations.Task  that of its handler
+---@field map operations.CallMap
+---@field executor operations.Executor
 ---@field id any  its key in the map
 ---@field operation? string  with `deadline`: its id
 ---@field deadline? number  ms since the epoch
@@ -121,9 +123,12 @@ local Here = {}
 Here.__index = Here
 
 --- Begins a call that runs in the coroutine that makes it.
+---@param map operations.CallMap
+---@param executor operations.Executor
 ---@return operations.PendingHere
-function call_pending.here()
-  return setmetatable({ task = enter(), id = unset, operation = unset, deadline = unset, err = false }, Here)
+function call_pending.here(map, executor)
+  return setmetatable({ task = enter(), map = map, executor = executor,
+    id = unset, operation = unset, deadline = unset, err = false }, Here)
 end
 
 function Here:fail(err)

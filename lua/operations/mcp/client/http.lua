@@ -77,14 +77,15 @@ local function interrupt(entry)
   scheduler.interrupt_strand(entry.strand, err)
 end
 
-local function exchange(extend, self, entry, text, method, params, options)
-  local request = self._outgoing:request(self, method, params, options)
-  local stream, err = requester.open(self._config, request, text)
+local function exchange(extend, self, post, text)
+  post.request = self._outgoing:request(self, post.method, post.params, post.options)
+  local stream, err = requester.open(self._config, post.request, text)
   if stream then
-    if method == "initialize" then
+    if post.method == "initialize" then
       self._session = stream.headers["mcp-session-id"]
     end
-    err = reply.take(self, stream, method, entry, request, extend, options.on_progress)
+    post.stream, post.extend = stream, extend
+    err = reply.take(self, post)
   end
   return nil, err
 end
@@ -109,7 +110,8 @@ function Http:exchange(id, method, params, timeout, max, options)
   self:show("out", text)
   local entry = self.pending:open(id, timeout, max)
   entry.wake = interrupt
-  local _, err = waits.within(entry, exchange, self, entry, text, method, params, options)
+  local post = { method = method, params = params, options = options, entry = entry }
+  local _, err = waits.within(entry, exchange, self, post, text)
   return self.pending:close(entry, err)
 end
 

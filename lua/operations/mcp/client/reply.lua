@@ -172,8 +172,9 @@ local function lost(method, cause)
 end
 
 -- Reads one connection until the answer comes.
-local function read_answer(self, stream, reader, entry, extend, on_progress)
-  local interrupt, is_receiving = entry.wake, false
+local function read_answer(self, post, stream, reader)
+  local entry, is_receiving = post.entry, false
+  local interrupt = entry.wake
   entry.wake = function()
     if not is_receiving then -- it was answered on another stream, or failed
       stream:close()
@@ -188,9 +189,9 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
     local progress = entry.progress
     entry.progress = nil
     if progress then
-      extend()
-      if on_progress then
-        on_progress(progress)
+      post.extend()
+      if post.options.on_progress then
+        post.options.on_progress(progress)
       end
     end
     if entry.answered then
@@ -203,12 +204,13 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
 end
 
 -- Reads a stream of events until the answer, in the legacy era over several connections.
-local function follow(self, stream, method, entry, extend, on_progress)
+local function follow(self, post)
+  local stream, method, entry = post.stream, post.method, post.entry
   local reader, failures, refusal = reply.reader(self._config.max_message), 0, nil
   while true do
     local before, err = reader.events, refusal
     if stream then
-      err = read_answer(self, stream, reader, entry, extend, on_progress)
+      err = read_answer(self, post, stream, reader)
     end
     failures = reader.events > before and 1 or failures + 1
     if is_over(entry, err) then
@@ -230,7 +232,8 @@ local function is_json(media, body)
 end
 
 -- Handles a body other than a stream: JSON, or something outside the protocol.
-local function read_body(self, stream, media, method, entry, request)
+local function read_body(self, post, media)
+  local stream, method, entry = post.stream, post.method, post.entry
   local body, err = requester.body(stream, self._config.max_message)
   if not body then
     return err
@@ -246,7 +249,7 @@ local function read_body(self, stream, media, method, entry, request)
   end
   local details = { statusCode = stream.status, headers = stream.headers, body = body }
   if not is_success then
-    return requester.failure(request, stream, body)
+    return requester.failure(post.request, stream, body)
   elseif is_json(media, body) then
     return protocol_error(("%s: the server answered something else: %s"):format(method,
       body:gsub("%s+", " "):sub(1, 200)), details)
@@ -268,41 +271,47 @@ local function session_lost(self, session, method, details)
 end
 
 -- Servers that have lost their sessions answer 400 to a request with one; the refusal of a request has its id.
-local function read_refusal(self, stream, media, method, entry, request)
-  local err = read_body(self, stream, media, method, entry, request)
+local function read_refusal(self, post, media)
+  local method, entry, session = post.method, post.entry, post.request.session
+  local err = read_body(self, post, media)
   if err and err.details and err.details.statusCode == 400 then
-    return session_lost(self, request.session, method, { statusCode = 400, cause = err })
+    return session_lost(self, session, method, { statusCode = 400, cause = err })
   elseif entry.answer and entry.answer.error and entry.was_nameless then
-    entry.answer, entry.err = nil, session_lost(self, request.session, method, { statusCode = 400,
+    entry.answer, entry.err = nil, session_lost(self, session, method, { statusCode = 400,
       cause = mcp_failure.of_answer(entry.answer.error, method, { method = method, statusCode = 400 }) })
   end
   return err
 end
 
+---@class operations.mcp.Post  a request that was posted, and the beginning of its answer
+---@field method string
+---@field params? table
+---@field options operations.mcp.RequestOptions
+---@field entry operations.mcp.Entry
+---@field request operations.mcp.HttpRequest
+---@field stream operations.HttpStream
+---@field extend fun()  restarts the request's timeout
+
 --- Handles the answer to a POST: afterwards the request's entry is done, or there is an error.
 ---@param self operations.mcp.Http
----@param stream operations.HttpStream
----@param method string
----@param entry operations.mcp.Entry
----@param request operations.mcp.HttpRequest  the request of the POST
----@param extend fun()  restarts the request's timeout
----@param on_progress? fun(params: table)
+---@param post operations.mcp.Post
 ---@return operations.Error? err
-function reply.take(self, stream, method, entry, request, extend, on_progress)
-  local status, session, media = stream.status, request.session, requester.media_type(stream)
+function reply.take(self, post)
+  local stream, method, session = post.stream, post.method, post.request.session
+  local status, media = stream.status, requester.media_type(stream)
   if status == 404 and session then
     stream:close()
     return session_lost(self, session, method, { statusCode = status })
   elseif status == 400 and session and not self._modern then
-    return read_refusal(self, stream, media, method, entry, request)
+    return read_refusal(self, post, media)
   elseif status == 202 or status == 204 then
     stream:close()
     return protocol_error(("%s: the request was answered with status %d and nothing else"):format(method,
       status), { statusCode = status })
   elseif status == 200 and media == "text/event-stream" then
-    return follow(self, stream, method, entry, extend, on_progress)
+    return follow(self, post)
   end
-  return read_body(self, stream, media, method, entry, request)
+  return read_body(self, post, media)
 end
 
 return reply
