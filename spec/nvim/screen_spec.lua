@@ -22,6 +22,12 @@ describe("on the screen", function()
         env = { LUA_PATH = package.path, LUA_CPATH = package.cpath } }
       require("operations.nvim").setup({ servers = { mcpServers = { spec = server,
         bad = { command = "no-such-program-" .. ("x"):rep(300) } } } })
+      vim.api.nvim_create_user_command("Form", function()
+        require("operations.nvim").form({ title = "Form", all = true, schema = { required = { "b" },
+          properties = { a = {}, b = {} } } }, function(values)
+          print("gives " .. (values and vim.json.encode(require("operations.nvim").to_vim(values)) or "nothing"))
+        end)
+      end, {})
     ]])
     file:close()
   end)
@@ -79,6 +85,19 @@ describe("on the screen", function()
     end
     assert.equal(1, #servers_of("one"))
     assert.not_same(servers_of("one"), servers_of("two"))
+  end)
+
+  it("an empty text leaves a field of a form out, Escape cancels the form", function()
+    keys("two", ":Form")
+    shows("two", "Form: a, optional:")
+    keys("two", "")
+    shows("two", "Form: b:")
+    keys("two", "text")
+    shows("two", 'gives {"b": ?"text"}')
+    keys("two", ":Form")
+    shows("two", "Form: a, optional:")
+    tmux("send-keys -t two Escape")
+    shows("two", "gives nothing")
   end)
 
   it("progress is shown, a call continues when its window is left, and :qa ends all while calls run", function()

@@ -213,8 +213,7 @@ end
 -- When the client ends, our side of the socket ends, and after a while everything, since the editor may be suspended.
 -- When the editor ends, everything ends after its last output.
 local function run(stream, input, out)
-  local self = setmetatable({ editor = stream, out = out, heard = core.now(), pending = {}, refused = {} },
-    Bridge)
+  local self = setmetatable({ editor = stream, out = out, heard = 0, pending = {}, refused = {} }, Bridge)
   local receiving = operations.spawn(each_line, stream, function(line) return self:from_editor(line) end)
   local watching = operations.spawn(self.watch, self)
   local sending = operations.spawn(function()

@@ -49,9 +49,19 @@ local function ask(show, subject, options)
   end)
 end
 
+local CANCELLED = "\27"
+
+-- Before 0.9 Neovim's own `vim.ui.input` gives nil for an empty text, too.
+local function own_input(options, wake)
+  options.cancelreturn = CANCELLED
+  local text = vim.fn.input(options)
+  wake(text ~= CANCELLED and text or nil)
+end
+
 local function input(prompt, default)
+  local is_own = vim.fn.has("nvim-0.9") == 0 and debug.getinfo(vim.ui.input, "S").source:find("%f[%w]vim/ui%.lua$")
   return ask(function(options, _, wake)
-    vim.ui.input(options, wake)
+    (is_own and own_input or vim.ui.input)(options, wake)
   end, { prompt = printable.line(prompt), default = default })
 end
 
