@@ -6,7 +6,8 @@ local sources = require("spec.support.sources")
 local promised = {
   body = 16777216, document = 67108864, event = 1048576, request_head = 524288, headers = 65536, json_depth = 512,
   yaml_nodes = 10000000, redirects = 5, connect_timeout = 10000, first_byte_timeout = 60000, idle_timeout = 60000,
-  keep_alive = 60000, idle_connections = 256, host_connections = 0, http_connections = 0, request_fields = 256,
+  keep_alive = 60000, connection_age = 300000, dns_cache = 30000,
+  idle_connections = 256, host_connections = 0, http_connections = 0, request_fields = 256,
   request_target = 16384, head_timeout = 10000, body_timeout = 30000, write_timeout = 60000,
   connection_requests = 1000, reconnects = 10, reconnect_wait = 300000, window = 262144, send_queue = 1048576,
   line = 16777216, stderr_lines = 100, close_grace = 2000, term_grace = 2000, mcp_timeout = 60000,

@@ -32,11 +32,13 @@ typedef struct http_Request {
   double deadline;   /* ms from now, for the head, or for all of an answer that
                      ** is not a stream; 0: none */
   double connect_timeout, first_byte_timeout;
-  double idle_timeout; /* between two pieces of an answer's body */
-  bool public_only;    /* connect to public addresses only */
-  bool once;           /* must not be sent twice under any condition */
-  bool fresh;          /* on a connection of its own */
-  double keep_alive;   /* ms that a connection may stay idle */
+  double idle_timeout;   /* between two pieces of an answer's body */
+  bool public_only;      /* connect to public addresses only */
+  bool once;             /* must not be sent twice under any condition */
+  bool fresh;            /* on a connection of its own */
+  double keep_alive;     /* ms that a connection may stay idle */
+  double connection_age; /* ms that it may be used at most; 0: unlimited */
+  double dns_cache;      /* ms that addresses of a name are kept */
   /* Shared by all requests, so the same in each: the number of idle connections
   ** that are kept; of connections for answers that are not streams, to a host
   ** and in total, 0: unlimited.  Further requests wait. */
@@ -80,7 +82,8 @@ typedef struct http_Easy {
   http_Transfer *transfer; /* the current user; NULL: none */
   CURLU *parsed;           /* `url` parsed; NULL: curl parses it */
   struct curl_slist *lines;
-  long timeout, connect_timeout, max_age, version, wait, fresh;
+  long timeout, connect_timeout, max_age, lifetime, dns_age, version, wait,
+      fresh;
   bool has_body, direct;         /* direct: no proxy, whatever is configured */
   char method[16];               /* "": unknown */
   char url[HTTP_KEPT_URL];       /* likewise */

@@ -111,6 +111,8 @@ const reactor_Option transfer_options[] = {
     OPTION(max_body, OPTION_SIZE),
     OPTION(max_headers, OPTION_SIZE),
     OPTION(keep_alive, OPTION_NUMBER),
+    OPTION(connection_age, OPTION_NUMBER),
+    OPTION(dns_cache, OPTION_NUMBER),
     OPTION(idle_connections, OPTION_SIZE),
     OPTION(host_connections, OPTION_SIZE),
     OPTION(connections, OPTION_SIZE),
@@ -189,7 +191,8 @@ static void read_request(lua_State *L, http_Request *q) {
 /* reactor:http(options, owner?) -> handle | nil, kind, message
 ** options: url, method, handle (to be reused), headers (lines), body, upload,
 ** upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
-** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
+** idle_timeout, keep_alive, connection_age, dns_cache (ms), max_headers,
+*max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
 ** key_file, key_password, proxy, unix_socket, digest_user, digest_password,
 ** netrc.

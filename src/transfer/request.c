@@ -40,7 +40,7 @@ CURLcode http_easy_open(http_Easy *kept) {
   CURL *easy = kept->curl = curl_easy_init();
   if (easy == NULL) return CURLE_OUT_OF_MEMORY;
   write_codings(kept->codings, sizeof(kept->codings));
-  kept->max_age = -1; /* curl's default is another one than 0 */
+  kept->max_age = kept->dns_age = -1; /* curl's defaults are others than 0 */
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -291,6 +291,12 @@ static void set_connection(http_Transfer *t, const http_Request *q) {
            milliseconds(q->connect_timeout));
   set_long(easy, CURLOPT_MAXAGE_CONN, &easy->max_age,
            milliseconds(q->keep_alive) / 1000);
+#if LIBCURL_VERSION_NUM >= 0x075000
+  set_long(easy, CURLOPT_MAXLIFETIME_CONN, &easy->lifetime,
+           (milliseconds(q->connection_age) + 999) / 1000);
+#endif
+  set_long(easy, CURLOPT_DNS_CACHE_TIMEOUT, &easy->dns_age,
+           milliseconds(q->dns_cache) / 1000);
   set_long(easy, CURLOPT_HTTP_VERSION, &easy->version,
            t->shared ? (long)CURL_HTTP_VERSION_2TLS
                      : (long)CURL_HTTP_VERSION_1_1);

@@ -13,6 +13,8 @@ local function usual()
     first_byte_timeout = limits.first_byte_timeout,
     idle_timeout = limits.idle_timeout, -- not of streams
     keep_alive = limits.keep_alive,
+    connection_age = limits.connection_age,
+    dns_cache = limits.dns_cache,
     idle_connections = limits.idle_connections,
     host_connections = limits.host_connections,
     connections = limits.http_connections,

@@ -108,6 +108,30 @@ describe("a connection that is kept and then lost", function()
     ]]))
   end)
 
+  it("is renewed after its longest life, though it was busy", function()
+    local program = [[
+      local seen
+      local server = operations.to_http(operations.registry(), { authorize = function(request)
+        seen = request.peer.port
+      end })
+      local own = "http://127.0.0.1:" .. server:listen().port
+      local function port()
+        operations.http.request({ url = own })
+        return seen
+      end
+      local first, ends = port(), os.time() + 4
+      while os.time() < ends do -- waits, for libcurl counts in whole seconds
+        if port() ~= first then
+          return print("renewed")
+        end
+        operations.sleep(0.05)
+      end
+      print(first and "kept")
+    ]]
+    assert.equal("renewed\n", printed("limits.connection_age = 1000", program))
+    assert.equal("kept\n", printed("limits.connection_age = 0", program))
+  end)
+
   it("is one of no more than there may be: to a host, in all, kept", function()
     local program = [[
       ask(1, "/small")[1]()

@@ -4,7 +4,8 @@ local stream = require("operations.net.stream")
 local operations = require("operations")
 
 local TEXTS = { "url", "method", "proxy", "ca_file", "cert_file", "key_file", "key_password" }
-local NUMBERS = { "window", "max_body", "max_headers", "keep_alive", "idle_connections", "host_connections",
+local NUMBERS = { "window", "max_body", "max_headers", "keep_alive", "connection_age",
+  "dns_cache", "idle_connections", "host_connections",
   "connections", "idle_timeout", "connect_timeout", "first_byte_timeout", "timeout", "deadline", "upload_size" }
 
 describe("the options of a transfer", function()
