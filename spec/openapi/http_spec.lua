@@ -27,6 +27,27 @@ describe("over HTTP", function()
 
   local json = { content = { ["application/json"] = { schema = {} } } }
 
+  it("goes to the next of several addresses where nothing could be sent, and stays there", function()
+    local dead = { ("http://127.0.0.1:%d"):format(free_port()), ("http://127.0.0.1:%d"):format(free_port()) }
+    local function post(path, ...)
+      local doc = support.one({ requestBody = json }, { path = path, method = "post" })
+      local registry = import(doc, { base_url = { ... } })
+      return function()
+        return registry:execute("real.op", { body = { a = 1 } })
+      end
+    end
+    local call = post("/echo", dead[1], dead[2], running.url)
+    for _ = 1, 2 do
+      assert.equal('{"a":1}', assert(call()).data.body)
+    end
+    local _, err = post("/echo", dead[1], dead[2])()
+    assert.same({ "connect", false }, { err.details.kind, err.mayHaveRun })
+    _, err = post("/fault", running.url, dead[1])() -- it was sent, so no second address gets it
+    assert.same({ "reset", true }, { err.details.kind, err.mayHaveRun })
+    assert.has_error(function() post("/echo", running.url, 5) end,
+      "from_openapi: config.base_url must be a URL or a list of them, got number")
+  end)
+
   it("a POST that is redirected is followed with `redirect_all`", function()
     local function post(status, config)
       local registry = one({ requestBody = json, parameters = { { name = "to", ["in"] = "query" },

@@ -34,10 +34,38 @@ local function new_message(plan, input, context, address, headers)
   return message, credentials
 end
 
+local unreached = { dns = true, connect = true, tls = true }
+
+-- Did an attempt end before anything was sent?
+local function is_unsent(err)
+  local details = err and type(err.details) == "table" and err.details or none
+  return (unreached[details.kind] or details.phase == "connect") and err.mayHaveRun == false
+end
+
+-- Sends a message to the address that was reached last; to the next one where nothing could be sent.
+local function send_to_any(plan, message)
+  local bases, path, before = plan.bases, message.url:sub(#plan.base + 1), message.before
+  local answer, err
+  for _ = 1, #bases do
+    local at = bases.at
+    message.url, message.before = bases[at] .. path, before
+    answer, err = plan.sender:send(message)
+    if answer or not is_unsent(err) then
+      break
+    elseif bases.at == at then -- else another call has found one
+      bases.at = at % #bases + 1
+    end
+  end
+  return answer, err
+end
+
 local function send(plan, message)
   if not plan.sender then
     local options = members.merged(plan.options, { headers = plan.head.headers })
     plan.sender = senders.new(options, plan.is_stream or false, plan.http)
+  end
+  if plan.bases and message.url:sub(1, #plan.base) == plan.base then
+    return send_to_any(plan, message)
   end
   return plan.sender:send(message)
 end

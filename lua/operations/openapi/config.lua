@@ -12,7 +12,8 @@ local config = {}
 
 ---@class operations.openapi.Config
 ---@field namespace? string  default: the document's title
----@field base_url? string  instead of the document's servers
+---@field base_url? string|string[]  instead of the document's servers; of several addresses of one API the next is asked
+---  where a request could not be sent to the one before
 ---@field server_variables? table<string, string>  instead of their defaults
 ---@field server? integer|string  selects one of several servers: by position in the list, name (3.2), description, or
 ---  URL as in the document; default 1
@@ -66,7 +67,7 @@ local config = {}
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
-  namespace = "string", base_url = "string", server_variables = "table", server = "number or string",
+  namespace = "string", base_url = "string or table", server_variables = "table", server = "number or string",
   content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
   headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
   accessControl = "table or function", include = "table or function", exclude = "table or function",
@@ -108,6 +109,25 @@ local function check_choices(options)
   end
 end
 
+-- The address of an API; of several the first, and the list, which remembers the one that was reached last.
+local function read_bases(given)
+  local bases = { at = 1 }
+  for i, text in ipairs(type(given) == "table" and given or { given }) do
+    local base, message
+    if type(text) == "string" then
+      base, message = location.base(text)
+    end
+    if not base then
+      wrong(2, "config.base_url %s", message or ("must be a URL or a list of them, got %s"):format(type(text)))
+    end
+    bases[i] = base
+  end
+  if not bases[1] then
+    wrong(2, "config.base_url must not be an empty list")
+  end
+  return bases[1], bases[2] and bases or nil
+end
+
 --- Checks a configuration; errors in it are misuse and raise.
 ---@param given? operations.openapi.Config
 ---@return operations.openapi.Config  a copy, ready for use
@@ -130,11 +150,7 @@ function config.check(given)
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end
   if copy.base_url then
-    local base, message = location.base(copy.base_url)
-    if not base then
-      wrong(1, "config.base_url %s", message)
-    end
-    copy.base_url = base
+    copy.base_url, copy.bases = read_bases(copy.base_url)
   end
   return copy
 end

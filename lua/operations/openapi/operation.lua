@@ -149,7 +149,7 @@ local function new_plan(build, place, info, input, output)
   end
   local bound_headers, bound_query = credential.bound(steps, options.headers)
   return {
-    method = info.method, base = base, base_error = base_error,
+    method = info.method, base = base, base_error = base_error, bases = options.bases,
     segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
     path = not build.template_names[1] and location.fill_path(build, {}, {}) or nil,
     body = input.body, input_schema = input.schema, validate = options.validate, headers = options.headers,
