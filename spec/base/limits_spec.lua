@@ -20,7 +20,7 @@ local promised = {
   heartbeat = 15000, server_max_timeout = 600000, upstream_body = 16384,
   ping_interval = 15000, handshake_timeout = 10000,
   reconnect_delay = 50, reconnect_max_delay = 5000, redis_silence = 2000, presence = 2000, redis_patience = 10000,
-  redis_handshake = 1024 * 1024, redis_age = 10000,
+  redis_nodes = 100, redis_handshake = 1024 * 1024, redis_age = 10000,
   redis_lease = 5000, redis_attempts = 5, redis_queue = 10000, redis_retention = 600000, redis_ages = 1e13,
   redis_dead = 10000, redis_batch = 64, redis_check = 10000, redis_tidy = 50, redis_forget = 3600000,
   discovery = 500, connections = 1024, drain = 5000, exit_grace = 5000, requests = 1024, issues = 100,

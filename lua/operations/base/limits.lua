@@ -117,6 +117,7 @@ local limits = {
   reconnect_max_delay = 5000,
   redis_silence = 2000, -- silence after which a connection to Redis is tested; after three times this it is lost
   presence = 2000, -- a process announces itself on Redis this often; after three times this it is gone
+  redis_nodes = 100, -- nodes of a Redis Cluster that are remembered
   redis_handshake = 1024 * 1024, -- bytes of an unfinished answer of Redis to a new connection
   redis_age = 10000, -- of the first signed message of a process; the clocks of machines may differ by this
   redis_patience = 10000, -- calls of mode `reliable` survive a Redis that refuses us for this long (a failover)

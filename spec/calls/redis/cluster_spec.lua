@@ -1,6 +1,7 @@
 --- A Redis Cluster of two nodes: the keys of a prefix are on one of them.
 local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
+local link = require("operations.calls.redis.link")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
@@ -183,5 +184,96 @@ describe("over a Redis Cluster, reliable,", function()
       assert.matches("MOVED", err.message)
       assert.is_true(asked < 10)
     end)
+  end)
+end)
+
+describe("the nodes of a Redis Cluster", function()
+  -- A node that has all keys, or says where they are; `nodes`, ports that it knows of.
+  local function start(port, moved_to, nodes)
+    local held = {}
+    local listener = assert(streams.listen("127.0.0.1", port, function(stream)
+      local reader = resp.reader()
+      held[#held + 1] = stream
+      stream:each_chunk(function(bytes)
+        for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
+          local slots = ""
+          for _, other in ipairs(nodes or {}) do
+            slots = slots .. ("*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n"):format(other)
+          end
+          stream:offer(command[1] == "PING" and "+PONG\r\n"
+            or command[1] == "CLUSTER" and ("*1\r\n*%d\r\n:0\r\n:16383\r\n%s"):format(2 + #nodes, slots)
+            or moved_to and ("-MOVED 7 127.0.0.1:%d\r\n"):format(moved_to) or "$-1\r\n")
+        end
+      end)
+    end))
+    return { port = listener.port, stop = function()
+      listener:close()
+      for _, stream in ipairs(held) do
+        stream:close()
+      end
+    end }
+  end
+
+  local function connect(port, options)
+    local address, connected = link.address("redis://127.0.0.1:" .. port, options or {}), 0
+    address.key = "k"
+    local made, err = link.connect(address, { ready = function()
+      connected = connected + 1
+    end })
+    return made, err, function()
+      return connected
+    end
+  end
+
+  it("that are given are asked where that of the URL cannot be reached", function()
+    operations.run(function()
+      local node = start(0, nil, {})
+      local made = assert(connect(free_port(), { nodes = { "127.0.0.1:1", "127.0.0.1:" .. node.port } }))
+      made:close()
+      node.stop()
+    end)
+    for _, wrong in ipairs({ "a", "a:99999", ":1", 5 }) do
+      assert.error_matches(function() operations.transports.redis("redis://a", { nodes = { wrong } }) end,
+        "bad option 'nodes' to 'redis' %(\"host:port\" expected at %[1%], got ")
+    end
+  end)
+
+  it("that had the keys, and those that it knew, are remembered where others are gone", function()
+    operations.run(function()
+      local last = start(0, nil, {})
+      local owner = start(0, nil, { last.port })
+      local first = start(0, owner.port, {})
+      local made, _, count = connect(first.port)
+      assert.equal(1, count())
+      first.stop()
+      local port = owner.port
+      owner.stop()
+      owner = start(port, nil, { last.port }) -- it is there again: the one of the URL is not asked
+      eventually(function() return count() == 2 end)
+      owner.stop()
+      eventually(function() return count() == 3 end)
+      assert.is_true(made.connected)
+      made:close()
+      last.stop()
+    end)
+  end)
+end)
+
+describe("a Redis Sentinel", function()
+  it("is not asked, which the error says", function()
+    assert.error_matches(function() operations.transports.redis("redis+sentinel://a:26379/primary") end,
+      "Redis Sentinel is not asked; the URL of the primary, or of a proxy that follows it, expected")
+    local port, file = free_port(), directory .. "/sentinel.conf"
+    os.execute(("echo 'port %d' >%s"):format(port, file))
+    local sentinel = assert(operations.process.spawn({ "redis-server", file, "--sentinel" }))
+    operations.run(function()
+      local err
+      eventually(function()
+        err = select(2, operations.transports.redis("redis://127.0.0.1:" .. port))
+        return err.message:find("unknown command", 1, true)
+      end)
+      assert.matches("a Redis Sentinel? It is not asked: the URL of the primary", err.message, 1, true)
+    end)
+    sentinel:stop({ close = 0 })
   end)
 end)

@@ -21,6 +21,7 @@ local redis = {}
 ---@field mode? "fast"|"reliable"  default "fast"
 ---@field prefix? string  of all channels and keys, default "ops"
 ---@field vouches? boolean  trust the identities in requests: every client that may publish is trusted
+---@field nodes? string[]  "host:port", further nodes of a cluster: asked where that of the URL cannot be reached
 ---@field user? string  instead of the URL's
 ---@field password? string
 ---@field secret? string  at least 16 bytes, shared by all: messages are signed with it, and others are refused

@@ -25,9 +25,11 @@ local redis_link = {}
 ---@field database? integer
 ---@field key? string  a key that the node must have
 ---@field writes? boolean  refuses replicas
+---@field nodes? { host: string, port: integer }[]  further nodes of its cluster
+---@field known? operations.RedisAddress[]  nodes that links to this address know
 
 local option_kinds = {
-  user = "string", password = "string", ca_file = "string", cert_file = "string", key_file = "string",
+  user = "string", password = "string", nodes = "table", ca_file = "string", cert_file = "string", key_file = "string",
   key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
 }
 
@@ -38,13 +40,29 @@ function redis_link.options(further)
   return members.merged(option_kinds, further)
 end
 
+-- Reads the option `nodes`: "host:port" each.
+local function read_nodes(list, level)
+  local nodes = {}
+  for i, text in ipairs(list or {}) do
+    local host, port = tostring(text):match("^%[?([^%[%]]-)%]?:(%d+)$")
+    if not host or host == "" or tonumber(port) > 65535 then
+      error(("bad option 'nodes' to 'redis' (\"host:port\" expected at [%d], got %s)"):format(i, tostring(text)),
+        level + 1)
+    end
+    nodes[i] = { host = host, port = tonumber(port) }
+  end
+  return nodes
+end
+
 --- Reads a URL; an invalid one raises at the program's call of `redis`.
 ---@param url string
 ---@param options table
 ---@return operations.RedisAddress
 function redis_link.address(url, options)
   local parsed, expected = urls.parse(url), nil
-  if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
+  if parsed and parsed.scheme:find("sentinel", 1, true) then
+    expected = "Redis Sentinel is not asked; the URL of the primary, or of a proxy that follows it,"
+  elseif not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
     expected = "URL of redis or rediss"
   elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
     expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
@@ -60,7 +78,7 @@ function redis_link.address(url, options)
   for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
     found[name] = options[name]
   end
-  found.proxy = options.proxy or ""
+  found.proxy, found.nodes = options.proxy or "", read_nodes(options.nodes, 3)
   return found
 end
 
@@ -337,20 +355,78 @@ end
 
 local HOPS = 4 -- redirections in a cluster that is being reconfigured
 
--- Follows a cluster's redirections to the node with our keys.
-local function follow(_, self)
-  local at = self._address
+-- Connects to a node and follows its cluster's redirections to the one with our keys.
+local function follow_from(self, at)
+  local start = at
   local ok, err = connect_to(self, at)
   for _ = 1, HOPS do
     local moved = not ok and type(err.details) == "table" and err.details.moved
     if not moved then
       break
     end
-    at = redis_reply.elsewhere(at, moved)
+    self._is_cluster, at = true, redis_reply.elsewhere(at, moved)
     ok, err = connect_to(self, at)
   end
-  if not ok and at ~= self._address then
+  if ok then
+    self._found = at
+  elseif at ~= start then
     err = redis_reply.unreached(err, at, at.key)
+  end
+  return ok, err
+end
+
+local function same(one, other)
+  return one.host == other.host and one.port == other.port
+end
+
+-- Adds a node of the cluster to those that are known.
+local function remember(self, host, port)
+  local node = redis_reply.elsewhere(self._address, { host = host, port = port })
+  local known = self._address.known
+  for _, each in ipairs(known) do
+    if same(each, node) then
+      return
+    end
+  end
+  if #known < limits.redis_nodes then
+    known[#known + 1] = node
+  end
+end
+
+-- Asks for the nodes of the cluster, in case ours fails.
+local function learn(self)
+  if not self._channels and (self._is_cluster or self._known[2]) then
+    self:post(function(reply)
+      for _, range in ipairs(type(reply) == "table" and reply or {}) do
+        for i = 3, #range do
+          if type(range[i]) == "table" and type(range[i][1]) == "string" and type(range[i][2]) == "number" then
+            remember(self, range[i][1], range[i][2])
+          end
+        end
+      end
+    end, "CLUSTER", "SLOTS")
+  end
+end
+
+-- Connects to the node that had our keys last, else by way of one that is known.
+local function follow(_, self)
+  local ok, err
+  if self._found then
+    ok, err = follow_from(self, self._found)
+  end
+  local known = self._known
+  for i = 1, ok and 0 or #known do
+    self._next = self._next % #known + 1 -- one that does not answer takes all the time of an attempt
+    local at = known[self._next]
+    if i > 1 or not self._found or not same(at, self._found) then
+      ok, err = follow_from(self, at)
+    end
+    if ok then
+      break
+    end
+  end
+  if ok then
+    learn(self)
   end
   return ok, err
 end
@@ -413,11 +489,20 @@ end
 ---@field message? fun(channel: string, bytes: string)
 
 local function new(address, on)
-  return setmetatable({
+  local self = setmetatable({
     connected = false, outage = failure("connect", "it is about to connect"),
     _address = address, _waiting = {}, _subjects = {}, _sent = {}, _first = 1, _last = 0, _on = on,
     _channels = on.channels, _kept = false, -- is the task that keeps it connected running?
+    _next = 0, _found = nil, _is_cluster = false,
   }, Link)
+  if not address.known then -- by all links to this address
+    address.known = { address }
+    for _, node in ipairs(address.nodes or {}) do
+      remember(self, node.host, node.port)
+    end
+  end
+  self._known = address.known
+  return self
 end
 
 --- Connects to Redis and keeps connected; waits for the first connection.

@@ -23,6 +23,7 @@ local remarks = {
   READONLY = " (the URL of the primary is needed)",
 }
 remarks.TRYAGAIN = remarks.ASK
+local SENTINEL = " (a Redis Sentinel? It is not asked: the URL of the primary, or of a proxy that follows it, is needed)"
 
 --- The error object for an error of Redis. `details.moved`, `{ host, port }`: the node to ask instead.
 ---@param message string
@@ -30,7 +31,8 @@ remarks.TRYAGAIN = remarks.ASK
 function redis_reply.error(message)
   local word = message:match("^%u+")
   local code = codes[word] or message:find("^ERR max number of clients") and "BUSY" or "EXECUTION_ERROR"
-  local err = errors.new(code, ("Redis: %s%s"):format(message, remarks[word] or ""), { kind = "redis" })
+  local remark = message:find("^ERR unknown command") and SENTINEL or remarks[word] or ""
+  local err = errors.new(code, ("Redis: %s%s"):format(message, remark), { kind = "redis" })
   err.retryable = code == "TRANSPORT_LOST" or code == "BUSY" or nil
   local host, port = message:match("^MOVED %d+ (.*):(%d+)$")
   if host then
