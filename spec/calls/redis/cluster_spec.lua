@@ -188,8 +188,8 @@ describe("over a Redis Cluster, reliable,", function()
 end)
 
 describe("the nodes of a Redis Cluster", function()
-  -- A node that has all keys, or says where they are; `nodes`, ports that it knows of.
-  local function start(port, moved_to, nodes)
+  -- A node that has all keys, or says where they are; `ports`, of others that it knows.
+  local function start(port, moved_to, ports)
     local held = {}
     local listener = assert(streams.listen("127.0.0.1", port, function(stream)
       local reader = resp.reader()
@@ -197,11 +197,11 @@ describe("the nodes of a Redis Cluster", function()
       stream:each_chunk(function(bytes)
         for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
           local slots = ""
-          for _, other in ipairs(nodes or {}) do
+          for _, other in ipairs(ports) do
             slots = slots .. ("*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n"):format(other)
           end
           stream:offer(command[1] == "PING" and "+PONG\r\n"
-            or command[1] == "CLUSTER" and ("*1\r\n*%d\r\n:0\r\n:16383\r\n%s"):format(2 + #nodes, slots)
+            or command[1] == "CLUSTER" and ("*1\r\n*%d\r\n:0\r\n:16383\r\n%s"):format(2 + #ports, slots)
             or moved_to and ("-MOVED 7 127.0.0.1:%d\r\n"):format(moved_to) or "$-1\r\n")
         end
       end)
@@ -214,7 +214,7 @@ describe("the nodes of a Redis Cluster", function()
     end }
   end
 
-  local function connect(port, options)
+  local function open(port, options)
     local address, connected = link.address("redis://127.0.0.1:" .. port, options or {}), 0
     address.key = "k"
     local made, err = link.connect(address, { ready = function()
@@ -228,7 +228,7 @@ describe("the nodes of a Redis Cluster", function()
   it("that are given are asked where that of the URL cannot be reached", function()
     operations.run(function()
       local node = start(0, nil, {})
-      local made = assert(connect(free_port(), { nodes = { "127.0.0.1:1", "127.0.0.1:" .. node.port } }))
+      local made = assert(open(free_port(), { nodes = { "127.0.0.1:1", "127.0.0.1:" .. node.port } }))
       made:close()
       node.stop()
     end)
@@ -243,12 +243,12 @@ describe("the nodes of a Redis Cluster", function()
       local last = start(0, nil, {})
       local owner = start(0, nil, { last.port })
       local first = start(0, owner.port, {})
-      local made, _, count = connect(first.port)
+      local made, _, count = open(first.port)
       assert.equal(1, count())
       first.stop()
       local port = owner.port
       owner.stop()
-      owner = start(port, nil, { last.port }) -- it is there again: the one of the URL is not asked
+      owner = start(port, nil, { last.port }) -- the node of the URL is gone
       eventually(function() return count() == 2 end)
       owner.stop()
       eventually(function() return count() == 3 end)

@@ -23,7 +23,8 @@ local remarks = {
   READONLY = " (the URL of the primary is needed)",
 }
 remarks.TRYAGAIN = remarks.ASK
-local SENTINEL = " (a Redis Sentinel? It is not asked: the URL of the primary, or of a proxy that follows it, is needed)"
+local SENTINEL = " (a Redis Sentinel? It is not asked: the URL of the primary, or of a proxy that follows it, is "
+  .. "needed)"
 
 --- The error object for an error of Redis. `details.moved`, `{ host, port }`: the node to ask instead.
 ---@param message string
