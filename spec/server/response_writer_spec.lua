@@ -19,7 +19,8 @@ end)
 describe("an answer", function()
   it("has no body by its status", function()
     local function has_body(status)
-      return response_writer.bytes({ status = status, headers = {}, body = "abc" }, 0):find("abc", 1, true) ~= nil
+      return response_writer.bytes({ status = status, headers = {}, body = "abc" }, { now = 0 })
+        :find("abc", 1, true) ~= nil
     end
     for _, status in ipairs({ 100, 199, 204, 304 }) do
       assert.is_false(has_body(status))
@@ -30,20 +31,22 @@ describe("an answer", function()
   end)
 
   it("is framed by its body", function()
-    local function bytes(body, ...)
-      return (response_writer.bytes({ status = 200, headers = {}, body = body }, 0, ...):gsub("\r\n", "|"))
+    local function bytes(body, framing)
+      framing = framing or {}
+      framing.now = 0
+      return (response_writer.bytes({ status = 200, headers = {}, body = body }, framing):gsub("\r\n", "|"))
     end
     local date = "Date: Thu, 01 Jan 1970 00:00:00 GMT|"
     assert.truthy(bytes("abc"):lower():find(date:lower(), 1, true))
     assert.matches("content%-length: 3|", bytes("abc"):lower())
     assert.matches("|abc$", bytes("abc"))
     assert.matches("content%-length: 0|", bytes(nil):lower())
-    assert.matches("transfer%-encoding: chunked|", bytes(print, nil, false, true):lower())
-    assert.is_nil(bytes(print, nil, false, false):lower():find("chunked", 1, true))
-    assert.matches("connection: close|", bytes("abc", "close"):lower())
-    assert.matches("content%-length: 3|", bytes("abc", nil, true):lower())
-    assert.matches("||$", bytes("abc", nil, true))
-    assert.is_nil(bytes(nil, nil, true):lower():find("content-length", 1, true))
+    assert.matches("transfer%-encoding: chunked|", bytes(print, { chunked = true }):lower())
+    assert.is_nil(bytes(print):lower():find("chunked", 1, true))
+    assert.matches("connection: close|", bytes("abc", { connection = "close" }):lower())
+    assert.matches("content%-length: 3|", bytes("abc", { head_only = true }):lower())
+    assert.matches("||$", bytes("abc", { head_only = true }))
+    assert.is_nil(bytes(nil, { head_only = true }):lower():find("content-length", 1, true))
   end)
 end)
 

@@ -108,8 +108,8 @@ end
 local function secure(options, log)
   if options.tls then
     local answer = response_writer.problem(400, "this port speaks TLS: use https")
-    return tls.security(options.tls, { log = log,
-      refusal = response_writer.bytes(answer, scheduler.host().now(), "close", false, true) }, 3)
+    local refusal = response_writer.bytes(answer, { now = scheduler.host().now(), connection = "close" })
+    return tls.security(options.tls, { log = log, refusal = refusal }, 3)
   end
 end
 

@@ -34,22 +34,27 @@ local function is_empty(status)
   return status < 200 or status == 204 or status == 304
 end
 
+--- How an answer is put on a connection.
+---@class operations.Framing
+---@field now number  ms since the epoch
+---@field connection? string  the value of that field
+---@field head_only? boolean
+---@field chunked? boolean  pieces are sent as chunks
+
 --- The bytes of an answer, or of its head alone if the body follows in pieces.
 ---@param response operations.ServerResponse
----@param now number  ms since the epoch
----@param connection? string  the value of that field
----@param head_only? boolean
----@param chunked? boolean  pieces are sent as chunks
+---@param framing operations.Framing
 ---@return string? bytes
 ---@return any field  nil: a field that cannot be sent
-function response_writer.bytes(response, now, connection, head_only, chunked)
-  local body = response.body
+function response_writer.bytes(response, framing)
+  local body, head_only = response.body, framing.head_only
   if type(body) == "function" then
-    body = chunked or false -- its length is not known before its end
+    body = framing.chunked or false -- its length is not known before its end
   elseif body == nil and not head_only then
     body = ""
   end
-  return codec.answer(response.status, response.headers, body, response_writer.date(now), connection, head_only)
+  return codec.answer(response.status, response.headers, body, response_writer.date(framing.now), framing.connection,
+    head_only)
 end
 
 -- A piece of a body as a chunk (RFC 9112, 7.1); it is not empty.
@@ -206,11 +211,12 @@ end
 ---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
   local keep, minor, now = goes_on(self, response), self._current.minor, scheduler.host().now()
-  local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
-  local bytes, field = response_writer.bytes(response, now, connection, head_only, minor == 1)
+  local framing = { now = now, connection = not keep and "close" or minor == 0 and "keep-alive" or nil,
+    head_only = head_only, chunked = minor == 1 }
+  local bytes, field = response_writer.bytes(response, framing)
   if not bytes then
     response = replace(self, field)
-    bytes = response_writer.bytes(response, now, connection, head_only)
+    bytes = response_writer.bytes(response, framing)
   end
   self._waits.now = now
   if not write(self, bytes) then
@@ -227,7 +233,8 @@ end
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
-  local bytes, field = response_writer.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
+  local bytes, field = response_writer.bytes({ status = 101, headers = response.headers },
+    { now = scheduler.host().now() })
   if not bytes then
     self._current.keep_alive = false
     return response_writer.respond(self, replace(self, field))

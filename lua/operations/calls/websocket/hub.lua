@@ -224,7 +224,7 @@ local function admit(self, stream)
     return stream:close() -- it has ended
   end
   local upgrades, now = response.status == 101, scheduler.host().now()
-  stream:offer((response_writer.bytes(response, now, not upgrades and "close" or nil)), true)
+  stream:offer((response_writer.bytes(response, { now = now, connection = not upgrades and "close" or nil })), true)
   if upgrades then
     return response.upgrade(stream, rest)
   end
