@@ -108,6 +108,7 @@ local internal = {
 
 -- Fields that are not for programs.
 local hidden = {
+  ["Context.relay"] = true, ["RouteOptions.paths"] = true,
   ["StreamOptions.tls"] = true, -- the URL of a transport says it
   ["oauth.AuthorizerOptions.remote"] = true, ["oauth.TokenOptions.remote"] = true,
   ["oauth.ExchangeOptions.remote"] = true,

@@ -106,7 +106,7 @@ bool prepare_checked(lua_State *L, const operation_Operation *op) {
   if (op->checks == CHECKS_OFF || schema_valid(L, schema, CALL_INPUT))
     return true;
   schema_push_issues(L, schema, CALL_INPUT);
-  if (op->checks == CHECKS_WARN) {
+  if (op->checks == CHECKS_WARN || lua_toboolean(L, CALL_WARNS)) {
     lua_replace(L, CALL_ISSUES);
     return true;
   }

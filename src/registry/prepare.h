@@ -15,6 +15,7 @@ enum {
   CALL_IDENTITY,
   CALL_TRUST,               /* read before the input is checked, then */
   CALL_ISSUES = CALL_TRUST, /* the array of issues that are only warned of */
+  CALL_WARNS, /* true: issues are returned, whatever the operation does */
   CALL_ALL,
   CALL_OPERATION
 };
@@ -47,8 +48,8 @@ static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
 #define PREPARE_REFUSAL 3
 
 /* Fills defaults into the input and checks it.  When it is refused, pushes the
-** PREPARE_REFUSAL values.  The issues of an operation that only warns are put
-** at CALL_ISSUES. */
+** PREPARE_REFUSAL values.  The issues of an operation or a call that only
+** warns are put at CALL_ISSUES. */
 bool prepare_checked(lua_State *L, const operation_Operation *op);
 
 static inline bool prepare_input(lua_State *L, const operation_Operation *op) {

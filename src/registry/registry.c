@@ -200,7 +200,7 @@ static int registry_visible(lua_State *L) {
 static int prepare(lua_State *L, bool streams) {
   const operation_Operation *op;
   check_self(L);
-  lua_settop(L, CALL_TRUST);
+  lua_settop(L, CALL_WARNS);
   op = prepare_look_up(L);
   if (op == NULL || !op->has_handler) return 0;
   if (!prepare_allows(L, op, streams, true)) return 2;
@@ -208,19 +208,20 @@ static int prepare(lua_State *L, bool streams) {
   operation_push_slot(L, CALL_OPERATION, OPERATION_HANDLER);
   lua_pushvalue(L, CALL_INPUT);
   lua_pushvalue(L, CALL_OPERATION);
-  if (!op->takes_context && op->checks != CHECKS_WARN) return 3;
+  if (!op->takes_context && !lua_istable(L, CALL_ISSUES)) return 3;
   lua_pushboolean(L, op->takes_context);
   if (!lua_istable(L, CALL_ISSUES)) return 4;
   lua_pushvalue(L, CALL_ISSUES);
   return 5;
 }
 
-/* registry:prepare(id, input, identity, trust)
+/* registry:prepare(id, input, identity, trust, warns)
 **   -> handler, input, operation, takes_context?, issues?
 **    | nil, err
 **    | nil, nil, operation
 **    | nothing
-** `issues` are those of an input that is let through with a warning.  The third
+** `issues` are those of an input that is let through with a warning, as this
+** operation does, or this call with `warns`.  The third
 ** form asks for the schemas of the operation, which are not compiled yet; then
 ** the call is prepared again.  Nothing: the operation has no handler here. */
 static int registry_prepare(lua_State *L) {
@@ -240,7 +241,7 @@ static int registry_admit(lua_State *L) {
   const operation_Operation *op;
   bool streams = lua_toboolean(L, 4);
   check_self(L);
-  lua_settop(L, CALL_TRUST);
+  lua_settop(L, CALL_WARNS);
   op = prepare_look_up(L);
   luaL_argcheck(L, op != NULL, CALL_ID, "operation expected");
   if (!prepare_allows(L, op, streams, false)) return 2;

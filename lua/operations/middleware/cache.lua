@@ -68,9 +68,13 @@ local function entry_of(self, value, spec, now)
   local is_envelope = core.is_response_envelope(value)
   local meta = is_envelope and value.meta or nil
   local fresh, etag = freshness.of(meta, spec, self._options.ttl, now)
-  local data = value
+  local data, relayed = value, is_envelope and meta.raw ~= nil
   if is_envelope then
     data = value.data
+  end
+  if relayed then
+    data, meta = meta.raw, members.copy(meta)
+    meta.raw = nil
   end
   if not fresh or fresh <= 0 and not etag or data == nil then
     return nil
@@ -81,7 +85,7 @@ local function entry_of(self, value, spec, now)
     return nil
   end
   return { source = meta and meta.source or false, raw = raw, text = text, meta = meta_text, made = now,
-    fresh = now + fresh, etag = etag }, #(raw or text) + #(meta_text or "")
+    relayed = relayed, fresh = now + fresh, etag = etag }, #(raw or text) + #(meta_text or "")
 end
 
 -- Makes a new answer from an entry.
@@ -102,6 +106,9 @@ local function answer_of(entry, id, now)
   if type(meta.headers) == "table" then
     local age = freshness.seconds(meta.headers.age) or 0
     meta.headers.age = ("%d"):format(age + math.floor((now - entry.made) / 1000))
+  end
+  if entry.relayed then
+    meta.raw, data = data, nil
   end
   return core.http_envelope(data, meta)
 end
@@ -183,7 +190,10 @@ end
 local function cached(self, inner, spec)
   local id = layer.id(spec)
   return function(input, context)
-    local key = not (rawget(context, "emit") or context.sink) and key_of(self, id, input, context)
+    local relay = context.relay
+    local key = not (rawget(context, "emit") or context.sink or relay and not relay.keeps)
+      and key_of(self, id, input, context)
+    key = key and relay and key .. "\n" .. relay.keeps or key
     if not key then
       return inner(input, context)
     end

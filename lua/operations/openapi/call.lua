@@ -10,13 +10,13 @@ local call = {}
 local none = {}
 
 -- The message of a call and its credentials, including configured headers; or nil and the error.
-local function new_message(plan, input, context, address, headers)
+local function new_message(plan, input, context, address, headers, relay)
   local credentials, message, err = none, nil, nil
   if plan.security[1] then
     credentials, err = credential.make(plan.security, context)
   end
   if credentials then
-    message, err = request.build(plan, input, credentials, address, headers)
+    message, err = request.build(plan, input, credentials, address, headers, relay)
   end
   if not message then
     err.mayHaveRun = false
@@ -111,13 +111,14 @@ end
 ---@param context any
 ---@param address? string  of a further page
 ---@param headers? table<string, string>  in addition to those from plan and input
+---@param relay? operations.Relay  the request that this one relays
 ---@return table? answer
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  which errors must not show; nil when nothing was sent
-function call.exchange(plan, input, context, address, headers)
+function call.exchange(plan, input, context, address, headers, relay)
   headers = own_headers(context, address, headers)
   for try = 1, 2 do
-    local message, credentials = new_message(plan, input, context, address, headers)
+    local message, credentials = new_message(plan, input, context, address, headers, relay)
     if not message then
       return nil, credentials
     end

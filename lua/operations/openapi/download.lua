@@ -8,6 +8,7 @@ local limits = require("operations.base.limits")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local pages = require("operations.openapi.pages")
+local relay = require("operations.openapi.relay")
 local response = require("operations.openapi.response")
 
 local download = {}
@@ -93,9 +94,12 @@ end
 ---@param plan operations.openapi.Plan
 ---@return fun(input: table, context: any): operations.Envelope?, operations.Error?
 function download.handler(plan)
-  local answer, open_plan = pages.handler(plan), nil
+  local answer, open_plan, relayed = pages.handler(plan), nil, nil
   return function(input, context)
-    if type(context) == "table" and context.sink then
+    if type(context) == "table" and context.relay then
+      relayed = relayed or relay.handler(plan)
+      return relayed(input or {}, context)
+    elseif type(context) == "table" and context.sink then
       open_plan = open_plan or open_ended(plan)
       return run(open_plan, input or {}, context)
     end

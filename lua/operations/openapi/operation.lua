@@ -13,6 +13,7 @@ local name = require("operations.openapi.name")
 local outputs = require("operations.openapi.outputs")
 local own = require("operations.openapi.own")
 local pages = require("operations.openapi.pages")
+local relay = require("operations.openapi.relay")
 local request = require("operations.openapi.request")
 local security = require("operations.openapi.security")
 local spec = require("operations.registry.spec")
@@ -153,7 +154,7 @@ local function new_plan(build, place, info, input, output)
     segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
     path = not build.template_names[1] and location.fill_path(build, {}, {}) or nil,
     body = input.body, input_schema = input.schema, validate = options.validate, headers = options.headers,
-    redirects = output.redirects, declared_json = output.json,
+    redirects = output.redirects, declared_json = output.json, answer_headers = output.headers,
     security = steps, bound_query = bound_query, configured = credential.configured(options.headers),
     timeout = options.timeout, max_event = options.max_event, http = options.http,
     reconnect = options.reconnect, done = options.done,
@@ -260,6 +261,9 @@ local function finish(definition, build, parts, answer, new_handler)
     return handler(input, context)
   end, nil, function()
     return parts().destination
+  end)
+  relay.know(definition.handler, function()
+    return parts().plan
   end)
   local options = build.config
   definition.normalize, definition.on_mismatch = options.normalize, options.on_mismatch

@@ -238,6 +238,18 @@ local function declared_json(build, list)
   return declared
 end
 
+-- The header fields that the responses declare, in lower case.
+local function declared_headers(build, list)
+  local names = {}
+  for _, response in ipairs(list) do
+    local headers = build.source:child(response.place, "headers")
+    for name in pairs(headers and type(headers.node) == "table" and headers.node or {}) do
+      names[tostring(name):lower()] = true
+    end
+  end
+  return names
+end
+
 --- Is this the name of a stream's type? Cached: documents repeat a few.
 local function is_stream(build, name)
   local known = build.stream_names
@@ -290,7 +302,7 @@ function outputs.read(build, operation)
   local successful = successes(list)
   local found = survey(build, successful)
   local result = { errors = error_schemas(build, list, successful), redirects = declared_redirects(list),
-    json = declared_json(build, list) }
+    json = declared_json(build, list), headers = declared_headers(build, list) }
   local stream = found.stream[1]
   if stream then
     local schema, is_json = event_schema(build, stream)

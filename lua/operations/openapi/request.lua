@@ -103,10 +103,19 @@ local function add_fixed_query(parts, fixed)
   end
 end
 
-local function parameter_texts(plan, input, parts)
+-- The text of a parameter; that of a relayed request, unless its value has changed.
+local function text_of(param, input, relay)
+  local key = param.key
+  if relay and relay.raw[key] and rawequal(relay.input[key], input[key]) then
+    return relay.raw[key]
+  end
+  return parameter.text(param, input[key])
+end
+
+local function parameter_texts(plan, input, parts, relay)
   local size, most, longest = 0, -1, nil
   for _, param in ipairs(plan.parameters) do
-    local text, message, path = parameter.text(param, input[param.key])
+    local text, message, path = text_of(param, input, relay)
     if message then
       return invalid(pointer(param.key) .. (path or ""), "serialization", message)
     elseif text then
@@ -162,10 +171,8 @@ local function misfit(kind, issues)
   return err
 end
 
-local function encode_body(plan, input, parts)
-  if input.body == nil then
-    return nil, plan.body.required and invalid("/body", "required", "is required") or nil
-  end
+-- The type of a body; or nil and the error.
+local function type_of_body(plan, input, parts)
   local key, body = plan.body.key, input.body
   local kind, problem = encoder.pick(plan.body, body, key and input[key], plan.input_schema)
   if not kind then
@@ -176,12 +183,37 @@ local function encode_body(plan, input, parts)
       return nil, parts.misfit
     end
   end
+  return kind
+end
+
+local function encode_body(plan, input, parts)
+  if input.body == nil then
+    return nil, plan.body.required and invalid("/body", "required", "is required") or nil
+  end
+  local kind, err = type_of_body(plan, input, parts)
+  if not kind then
+    return nil, err
+  end
   local payload, message, path = encoder.encode(kind, input.body, plan.input_schema)
   if not payload then
     return nil, invalid("/body" .. (path or ""), "serialization", message)
   end
   set_header(parts, "Content-Type", payload.content_type)
   return payload
+end
+
+-- The body of a relayed request: as received, unless its value has changed.
+local function relayed_body(plan, input, parts, relay)
+  if not relay.unread and (relay.body == nil or not rawequal(relay.input.body, input.body)) then
+    return encode_body(plan, input, parts)
+  elseif not relay.unread then
+    local kind, err = type_of_body(plan, input, parts)
+    if not kind then
+      return nil, err
+    end
+  end
+  set_header(parts, "Content-Type", relay.content_type)
+  return { data = relay.body, size = relay.size }
 end
 
 local function url_of(plan, parts)
@@ -225,10 +257,11 @@ end
 ---@param credentials operations.openapi.Credential[]
 ---@param address? string  of a further page, instead of the URL from plan and input
 ---@param headers? table<string, string>  additional ones
+---@param relay? operations.Relay  the request that this one relays
 ---@return operations.openapi.Request? message
 ---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, is missing or unknown; beside a message,
 ---  `validate = "warn"` lets it pass
-function request.build(plan, input, credentials, address, headers)
+function request.build(plan, input, credentials, address, headers, relay)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
   elseif not plan.base then
@@ -237,7 +270,7 @@ function request.build(plan, input, credentials, address, headers)
   -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
   local parts = { head = plan.head, query = {}, path = {}, keys = {}, sent = {} }
   order_members(plan, input)
-  local err = check_names(plan, input) or parameter_texts(plan, input, parts)
+  local err = check_names(plan, input) or parameter_texts(plan, input, parts, relay)
   if err then
     return nil, err
   end
@@ -256,7 +289,11 @@ function request.build(plan, input, credentials, address, headers)
     target, err = url_of(plan, parts)
   end
   if target and plan.body then
-    payload, err = encode_body(plan, input, parts)
+    if relay then
+      payload, err = relayed_body(plan, input, parts, relay)
+    else
+      payload, err = encode_body(plan, input, parts)
+    end
   end
   if err then
     return nil, err

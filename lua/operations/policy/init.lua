@@ -133,6 +133,18 @@ function policy.hides(decision, identity)
   end
 end
 
+--- Does the decision need the whole input, because of a condition or a person who is shown it?
+---@param decision operations.PolicyDecision
+---@return boolean
+function policy.reads_input(decision)
+  for _, rule in ipairs(decision.blocks) do
+    if rule.when then
+      return true
+    end
+  end
+  return decision.asks[1] ~= nil
+end
+
 local function because(rule)
   return rule.reason and rule.reason ~= "" and ": " .. rule.reason or ""
 end

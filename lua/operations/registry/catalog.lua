@@ -142,8 +142,12 @@ local function checked(operations, definition, options)
   return result, id
 end
 
+-- The handlers of definitions by those around them.
+local origins = setmetatable({}, { __mode = "k" })
+
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
 local function set_handler(self, operation, handler)
+  local origin = handler
   if operation:field("type") == "subscription" then
     handler = errors.relay(subscription.iterating(handler), handler)
   end
@@ -157,8 +161,21 @@ local function set_handler(self, operation, handler)
   if handler ~= given then
     errors.relay(handler, given)
   end
+  origins[handler] = origin
   local info = debug.getinfo(handler, "u")
   operation:set_handler(handler, info.isvararg or info.nparams >= 2) -- C functions are variadic
+end
+
+--- The handler of an operation as its definition had it, without middleware.
+---@param id string
+---@return function?
+function catalog:origin(id)
+  local operation = operations_of(self, "origin"):find(id)
+  if operation then
+    return origins[operation:handler() or false]
+  end
+  local other, there = mounts.find(self, id)
+  return other and other:origin(there)
 end
 
 -- Makes an operation that is not in the registry yet. Middleware may raise; then nothing has changed.

@@ -34,6 +34,8 @@ local context = {}
 ---@field lastEventId? string  subscriptions: the id of the last event that the reader got; it resumes after that
 ---@field sink? fun(bytes: string)  when the result is a body (a string schema with `contentMediaType`) and its reader
 ---  takes it in pieces: sends one, and waits until it was taken
+---@field relay? operations.Relay  of `to_http` with `paths = "source"`: the request and answer of an imported
+---  operation, which pass by the pipeline
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
 ---  id is `meta.lastEventId` of the envelope
 ---@field on_progress? fun(done: number, total?: number, message?: string)  given by a caller who wants progress; its
@@ -110,6 +112,7 @@ local kinds = {
   roots = "function",
   ask = "function",
   hang_up = "function",
+  relay = "table",
 }
 
 -- The metatables of contexts that may have fields of their own.

@@ -90,17 +90,41 @@ function Registry:mount(other, options)
   return ok, err
 end
 
+-- Does the body of a call pass by the registry, which does not see it?
+local function is_unread(given)
+  local relay = given ~= nil and given.relay
+  return relay and relay.unread or nil
+end
+
+-- The issues of an input without its body, which passes unread: those of other members are warned of, or refuse it.
+local function beside_body(found, issues)
+  local others = {}
+  for _, issue in ipairs(issues) do
+    others[#others + 1] = issue.path ~= "/body" and not issue.path:find("^/body/") and issue or nil
+  end
+  if others[1] == nil then
+    return nil
+  elseif found:field("validate") == "warn" then
+    return others
+  end
+  local err = errors.new("VALIDATION_ERROR", ("%s: %s"):format(others[1].path, others[1].message), others)
+  err.retryable, err.mayHaveRun = false, false
+  return nil, err
+end
+
 -- Admits a call with a local handler; its schemas may have to be compiled first.
-local function admit_here(self, method, id, input, identity)
-  local handler, admitted, unmade = self._operations[method](self._operations, id, input, identity)
-  if not handler and unmade then
-    local ok, flaw = specs.make(unmade)
+local function admit_here(self, method, id, input, identity, unread)
+  local prepare = self._operations[method]
+  local handler, admitted, found, _, issues = prepare(self._operations, id, input, identity, nil, unread)
+  if not handler and found then
+    local ok, flaw = specs.make(found)
     if not ok then
       return false, flaw
     end
-    handler, admitted = self._operations[method](self._operations, id, input, identity)
+    handler, admitted, found, _, issues = prepare(self._operations, id, input, identity, nil, unread)
   end
-  return handler ~= nil, admitted
+  local refused = unread and issues and select(2, beside_body(found, issues)) or nil
+  return handler ~= nil and not refused, refused or admitted
 end
 
 local function admit(self, id, input, given)
@@ -108,7 +132,7 @@ local function admit(self, id, input, given)
   local found, identity = operations:find(id), context.read(given)
   local streams = found and operations:type_of(id) == "subscription"
   if found and found:handler() then
-    return admit_here(self, streams and "prepare_stream" or "prepare", id, input, identity)
+    return admit_here(self, streams and "prepare_stream" or "prepare", id, input, identity, is_unread(given))
   elseif found and self._call_map then
     local ok, admitted = elsewhere.admit(operations, found, streams and "subscribe" or "execute", input)
     return ok or false, admitted
@@ -200,15 +224,24 @@ function execute(self, id, input, given, trusted)
   if given ~= nil then
     identity, deadline, now = context.read(given)
   end
-  local handler, admitted, found, takes_context, issues = self._operations:prepare(id, input, identity, trusted)
+  local unread = is_unread(given)
+  local handler, admitted, found, takes_context, issues = self._operations:prepare(id, input, identity, trusted,
+    unread)
+  local refused, approval
   if not handler then
     return not_prepared(self, { id = id, input = input, given = given, trusted = trusted }, admitted, found)
+  elseif unread and issues then
+    issues, refused = beside_body(found, issues)
+  end
+  if refused then
+    return nil, refused
   elseif issues then
     self._options.on_warning({ operationId = id, input = true, issues = issues })
   end
   local decision = self._policy and guard.decision(self, id)
-  local refused, approval
-  if decision then
+  if decision and unread and policies.reads_input(decision) then
+    refused = errors.new("VALIDATION_ERROR", id .. ": a rule of the policy reads the input: a body has to be JSON")
+  elseif decision then
     refused, approval = guard.stopped(self, decision, { id = id, input = admitted, given = given, identity = identity,
       deadline = deadline, nested = trusted ~= nil })
   end

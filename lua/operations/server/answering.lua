@@ -14,6 +14,7 @@ local limits = require("operations.base.limits")
 local number_text = require("operations.base.number_text")
 local operation_guard = require("operations.registry.guard")
 local problem = require("operations.server.problem")
+local relaying = require("operations.server.relaying")
 local request_head = require("operations.server.request_head")
 local routes = require("operations.server.route")
 local sink = require("operations.server.sink")
@@ -353,6 +354,32 @@ local function serve_sink(call, request, values)
   return refusal or run_sink(call, request, value)
 end
 
+-- Serves an imported operation as its own document says.
+local function serve_relay(call, request)
+  local route, is_stream = call.route, call.route.kind == "subscription"
+  local last_event_id, query = nil, call.query
+  if is_stream then
+    last_event_id, query = take_last_event_id(request, query)
+  end
+  local relay, err, status = relaying.read(call, request, route.relay, query)
+  local refusal = err and problem.answer(call, err, status) or not call.counted and admit_more(call)
+  if refusal then
+    return refusal
+  elseif is_stream and relay.unread then
+    return problem.refuse(call, 415, "VALIDATION_ERROR", "the body of a subscription has to be JSON")
+  elseif is_stream then
+    return stream(call, request, relay.given, last_event_id)
+  end
+  local response, envelope
+  response, envelope, err = relaying.run(call, relay, context_of(call, request), function(worker)
+    watch(call, worker)
+  end, function()
+    leave(call)
+  end)
+  call.streams = response ~= nil
+  return response or conclude(call, envelope, err)
+end
+
 -- Runs in a task of its own, which is cancelled when the caller leaves.
 local function serve(worker, call, request, values)
   local server, route = call.server, call.route
@@ -383,7 +410,12 @@ end
 -- Serves an admitted call. An error that is raised here is a bug of the server: 500.
 local function respond(call, request, route, values)
   local ok, response, err
-  if route.kind ~= "subscription" and not route.output_media then
+  if route.relay then
+    ok, response = pcall(serve_relay, call, request)
+    if not ok then
+      response, err = nil, (errors.from(response))
+    end
+  elseif route.kind ~= "subscription" and not route.output_media then
     response, err = task.enclose(nil, serve, call, request, values)
   else
     ok, response = pcall(route.output_media and serve_sink or serve_stream, call, request, values)

@@ -16,7 +16,7 @@ local function entry_of(served, denied)
   return { spec = route.spec, denied = denied, path = served.path, path_names = served.path_names,
     methods = served.methods, flat = route.flat ~= nil, media = route.media, output_media = route.output_media,
     cache = route.cache and route.cache.given, key_required = route.key_required,
-    status = route.status,
+    status = route.status, relay = route.relay,
     status_of = function(declared)
       return problem.status({ code = declared.code }, route)
     end }

@@ -99,6 +99,7 @@ local server = {}
 ---@field status integer
 ---@field headers table<string, string|string[]>  by lower-case name
 ---@field body string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
+---@field length? integer  bytes that the function `body` gives; its headers have `content-length`
 ---@field heartbeat? { after: integer, bytes: string }  sent after so many ms of silence
 ---@field upgrade? fun(stream: operations.Stream, rest: string)  with status 101: takes the connection
 

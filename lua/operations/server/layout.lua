@@ -4,7 +4,7 @@ local members = require("operations.base.members")
 local request_head = require("operations.server.request_head")
 local url = require("operations.base.url")
 
-local layout = {}
+local layout, none = {}, {}
 
 -- First segments, below the prefix, that belong to the server itself.
 local reserved = { docs = true, ["openapi.json"] = true, mcp = true, healthz = true, readyz = true, metrics = true,
@@ -20,18 +20,43 @@ function layout.given(spec)
 end
 
 -- Paths are a tree of their segments. A node has its children by segment; key 0 is the child for a parameter, key 1 the
--- place of the path that ends at the node.
+-- place of the path that ends at the node, key 2 the list of children for segments with a parameter and literal text.
+
+--- A segment of a path with parameters and literal text, such as "{id}.json".
+---@class operations.MixedSegment
+---@field text string
+---@field pattern string
+
+-- The child for such a segment; made if it does not exist. More literal text goes first.
+local function mixed_child(node, segment)
+  node[2] = node[2] or {}
+  for _, child in ipairs(node[2]) do
+    if child.pattern == segment.pattern then
+      return child.node
+    end
+  end
+  local made = { pattern = segment.pattern, text = segment.text, node = {} }
+  table.insert(node[2], made)
+  table.sort(node[2], function(a, b)
+    return #a.pattern > #b.pattern or #a.pattern == #b.pattern and a.pattern < b.pattern
+  end)
+  return made.node
+end
 
 --- The place of a path; made if it does not exist.
 ---@param tree table
----@param segments (string|false)[]  false: a parameter
+---@param segments (string|false|operations.MixedSegment)[]  false: a parameter
 ---@return { methods: table }
 function layout.grow(tree, segments)
   local node = tree
   for _, segment in ipairs(segments) do
-    local key = segment or 0 -- a parameter
-    node[key] = node[key] or {}
-    node = node[key]
+    if type(segment) == "table" then
+      node = mixed_child(node, segment)
+    else
+      local key = segment or 0 -- a parameter
+      node[key] = node[key] or {}
+      node = node[key]
+    end
   end
   node[1] = node[1] or { methods = {} }
   return node[1]
@@ -44,7 +69,7 @@ end
 function layout.path(segments, names)
   local texts = {}
   for i, segment in ipairs(segments) do
-    texts[i] = segment and url.encode(segment) or "{" .. names[i] .. "}"
+    texts[i] = type(segment) == "table" and segment.text or segment and url.encode(segment) or "{" .. names[i] .. "}"
   end
   return "/" .. table.concat(texts, "/")
 end
@@ -56,7 +81,10 @@ local function walk(node, segments, at, values)
   if segment == nil then
     return node[1]
   end
-  local found = node[segment] and segment ~= "" and walk(node[segment], segments, at + 1, values)
+  local found = node[segment] and walk(node[segment], segments, at + 1, values)
+  for _, child in ipairs(not found and segment ~= "" and node[2] or none) do
+    found = not found and segment:find(child.pattern) and walk(child.node, segments, at + 1, values) or found
+  end
   if not found and node[0] and segment ~= "" then
     values[at] = segment
     found = walk(node[0], segments, at + 1, values)
@@ -73,11 +101,15 @@ function layout.find(tree, segments, values)
   return walk(tree, segments, 1, values)
 end
 
--- Every place below a node, with the segments that lead there: 0 for a parameter.
+-- Every place below a node, with the segments that lead there: 0 for a parameter, tables for mixed ones.
 local function visit_below(node, path, visit)
   for key, child in pairs(node) do
     if key == 1 then
       visit(child, path)
+    elseif key == 2 then
+      for _, mixed in ipairs(child) do
+        visit_below(mixed.node, members.joined(path, { mixed }), visit)
+      end
     else
       visit_below(child, members.joined(path, { key }), visit)
     end
@@ -86,27 +118,37 @@ end
 
 --- Visits every place of a tree, in no certain order.
 ---@param tree table
----@param visit fun(place: { methods: table }, path: (string|integer)[])  `path`: its segments, 0 for a parameter
+---@param visit fun(place: { methods: table }, path: (string|integer|operations.MixedSegment)[])  `path`: its segments,
+---  0 for a parameter
 function layout.each_place(tree, visit)
   visit_below(tree, {}, visit)
 end
 
+-- A segment with parameters and literal text; nil for others.
+local function mixed(segment)
+  if segment:find("{[^{}]+}") then
+    local pattern = segment:gsub("{[^{}]+}", "\0"):gsub("[^%w%z]", "%%%0"):gsub("%z", ".+")
+    return { text = segment, pattern = "^" .. pattern .. "$" }
+  end
+end
+
 local function segments_of(spec, options)
   local http = layout.given(spec)
-  local path, method = http.path, http.method
+  local path, method, is_source = http.path, http.method, false
   if not path and options.paths == "source" and spec._meta and spec._meta.source == "openapi" then
-    path, method = spec._meta.path, spec._meta.method
+    path, method, is_source = spec._meta.path, spec._meta.method, true
   end
   if not path then
     return { spec.namespace, spec.name }, {}, method
   end
   local segments, names = {}, {}
+  path = is_source and path:gsub("[?#].*$", "") or path
   for segment in path:gmatch("/([^/]*)") do
     local name = segment:match("^{([^{}]+)}$")
-    segments[#segments + 1] = not name and (request_head.decode(segment) or segment)
+    segments[#segments + 1] = not name and (is_source and mixed(segment) or request_head.decode(segment) or segment)
     names[#segments] = name
   end
-  return segments, names, method
+  return segments, names, method, is_source
 end
 
 -- Why an operation cannot have this path and method; nil if it can.
@@ -173,14 +215,18 @@ function layout.add(tree, spec, options)
   if flaw then
     return flaw
   end
-  local segments, names, method = segments_of(spec, options)
+  local segments, names, method, is_source = segments_of(spec, options)
   local place = layout.grow(tree, segments)
+  if is_source and spec.type == "subscription" and place.methods[method] then
+    return nil -- the operation whose answer may be a stream relays both
+  end
   flaw = flaw_of(place, spec, segments, names, method, options.prefix)
   if flaw then
     return flaw
   end
   local id = spec.namespace .. "." .. spec.name
-  place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
+  place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names,
+    is_source = is_source }
 end
 
 return layout

@@ -49,7 +49,10 @@ end
 function response_writer.bytes(response, framing)
   local body, head_only = response.body, framing.head_only
   if type(body) == "function" then
-    body = framing.chunked or false -- its length is not known before its end
+    body = framing.chunked or false -- until the connection closes
+    if response.length then
+      body = nil -- the headers have it
+    end
   elseif body == nil and not head_only then
     body = ""
   end
@@ -68,6 +71,7 @@ local LAST_CHUNK = "0\r\n\r\n"
 ---@class operations.ConnectionOutput
 ---@field queued integer  bytes that were not sent when the limit of the wait began
 ---@field chunked boolean  of a body in pieces
+---@field length? integer  bytes of such a body, if its head says so
 ---@field heartbeat? { after: integer, bytes: string }  of such a body
 
 --- Checks the response of a handler. Returns the error, or nil.
@@ -148,7 +152,7 @@ end
 -- Sends a body piece by piece. Returns false if the connection has to be closed.
 local function write_pieces(self, body)
   local output = self._output
-  local chunked = output.chunked
+  local chunked, left = output.chunked, output.length
   while true do
     local piece, err = next_piece(self, body)
     if self._input.ended then
@@ -157,7 +161,11 @@ local function write_pieces(self, body)
       waiting.report(self, "the body of an answer failed: " .. errors.text(err))
       return false
     elseif piece == nil then
-      return not chunked or write(self, LAST_CHUNK)
+      return (not chunked or write(self, LAST_CHUNK)) and (not left or left == 0)
+    end
+    left = left and left - #piece
+    if left and left < 0 then
+      return false
     elseif piece ~= "" and not write(self, chunked and chunk(piece) or piece) then
       return false
     elseif turn.spend(output, math.max(#piece, turn.PIECE)) ~= nil then
@@ -211,8 +219,9 @@ end
 ---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
   local keep, minor, now = goes_on(self, response), self._current.minor, scheduler.host().now()
+  local length = type(response.body) == "function" and response.length or nil
   local framing = { now = now, connection = not keep and "close" or minor == 0 and "keep-alive" or nil,
-    head_only = head_only, chunked = minor == 1 }
+    head_only = head_only, chunked = not length and minor == 1 }
   local bytes, field = response_writer.bytes(response, framing)
   if not bytes then
     response = replace(self, field)
@@ -225,7 +234,9 @@ function response_writer.respond(self, response, head_only)
   elseif type(response.body) ~= "function" then
     return keep
   end
-  self._waits.now, self._output.chunked, self._output.heartbeat = false, minor == 1, response.heartbeat
+  local output = self._output
+  self._waits.now, output.chunked, output.heartbeat = false, not length and minor == 1, response.heartbeat
+  output.length = length
   return send_pieces(self, response, head_only, keep)
 end
 

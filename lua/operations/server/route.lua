@@ -4,6 +4,7 @@ local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 local input_reader = require("operations.server.input_reader")
 local layout = require("operations.server.layout")
+local relaying = require("operations.server.relaying")
 local request_head = require("operations.server.request_head")
 
 local route = {}
@@ -26,6 +27,7 @@ local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscri
 ---@field status? integer  of an answer that succeeds, where the handler gives none
 ---@field key_required? boolean  requests have to have an Idempotency-Key
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
+---@field relay? operations.openapi.Plan  it is served as its own document says
 
 --- The routes of one path, by method.
 ---@class operations.Place
@@ -69,6 +71,7 @@ local function make_route(self, entry)
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = input_reader.compile(spec.inputSchema, entry.names), names = entry.names,
     path = input_reader.of_members(spec.inputSchema, entry.names),
+    relay = entry.is_source and relaying.plan(self._registry, entry.id) or nil,
     key_required = layout.given(spec).idempotencyKey == "required", status = layout.given(spec).status,
     cache = kind == "query" and caching.policy(layout.given(spec).cache) or nil,
   }
@@ -118,7 +121,7 @@ local function finish(self, place)
       return nil, flaw
     elseif method == "*" then
       add_methods(methods, made)
-    elseif (method == "GET" or method == "HEAD") and not made.flat then
+    elseif (method == "GET" or method == "HEAD") and not made.flat and not made.relay then
       self._options.log("warn", ("not served: the input of %s does not fit in a query string, as its method %s needs")
         :format(made.id, method))
     else

@@ -71,6 +71,18 @@ local function execute(registry, route, value, context)
   return registry:execute(route.id, value, context)
 end
 
+-- Runs the handler in a task of its own.
+local function run(slot, registry, route, value, context, started, done)
+  task.spawn(function()
+    started(task.current())
+    local ok, envelope, err = pcall(execute, registry, route, value, context)
+    slot.ended, slot.envelope = true, ok and envelope or nil
+    slot.err = not ok and (errors.from(envelope)) or err
+    done() -- all pieces were taken, or their reader has left
+    wake(slot, "on_piece")
+  end)
+end
+
 --- Calls an operation whose result is a body.
 ---@param registry operations.Registry
 ---@param route operations.Route
@@ -83,19 +95,44 @@ end
 ---@return operations.Error? err
 function sink.run(registry, route, value, context, started, done)
   local slot = new_slot()
-  task.spawn(function()
-    started(task.current())
-    local ok, envelope, err = pcall(execute, registry, route, value, members.merged(context, { sink = give(slot) }))
-    slot.ended, slot.envelope = true, ok and envelope or nil
-    slot.err = not ok and (errors.from(envelope)) or err
-    done() -- all pieces were taken, or their reader has left
-    wake(slot, "on_piece")
-  end)
+  run(slot, registry, route, value, members.merged(context, { sink = give(slot) }), started, done)
   if wait(slot) then
     return { status = route.status or 200, body = body_of(slot),
       headers = { ["content-type"] = route.output_media, ["cache-control"] = "no-store" } }
   end
   return nil, slot.envelope, slot.err
+end
+
+--- Calls an imported operation whose answer passes as it is (`openapi/relay.lua`).
+---@param registry operations.Registry
+---@param route operations.Route
+---@param relay operations.Relay
+---@param context table
+---@param started fun(worker: operations.Task)  given what runs the handler
+---@param done fun()  called when the handler has ended
+---@return operations.RelayHead? head  nil: the answer is not sent in pieces
+---@return (fun(): string?, operations.Error?)|string|nil body
+---@return operations.Envelope? envelope  what the handler returned
+---@return operations.Error? err
+function sink.relay(registry, route, relay, context, started, done)
+  local slot = new_slot()
+  local give_piece = give(slot)
+  function relay.begin(head)
+    task.deadline(nil)
+    slot.head = head
+    wake(slot, "on_piece")
+  end
+  relay.send = give_piece
+  run(slot, registry, route, relay.given, members.merged(context, { relay = relay }), started, done)
+  while not slot.head and not slot.ended do
+    task.await(function(fn)
+      slot.on_piece = fn
+    end)
+  end
+  if slot.head then
+    return slot.head, body_of(slot)
+  end
+  return nil, nil, slot.envelope, slot.err
 end
 
 return sink

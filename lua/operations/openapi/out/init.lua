@@ -26,6 +26,7 @@ local out = {}
 ---@field cache? true|{ maxAge: number }  `_meta.http.cache`
 ---@field status? integer  of an answer with a result, default 200
 ---@field key_required? boolean  calls need an Idempotency-Key
+---@field relay? operations.openapi.Plan  it is served as its own document says
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 
 ---@class operations.openapi.OutOptions
@@ -86,7 +87,8 @@ local function operation_of(all, entry, options)
     tags = spec.tags and spec.tags[1] and spec.tags or { spec.namespace },
     deprecated = type(spec._meta) == "table" and spec._meta.deprecated == true or nil,
     parameters = taken.parameters, requestBody = taken.body, responses = answers,
-    security = security.of(access_of(spec.accessControl), options), ["x-operation"] = extension(entry, taken, codes),
+    security = security.of(access_of(spec.accessControl), options),
+    ["x-operation"] = not entry.relay and extension(entry, taken, codes) or nil, -- it says how inputs are flat
   }, taken.method
 end
 

@@ -101,12 +101,36 @@ local function parameters_of(all, entry, in_path, by_query)
   return list
 end
 
+-- The parameters and the body of an operation that is served as its own document says.
+local function relayed(all, entry)
+  local schema, plan, list = entry.spec.inputSchema, entry.relay, {}
+  for i, param in ipairs(plan.parameters) do
+    local made = parameter(all, schema, param.key, param.location)
+    made.name, made.required = param.name, param.required or nil
+    if param.media then
+      made.content, made.schema = { [param.media] = { schema = made.schema } }, nil
+    else
+      made.style, made.explode = param.style, param.explode
+    end
+    made.allowReserved = param.reserved and param.location == "query" or nil
+    list[i] = made
+  end
+  local body = plan.body and { required = plan.body.required or nil, description = plan.body.description, content = {} }
+  for _, made in ipairs(body and plan.body.types or {}) do
+    body.content[made.name] = { schema = made.kind == "bytes" and {} or all:part(schema, made.schema) }
+  end
+  return { method = plan.method:lower(), parameters = list[1] and list or nil, body = body }
+end
+
 --- The required parts of a request.
 ---@param all operations.openapi.Components
 ---@param entry operations.openapi.Entry
 ---@param version "3.0"|"3.1"|"3.2"
----@return { method: string, parameters: table[]?, body: table?, input: "body"|"parameters", open: true? }
+---@return { method: string, parameters: table[]?, body: table?, input: "body"|"parameters"|nil, open: true? }
 function request.of(all, entry, version)
+  if entry.relay then
+    return relayed(all, entry)
+  end
   local schema, in_path = entry.spec.inputSchema, members.set(entry.path_names)
   local plain, nothing = is_plain(all, schema), accepts_anything(schema)
   local method = method_of(entry, version, (plain or nothing) and not is_reserved(entry))

@@ -130,6 +130,20 @@ local function add_success(all, components, entry, version, method)
   end
 end
 
+-- The answers of an API that pass as they are.
+local function relayed(components, entry)
+  local spec = entry.spec
+  local media = entry.output_media
+  local content = accepts_anything(spec.outputSchema) and {}
+    or { [media or "application/json"] = { schema = components:body(spec.outputSchema, media) } }
+  return {
+    ["2XX"] = { description = "The answer.", content = next(content) and content or nil },
+    ["4XX"] = { description = "What the API says, or why the request is refused.", content = {
+      ["application/json"] = setmetatable({}, core.object_mt), [PROBLEM] = { schema = reference } } },
+    default = { ["$ref"] = "#/components/responses/Failed" },
+  }
+end
+
 --- The responses of an operation, and the codes of its errors by status.
 ---@param components operations.openapi.Components
 ---@param entry operations.openapi.Entry
@@ -139,6 +153,9 @@ end
 ---@return table<string, string[]>? codes
 function responses.of(components, entry, version, method)
   local all = {}
+  if entry.relay and entry.spec.type ~= "subscription" then
+    return relayed(components, entry)
+  end
   add_success(all, components, entry, version, method)
   local codes = add_problems(all, components, entry)
   return all, codes
