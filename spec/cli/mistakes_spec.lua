@@ -25,7 +25,7 @@ local mistakes = {
   { "thing --select a.", USAGE, '--select: "a." ends with a dot' },
   { "items --select '[0].nam'", USAGE,
     '--select: [0] has no "nam" (did you mean name?); it has extra, id, name' },
-  { "items --select id", USAGE, "--select: the answer is a list: [] takes this of every item" },
+  { "items --select id", USAGE, "--select: the answer is a list: [].id takes this of every item" },
   { "items --select '[9]'", USAGE, "--select: the answer has 2 items" },
   { "items --select '[0].id[]'", USAGE, "--select: [0].id is not a list" },
   { create .. "lines:=@/nowhere", USAGE, "/nowhere: No such file or directory" },

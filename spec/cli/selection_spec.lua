@@ -75,7 +75,7 @@ describe("--select", function()
 
   it("says of a list how long it is, or how to look into its items", function()
     assert.equal("--select: items has 2 items", get("items[2]"))
-    assert.equal("--select: items is a list: [] takes this of every item", get("items.id"))
+    assert.equal("--select: items is a list: items[].id takes this of every item", get("items.id"))
     assert.equal("--select: total is not a list", get("total[]"))
     assert.equal("--select: items[0].id is not a list", get("items[0].id[]"))
     assert.same({ nil, "--select: the answer is not a list" }, { selection.get({ true }, { ["true"] = 1 }) })

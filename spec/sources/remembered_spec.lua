@@ -96,9 +96,8 @@ end
 
 describe("the file of remembered sources", function()
   it("is an object whose sources are options of the command line", function()
-    assert.equal("\n\n\na\na b-1 c_\na\na\na\n", run([=[
+    assert.equal("\n\na\na b-1 c_\na\na\na\n", run([=[
 try("{}")
-try("[]")
 try('{ "sources": {}, "more": 1 }')
 try('{ "sources": { "a": { "openapi": "x", "profiles": { "w": { "bearer": "env:X", "insecure": true } } } } }')
 try('{ "sources": { "c_": { "lua": "x" }, "a": { "mcp": "x" }, "b-1": { "websocket": "ws://x" } } }')
@@ -110,6 +109,7 @@ try('{ "sources": { "a": { "openapi": "x", "profiles": {} } } }')
 
   it("is refused as a whole, with the place of the first error", function()
     local texts = {
+      { '[]', 'expected { "sources": { NAME: { ... } } }' },
       { '7', 'expected { "sources": { NAME: { ... } } }' },
       { '{ "sources": 7 }', 'expected { "sources": { NAME: { ... } } }' },
       { '{', "JSON, line 1, column 2 (byte 2): expected a string or '}', got the end of the text" },
@@ -172,6 +172,15 @@ change('{ "sources": { "a": 7 } }')
       test -p $d/operations/config.json && echo kept; rm -r $d]])
     assert.equal("", result.err)
     assert.matches("^[1-9]%d*\n1\nkept\n", result.out)
+  end)
+
+  it("stays a link where it is one, and the file behind it is changed", function()
+    local result = command.run([[d=$(mktemp -d); export XDG_CONFIG_HOME=$d XDG_CACHE_HOME=$d/cache
+      echo 'return { namespace = "a", name = "b", type = "query", handler = print }' >$d/a.lua
+      mkdir $d/operations; echo '{}' >$d/mine.json; ln -s ../mine.json $d/operations/config.json
+      operations add s $d/a.lua -q; test -L $d/operations/config.json; echo $?; grep -c '"lua"' $d/mine.json
+      rm -r $d]])
+    assert.same({ "0\n1\n", "" }, { result.out, result.err })
   end)
 
   it("of programs that add at the same time are all kept", function()

@@ -44,7 +44,19 @@ local function command_help(command)
   })
 end
 
-local function no_command(name)
+local function is_source(name)
+  local found = require("operations.sources.remembered").read()
+  return found ~= nil and (found.by_name[name] or found.left_out[name]) ~= nil
+end
+
+-- A source or an operation is often typed without the command.
+local function no_command(name, following)
+  local source = name:match("^([%w_-]+)%.") or name
+  if catalog.find(source) == nil and is_source(source) then
+    local is_name = following and following:find("^%a[%w_-]*$")
+    local id = source ~= name and name or is_name and name .. "." .. following
+    return output.usage("%s is a source and no command: operations %s", source, id and "call " .. id or "list " .. name)
+  end
   return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, catalog.commands, 1))
 end
 
@@ -100,7 +112,7 @@ local function dispatch(argv)
   end
   local command = catalog.find(name)
   if not command then
-    return no_command(name)
+    return no_command(name, argv[2])
   end
   return run_command(name, command, argv)
 end

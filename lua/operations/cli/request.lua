@@ -326,6 +326,10 @@ function request.read(parsed)
   stdin.current.deadline = context and context.deadline
   local reads_stdin = is_asked_for(parsed.rest)
   local items, wrong_input = input.read(parsed.rest)
+  local first = parsed.rest[1] or ""
+  if not items and id:find("^[%w_-]+$") and first:find("^[%a_][%w_-]*$") then
+    wrong_input = ("%s; did you mean the operation %s.%s?"):format(wrong_input, id, first)
+  end
   if not (context and answer and items) then
     return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
   end

@@ -128,7 +128,8 @@ local function missing(steps, at, value)
     return ("--select: %s has no %q%s%s"):format(where, tostring(step), suggestion.behind(tostring(step), names),
       #names > 0 and "; it has " .. table.concat(names, ", ", 1, math.min(#names, 12)) or "")
   elseif kind == "array" then
-    return type(step) == "string" and ("--select: %s is a list: [] takes this of every item"):format(where)
+    return type(step) == "string" and ("--select: %s is a list: %s[].%s takes this of every item"):format(where,
+        at > 1 and where or "", step)
       or ("--select: %s has %d items"):format(where, #value)
   end
   return ("--select: %s is %s %s, which has no parts"):format(where, kind == "integer" and "an" or "a", kind)

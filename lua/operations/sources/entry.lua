@@ -231,6 +231,9 @@ function entry.problem(word, found, list)
   end
   local specs = {}
   for i, item in ipairs(list) do
+    if item.source == word then
+      return ("'%s' is a source: operations list %s shows its operations"):format(word, word)
+    end
     local namespace, name = item.id:match("^([^.]*)%.(.*)$")
     specs[i] = { namespace = namespace, name = name }
   end

@@ -101,6 +101,8 @@ local function set_header(headers, option, value)
   local name, content = value:match("^([^:%s]+):%s*(.*)$")
   if not name then
     return ("%s: expected 'NAME: VALUE', got %q"):format(option, value)
+  elseif content:find("[%z\1-\31\127]") then
+    return ("%s: the value of %s has a line break or another control character"):format(option, name)
   end
   headers[name] = content
 end

@@ -135,7 +135,7 @@ local function parse(text, path)
   local content, err = json.decode(text)
   if content == nil then
     return nil, ("%s: %s"):format(path, err.message)
-  elseif type(content) ~= "table" or type(content.sources or {}) ~= "table" then
+  elseif core.kind(content) ~= "object" or core.kind(content.sources or {}) ~= "object" then
     return nil, ("%s: expected { \"sources\": { NAME: { ... } } }"):format(path)
   end
   for _, name in ipairs(members.names(content.sources or {})) do
@@ -430,6 +430,7 @@ local function write(path, change)
   content.sources = content.sources or {}
   change(content.sources)
   local ok
+  path = system.real_path(path) or path -- a link to the file stays one
   ok, message = system.write_private(path, assert(json.encode(content, { indent = 2, sort_keys = true })) .. "\n")
   return ok and path or nil, message
 end

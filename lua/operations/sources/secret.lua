@@ -9,7 +9,7 @@ local readers = {}
 
 function readers.env(name)
   local value = os.getenv(name)
-  return value, not value and ("the environment has no %s"):format(name) or nil
+  return value, not value and (name == "" and "env: names no variable" or "the environment has no " .. name) or nil
 end
 
 local function first_line(file)
