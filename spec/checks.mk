@@ -230,9 +230,9 @@ OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua mcp_server.lua serve.lua tls.lua tokens.lua middleware.lua tools.lua scaling.lua))
 
 # Servers and clients of other projects, and the Node that the Inspector needs.
-MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
+MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0) fastmcp@4.20.16
 MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
-MCP_DATE = 2026-11
+MCP_DATE = 2026-11-29
 MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
 
 .PHONY: bench
@@ -274,7 +274,7 @@ test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Ne
 
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
-	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua $(MCP_SERVER_SUITE)
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua spec/mcp/suite/recovery.lua $(MCP_SERVER_SUITE)
 
 # This file marks the packages as installed.
 $(MCP_DATA)/.$(MCP_DATE): | dependencies-bench

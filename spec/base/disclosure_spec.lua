@@ -72,6 +72,9 @@ describe("what remote callers read of a failed exchange", function()
     local seen = disclosure.read(err)
     assert.same({ "TIMEOUT", true, false, 7, { kind = "timeout", phase = "connect" } },
       { seen.code, seen.retryable, seen.mayHaveRun, seen.retryAfter, seen.details })
+    err = errors.new("EXECUTION_ERROR", "m", { kind = "reset" })
+    err.mayHaveRun = true
+    assert.equal("a server behind this one failed; the call may have run", disclosure.read(err).message)
   end)
 
   it("does not blame the caller's rights for a program that may not be started", function()

@@ -368,7 +368,7 @@ describe("operations mcp", function()
         file:close()
         local text = answer("b" .. i) -- one that the dead server may have had fails, and says so
         if text ~= "plain" then
-          assert.matches("a server behind this one", text)
+          assert.matches("ended by signal 9; the call may have run", text, 1, true)
           text = answer("c" .. i)
         end
         assert.equal("plain", text)

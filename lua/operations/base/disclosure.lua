@@ -136,7 +136,8 @@ function disclosure.read(err, rule, spec)
     return changed(err, ("a server behind this one is not connected (%s)"):format(tostring(details.state)),
       { kind = kind, state = details.state }), true, true
   elseif failure then
-    return changed(err, texts[failure], { kind = kind, phase = details.phase, statusCode = details.statusCode }), true,
+    local text = texts[failure] .. (err.mayHaveRun and "; the call may have run" or "")
+    return changed(err, text, { kind = kind, phase = details.phase, statusCode = details.statusCode }), true,
       true
   elseif status then
     if details.statusCode ~= status then

@@ -137,6 +137,13 @@ describe("the result of a tool that failed", function()
     assert.same({ "GONE?: the message", { code = "GONE?" } }, { failed("GONE\255", nil, true) })
   end)
 
+  it("says that a call to a server that has ended may have run", function()
+    local err = errors.new("EXECUTION_ERROR", "srv: the server has ended", { kind = "closed" })
+    err.mayHaveRun = true
+    assert.equal("EXECUTION_ERROR: srv: the server has ended; the call may have run",
+      tool_result.of_error(err, true).content[1].text)
+  end)
+
   it("says whether trying again makes sense", function()
     local err = errors.new("BUSY", "full")
     err.retryable, err.mayHaveRun = true, false

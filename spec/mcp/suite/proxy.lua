@@ -24,16 +24,12 @@ local function tools_of(server)
 end
 
 -- The server itself, and the same one behind ours.
-local function both(name, ...)
-  local words = { "node", program(name), ... }
-  local direct = pipe.spawn("node", program(name), ...)
+local function both(...)
+  local words = { "node", ... }
+  local direct = pipe.spawn("node", ...)
   direct:initialize(nil, {})
   local proxy = pipe.operations("mcp", "--mcp", table.concat(words, " "), "--namespace", "far")
   proxy:initialize(nil, {})
-  local message = proxy:receive()
-  while message.method ~= "notifications/resources/list_changed" do
-    message = proxy:receive()
-  end
   return direct, proxy
 end
 
@@ -60,7 +56,7 @@ describe("behind our proxy", function()
   end)
 
   it("server-everything answers as it does directly", function()
-    direct, proxy = both("everything", "stdio")
+    direct, proxy = both(program("everything"), "stdio")
     compare(direct, proxy, {
       { "echo", { message = "hi" } }, { "get-sum", { a = 1, b = 2 } }, { "get-tiny-image", {} },
       { "get-structured-content", { location = "Chicago" } }, { "get-resource-links", { count = 3 } },
@@ -81,7 +77,7 @@ describe("behind our proxy", function()
   it("server-filesystem answers as it does directly", function()
     local directory = shell("mktemp -d"):gsub("%s+$", "")
     shell("printf hello > " .. directory .. "/a.txt")
-    direct, proxy = both("filesystem", directory)
+    direct, proxy = both(program("filesystem"), directory)
     compare(direct, proxy, {
       { "read_text_file", { path = directory .. "/a.txt" } }, { "list_directory", { path = directory } },
       { "read_text_file", { path = "/etc/passwd" } }, { "directory_tree", { path = directory } },
@@ -89,5 +85,19 @@ describe("behind our proxy", function()
       { "search_files", { path = directory, pattern = "*.txt" } },
     })
     shell("rm -r " .. directory)
+  end)
+
+  it("server-memory answers as it does directly", function()
+    direct, proxy = both(program("memory"))
+    compare(direct, proxy, {
+      { "read_graph", {} }, { "search_nodes", { query = "nothing" } }, { "open_nodes", { names = { "none" } } },
+      { "create_entities", { entities = {} } },
+    })
+  end)
+
+  it("a server of fastmcp answers as it does directly", function()
+    direct, proxy = both("spec/mcp/suite/fast.mjs", modules)
+    compare(direct, proxy, { { "add", { a = 1, b = 2 } } })
+    assert.is_true(proxy:call("far_add", { a = "x", b = 2 }).result.isError)
   end)
 end)

@@ -16,7 +16,8 @@ function told.read(call, err, name, spec)
   if options.expose_errors or call.round and err.code == "INPUT_REQUIRED" then
     return err, true
   end
-  if not call.http and type(err.details) == "table" and err.details.state and options.upstream_errors ~= "none" then
+  local details = type(err.details) == "table" and err.details or {}
+  if not call.http and (details.state or details.kind == "closed") and options.upstream_errors ~= "none" then
     return err, true -- over stdio the caller has started this program, and the cause is its own
   end
   local seen, is_told, hidden = disclosure.read(err, options.upstream_errors, spec)
