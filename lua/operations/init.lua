@@ -84,6 +84,8 @@ local version = require("operations.base.version")
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
 ---@field to_mcp fun(of: operations.Registry, options?: operations.McpOptions): operations.McpServer
 ---@field to_tools fun(of: operations.Registry, options: operations.ToolsOptions): operations.Tools?, operations.Error?
+---@field transform fun(definitions: operations.Definition[], changes: table<string, operations.TransformChange>):
+---  operations.Definition[]?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 ---@field within fun(ms: number, fn: function, ...: any): any  nil and TIMEOUT when the time is over
 local operations = {
@@ -152,6 +154,7 @@ local functions = {
   sse_parser = { "operations.base.sse", "parser" },
   to_mcp = { "operations.mcp.server", "new" },
   to_tools = { "operations.tools", "new" },
+  transform = { "operations.registry.transform", "new" },
   use_host = { "operations.task", "use_host" },
   within = { "operations.task", "within" },
 }

@@ -236,6 +236,16 @@ describe("a policy", function()
     assert.truthy(message:find("spec/policy/policy_spec.lua:%d+: bad option 'policy' to 'registry' %(/0/action: "))
   end)
 
+  it("knows a transformed operation by the id that callers see, and by that of its source", function()
+    local list = assert(operations.transform({ { namespace = "github", name = "issues_delete", handler = echo } },
+      { ["github.issues_delete"] = { namespace = "tracker", name = "drop" } }))
+    for _, pattern in ipairs({ "tracker.*", "drop", "github.*", "*_delete" }) do
+      local registry = operations.registry({ policy = { { match = pattern, action = "block" } } })
+      assert(registry:register(list[1]))
+      assert.equal("ACCESS_DENIED", select(2, registry:execute("tracker.drop")).code)
+    end
+  end)
+
   it("explains what happens to a call, and why", function()
     local policy = assert(operations.policy({ { match = "*", type = "mutation", action = "ask", name = "writes" },
       { match = "tasks.drop", action = "block", when = { required = { "all" } }, name = "all", reason = "r" } }))

@@ -6,7 +6,7 @@ local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local property_order = require("operations.base.property_order")
 local schema_place = require("operations.people.schema_place")
-local selection = require("operations.cli.selection")
+local selection = require("operations.base.selection")
 local styles = require("operations.cli.style")
 local suggestion = require("operations.base.suggestion")
 

@@ -8,6 +8,7 @@
 --- hexadecimal digits of the SHA-256 of the id.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 
 local names = {}
 
@@ -119,6 +120,16 @@ end
 ---@return operations.Error?  VALIDATION_ERROR
 function names.error(flaws)
   return flaws[1] and errors.new("VALIDATION_ERROR", flaws[1].message, flaws) or nil
+end
+
+--- Is an operation always listed, also where most tools have to be searched?
+---@param spec operations.Spec  without schemas
+---@param pinned? string[]  ids of the option `pinned`
+---@return boolean
+function names.is_pinned(spec, pinned)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  local tool = type(meta.tool) == "table" and meta.tool or meta
+  return tool.pinned == true or meta.pinned == true or members.contains(pinned, spec.namespace .. "." .. spec.name)
 end
 
 return names

@@ -261,6 +261,7 @@ end
 ---@field name string
 ---@field type string
 ---@field destructive boolean
+---@field source? string  the id that a transformed operation had
 
 --- The rules that an operation meets whatever is called, in their order.
 ---@param read { list: operations.PolicyRead[], index: table }
@@ -270,6 +271,10 @@ function rules.of(read, facts)
   local found, list = {}, {}
   candidates(read.index.id, facts.id, found)
   candidates(read.index.name, facts.name, found)
+  if facts.source then
+    candidates(read.index.id, facts.source, found)
+    candidates(read.index.name, facts.source:match("%.(.+)$") or facts.source, found)
+  end
   for _, rule in ipairs(found) do
     if (not rule.types or rule.types[facts.type])
       and (rule.destructive == nil or rule.destructive == facts.destructive) then

@@ -18,7 +18,8 @@ function guard.facts(self, id)
   if operation then
     local meta = operation:field("_meta")
     return { id = id, name = operation:field("name"), type = operation:field("type"),
-      destructive = type(meta) == "table" and meta.destructive == true }
+      destructive = type(meta) == "table" and meta.destructive == true,
+      source = type(meta) == "table" and type(meta.transforms) == "string" and meta.transforms or nil }
   end
   local other, there = mounts.find(self, id)
   local facts = other and guard.facts(other, there)

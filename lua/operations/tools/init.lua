@@ -136,7 +136,7 @@ local function definitions(self)
   end
   local list, options = setmetatable({}, core.array_mt), self._options
   for _, spec in ipairs(self._specs) do
-    if not options.search or searching.is_pinned(spec, options.pinned) then
+    if not options.search or names.is_pinned(spec, options.pinned) then
       local tool = self:_tool(spec.namespace .. "." .. spec.name)
       list[#list + 1] = tool and self._format.definition(tool)
     end

@@ -132,13 +132,4 @@ function searching.index(registry, filter)
   return search.new(registry, { filter = filter })
 end
 
---- Is the operation offered directly, beside the search?
----@param spec operations.Spec
----@param pinned? string[]
----@return boolean
-function searching.is_pinned(spec, pinned)
-  local tool = type(spec._meta) == "table" and spec._meta.tool
-  return type(tool) == "table" and tool.pinned == true or members.contains(pinned, spec.namespace .. "." .. spec.name)
-end
-
 return searching

@@ -47,18 +47,6 @@ function many.applies(options, count)
   return count > limits.mcp_tools
 end
 
---- Is an operation always listed?
----@param options operations.McpOptions
----@param spec operations.Spec  without schemas
----@return boolean
-function many.is_pinned(options, spec)
-  local tool = type(spec._meta) == "table" and spec._meta.tool
-  if type(tool) == "table" and tool.pinned == true then
-    return true
-  end
-  return members.contains(options.pinned, spec.namespace .. "." .. spec.name)
-end
-
 --- Adds the three tools to a list.
 ---@param list table[]
 ---@return table[]

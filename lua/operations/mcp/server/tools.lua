@@ -138,7 +138,7 @@ function tools.listed(call)
   local server, list = call.server, {}
   local seen, searched = seen_by(call)
   for _, bare in ipairs(seen) do
-    local wanted = not searched or many.is_pinned(server.options, bare)
+    local wanted = not searched or names.is_pinned(bare, server.options.pinned)
     local spec = wanted and server.registry:get_spec(bare.namespace .. "." .. bare.name)
     if spec then
       list[#list + 1] = tools.definition(spec, name_of(call, bare), call.modern)

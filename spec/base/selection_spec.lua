@@ -1,5 +1,5 @@
 local json = require("operations.base.json")
-local selection = require("operations.cli.selection")
+local selection = require("operations.base.selection")
 
 local value = json.decode('{"items":[{"id":1,"a.b":{"c d":true}},{"id":2}],"total":2}')
 
