@@ -9,7 +9,8 @@ local definitions = [[
   end
   return {
     { namespace = "notes", name = "list", type = "query", handler = echo },
-    { namespace = "notes", name = "create", handler = echo },
+    { namespace = "notes", name = "create", handler = echo,
+      inputSchema = { type = "object", properties = { text = { type = "string" } } } },
     { namespace = "notes", name = "delete", handler = echo },
   }
 ]]
@@ -90,6 +91,23 @@ describe("operations with rules", function()
       found[i] = record.operation .. " " .. record.outcome
     end
     assert.same({ "notes.list ok", "notes.create error", "notes.delete blocked" }, found)
+  end)
+
+  it("takes changes of operations from a file, by --transform", function()
+    write(".log", "notes.create: { name: write, fix: { text: t } }\n")
+    os.rename(path .. ".log", path .. ".changes.yaml")
+    finally(function()
+      os.remove(path .. ".changes.yaml")
+    end)
+    local function changed(words)
+      return run((words:gsub("CHANGES", "--transform " .. path .. ".changes.yaml")))
+    end
+    assert.equal('{"a":"1","text":"t"}\n', changed("operations call notes.write a=1 SOURCE CHANGES --compact").out)
+    assert.truthy(changed("operations list SOURCE CHANGES").out:find("notes.write", 1, true))
+    write(".changes.yaml", "notes.creat: { name: write }\n")
+    local result = changed("operations list SOURCE CHANGES")
+    assert.equal("operations: --transform: no operation notes.creat (did you mean notes.create?)\n", result.err)
+    assert.equal(12, result.code)
   end)
 
   it("an MCP server leaves out what is blocked, and records its client", function()

@@ -68,7 +68,7 @@ describe("operations.transform", function()
     assert.equal("none", got.body.text)
   end)
 
-  it("hides optional fields, also from callers who know them", function()
+  it("hides optional fields, also where a caller sends them", function()
     local _, made = call({ hide = { "repo", "body.text" } }, { owner = "a", body = { title = "x", text = "secret" } })
     assert.same({ owner = "a", body = { title = "x" } }, got)
     assert.is_nil(made.inputSchema.properties.repo)
@@ -123,7 +123,7 @@ describe("operations.transform", function()
     assert.equal(json.null, (call({ select = "nothing" }, input)))
   end)
 
-  it("selects in answers of APIs and tools, and keeps what else they say", function()
+  it("selects in answers of APIs and tools, and keeps their other members", function()
     local input = { owner = "o", body = { title = "x" } }
     local function answered(envelope)
       local list = assert(transform.new({ definition({ outputSchema = true, handler = function()

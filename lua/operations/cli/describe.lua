@@ -12,6 +12,7 @@ local property_order = require("operations.base.property_order")
 local sample = require("operations.people.sample")
 local schema_place = require("operations.people.schema_place")
 local shell = require("operations.base.shell")
+local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 local styles = require("operations.cli.style")
 
@@ -20,7 +21,7 @@ local describe = {
   summary = "Shows the input, output and errors of an operation, and a call to copy.",
   options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
-    styles.option,
+    styles.option, rules.transform,
   }, arguments.identity_options),
 }
 

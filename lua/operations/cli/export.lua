@@ -15,7 +15,7 @@ local export = {
     { name = "--api-version", value = "TEXT", help = "version of the API (1.0.0)" },
     { name = "--server", value = "URL", many = true, help = "URL of the API (the origin of the document)" },
     { name = "--prefix", value = "/PATH", help = "prefix of all paths, without --server" },
-    exposures.option, rules.policy, rules.read_only,
+    exposures.option, rules.policy, rules.read_only, rules.transform,
   },
 }
 

@@ -23,7 +23,7 @@ local shared_options = members.joined(answers.options, {
   { name = "--lua-code", help = "print the Lua program that does the same, send nothing" },
   { name = "--no-input", help = "do not ask for required input at a terminal" },
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
-  rules.policy, rules.audit,
+  rules.policy, rules.audit, rules.transform,
 }, arguments.identity_options)
 
 -- Calls.

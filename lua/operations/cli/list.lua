@@ -6,6 +6,7 @@ local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local prose = require("operations.people.prose")
+local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 local styles = require("operations.cli.style")
 
@@ -19,7 +20,7 @@ local list = {
       help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
-    styles.option,
+    styles.option, rules.transform,
   }, arguments.identity_options),
 }
 
@@ -137,7 +138,7 @@ end
 
 -- Entries and the exit code; for programs, specs.
 local function read(parsed, identity, names)
-  if not parsed.options.json and not sources.are_given(parsed) and not identity then
+  if not parsed.options.json and not parsed.options.transform and not sources.are_given(parsed) and not identity then
     return sources.entries(parsed, names)
   end
   local registry, code = sources.registry(parsed, { identity = identity, all = true, names = names,

@@ -33,7 +33,7 @@ mcp_server.mcp = {
     { name = "--wait", value = "SECONDS", help = "how long the first list waits for MCP servers (10)" },
     { name = "--log", value = "FILE", help = "append what happens to each MCP server" },
     arguments.identity_options[1], arguments.identity_options[2], exposures.upstream_errors,
-    rules.policy, rules.read_only, rules.audit,
+    rules.policy, rules.read_only, rules.audit, rules.transform,
   },
 }
 

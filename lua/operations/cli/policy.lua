@@ -5,6 +5,7 @@ local guard = require("operations.registry.guard")
 local json = require("operations.base.json")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local rules_of = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 
 local policy = {
@@ -14,7 +15,7 @@ local policy = {
   options = {
     { name = "--explain", value = "OPERATION", help = "why is a call of it allowed, asked about or blocked?" },
     { name = "--input", value = "JSON", help = "the input of this call" },
-    arguments.identity_options[1], arguments.identity_options[2],
+    rules_of.transform, arguments.identity_options[1], arguments.identity_options[2],
   },
 }
 

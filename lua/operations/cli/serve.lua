@@ -42,7 +42,7 @@ local serve = {
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
     { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-* fields count" },
     exposures.option, exposures.upstream_errors,
-    rules.policy, rules.read_only, rules.audit,
+    rules.policy, rules.read_only, rules.audit, rules.transform,
     { name = "--watch", value = "DIR", many = true, help = "Lua definitions, reloaded when they change" },
     { name = "--metrics", help = "figures for Prometheus at /metrics" },
     { name = "--idempotency", value = "STORE", help = "keep answers by Idempotency-Key: memory or redis://..." },

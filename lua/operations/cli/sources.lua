@@ -10,6 +10,7 @@ local rules = require("operations.cli.rules")
 local scanner = require("operations.registry.scanner")
 local secret = require("operations.sources.secret")
 local source_options = require("operations.sources.options")
+local suggestion = require("operations.base.suggestion")
 local system = require("operations.system")
 
 local sources = {}
@@ -88,7 +89,7 @@ end
 -- `sources.registry`.
 local function register(registry, source, given, owners)
   local exposure = given.exposure
-  if given.behind and (source.kind == "mcp" or source.kind == "mcp-config") then
+  if given.behind and not given.changes and (source.kind == "mcp" or source.kind == "mcp-config") then
     return not given.behind(source, registry) and output.codes.SOURCE or nil
   end
   if exposure and exposure:any() and source.kind == "openapi" then
@@ -109,6 +110,15 @@ local function register(registry, source, given, owners)
     return nil
   elseif not list then
     return tell(source, err)
+  end
+  if given.changes then
+    list, err = require("operations").transform(list, given.changes, { partial = true })
+    if not list then
+      return tell(source, err)
+    end
+    for id in pairs(err) do
+      given.changed[id] = true
+    end
   end
   for _, definition in ipairs(list) do
     if exposure then
@@ -138,7 +148,8 @@ end
 -- Caches the operations of sources other than documents.
 local function remember(registry, list, given)
   local source = list[1]
-  local is_whole = not given.behind and not given.include -- what is served may be a part, or come later
+  -- What is served may be a part, or changed, or come later.
+  local is_whole = not given.behind and not given.include and not given.changes
   if is_whole and #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
     cache.write_specs(source, (registry:specs()), {})
   end
@@ -241,6 +252,31 @@ local function remembered_of(parsed, options, is_needed)
   return list
 end
 
+-- Reports changes of operations that no source has.
+local function tell_unchanged(registry, given)
+  local failed
+  for _, id in ipairs(members.names(given.changes)) do
+    if not given.changed[id] then
+      local near = suggestion.of(id, (registry:specs({ schemas = false })))
+      output.complain("--transform: no operation %s%s", id, near[1]
+        and (" (did you mean %s?)"):format(table.concat(near, ", ")) or "")
+      failed = output.codes.SOURCE
+    end
+  end
+  return failed
+end
+
+-- The id at its source of an operation that a change gave another one.
+local function id_at_source(changes, wanted)
+  for id, change in pairs(changes) do
+    local namespace, name = id:match("^(.+)%.([^.]+)$")
+    if type(change) == "table" and (change.namespace or namespace) .. "." .. (change.name or name) == wanted then
+      return id
+    end
+  end
+  return wanted
+end
+
 --- Makes a registry of these sources, or reports the error.
 ---@param list operations.sources.Source[]
 ---@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh
@@ -253,7 +289,7 @@ function sources.of(list, given)
     log = sources.logger(given.verbose, given.is_reported),
   })
   list = loader.narrow(list, given.id)
-  given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose),
+  given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose), changed = {},
     is_routed = given.is_routed or is_routed(list) })
   local failed
   given.definitions = given.starts and {}
@@ -263,6 +299,12 @@ function sources.of(list, given)
       return nil, code
     end
     failed = failed or code
+  end
+  if not failed and given.changes and not given.id then
+    failed = tell_unchanged(registry, given)
+  end
+  if failed and not given.partial then
+    return nil, failed
   end
   if not failed then
     remember(registry, list, given)
@@ -300,6 +342,12 @@ end
 ---@return integer|nil code  the exit code of an error
 function sources.registry(parsed, options)
   options = options or {}
+  local ruled, wrong = rules.read(parsed.options, sources.logger(parsed.options.verbose), options.asks)
+  if not ruled then
+    return nil, output.usage("%s", wrong)
+  elseif ruled.changes and options.id then
+    options = members.merged(options, { id = id_at_source(ruled.changes, options.id) })
+  end
   local list, message = planned(parsed, options)
   if not list then
     return nil, output.usage("%s", message)
@@ -314,11 +362,6 @@ function sources.registry(parsed, options)
   if #list == 0 and not options.none then
     return nil, nothing()
   end
-  local ruled, wrong = rules.read(parsed.options, sources.logger(parsed.options.verbose), options.asks)
-  if not ruled then
-    return nil, output.usage("%s", wrong)
-  end
-  ruled.middleware = not options.is_bare and members.joined(options.middleware or {}, ruled.middleware or {}) or nil
   return sources.of(list, members.merged(options, ruled, { verbose = parsed.options.verbose,
     reliable = parsed.options.reliable, refresh = parsed.options.refresh or options.refresh }))
 end

@@ -1,10 +1,9 @@
 --- The rules of a policy: read, checked, and found by the id of an operation. Nothing is asked here.
+local data_file = require("operations.base.data_file")
 local errors = require("operations.base.error")
-local json = require("operations.base.json")
 local members = require("operations.base.members")
 local schemas = require("operations.schema")
 local suggestion = require("operations.base.suggestion")
-local yaml = require("operations.base.yaml")
 
 local rules = {}
 
@@ -287,50 +286,15 @@ function rules.of(read, facts)
   return list
 end
 
--- A Lua file is run, as a program that requires it would.
-local function run(path)
-  local chunk, message = loadfile(path)
-  if not chunk then
-    return nil, message
-  end
-  local ok, value = pcall(chunk)
-  if ok and value ~= nil then
-    return value
-  end
-  return nil, ok and "it returns nothing" or tostring(value)
-end
-
-local function decode_by(decode)
-  return function(path)
-    local file, message = io.open(path, "rb")
-    local text = file and file:read("*a")
-    if file then
-      file:close()
-    end
-    if not text then
-      return nil, message or "it cannot be read"
-    end
-    return decode(text)
-  end
-end
-
-local read_yaml = decode_by(yaml.decode)
-local readers = { json = decode_by(json.decode), yaml = read_yaml, yml = read_yaml, lua = run }
-
 --- Reads a file of rules: `.json`, `.yaml`, `.yml`, or `.lua`, which returns the list.
 ---@param path string
 ---@param added? operations.PolicyRule  one more rule
 ---@return { list: operations.PolicyRead[], index: table }?
 ---@return operations.Error? err  VALIDATION_ERROR
 function rules.file(path, added)
-  local reader = readers[(path:match("%.(%a+)$") or ""):lower()]
-  if not reader then
-    return nil, errors.new("VALIDATION_ERROR", path .. ": a file .json, .yaml, .yml or .lua expected")
-  end
-  local value, problem = reader(path)
+  local value, message = data_file.read(path)
   if value == nil then
-    problem = errors.is_error(problem) and problem.message or tostring(problem)
-    return nil, errors.new("VALIDATION_ERROR", problem:find(path, 1, true) and problem or path .. ": " .. problem)
+    return nil, errors.new("VALIDATION_ERROR", message)
   end
   return rules.read(value, path, added)
 end
