@@ -91,7 +91,6 @@ describe("behind our proxy", function()
     direct, proxy = both(program("memory"))
     compare(direct, proxy, {
       { "read_graph", {} }, { "search_nodes", { query = "nothing" } }, { "open_nodes", { names = { "none" } } },
-      { "create_entities", { entities = {} } },
     })
   end)
 
