@@ -1,5 +1,6 @@
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local failed = require("operations.task.dictionary")
 local free_port = require("spec.support.free_port")
 local inside = require("spec.support.inside")
 local operations = require("operations")
@@ -335,4 +336,103 @@ describe("examples/systemd", function()
       assert.equal(0, result.code)
     end)
   end
+end)
+
+describe("examples/monitoring", function()
+  local function read(name)
+    local file = assert(io.open("examples/monitoring/" .. name))
+    local text = file:read("*a")
+    file:close()
+    return text
+  end
+
+  -- The expressions of the dashboard, as Prometheus gets them.
+  local function expressions()
+    local list = {}
+    for _, panel in ipairs(assert(operations.json.decode(read("dashboard.json"))).panels) do
+      for _, target in ipairs(panel.targets) do
+        list[#list + 1] = target.expr:gsub("%$__rate_interval", "5m"):gsub("%$job", ".*")
+      end
+    end
+    return list
+  end
+
+  -- What a server shows that has had everything that is counted.
+  local function figures()
+    return operations.run(function()
+      local middleware, gate = operations.middleware, false
+      local metrics = middleware.metrics()
+      local lost = operations.error("TRANSPORT_LOST", "x", { kind = "connect" })
+      lost.retryable, lost.mayHaveRun = true, false
+      local registry = operations.registry({ log = function() end, middleware = { metrics, middleware.cache(),
+        middleware.retry({ attempts = 2, delay = 0 }), middleware.breaker({ failures = 2, of = 2 }),
+        middleware.concurrency({ limit = 1 }) } })
+      assert(registry:register_all({
+        { namespace = "a", name = "fails", type = "query", handler = function() return nil, lost end },
+        { namespace = "b", name = "waits", type = "mutation", handler = function()
+          while not gate do
+            operations.sleep(0)
+          end
+        end },
+      }))
+      local server = assert(operations.to_http(registry, { mcp = true, metrics = metrics, log = function() end,
+        upstreams = { { state = "lost" } } }))
+      local listener = assert(server:listen())
+      local function get(path, method)
+        return assert(operations.http.request({ method = method, url = ("http://127.0.0.1:%d%s"):format(listener.port,
+          path) })).body
+      end
+      for _ = 1, 3 do
+        get("/a/fails")
+      end
+      local waiting = { operations.spawn(get, "/b/waits", "POST"), operations.spawn(get, "/b/waits", "POST") }
+      failed.failures.answers = failed.failures.answers or { refused = 1 }
+      local text = eventually(function()
+        local shown = get("/metrics")
+        return shown:find("operations_calls_waiting", 1, true) and shown
+      end)
+      gate = true
+      for _, each in ipairs(waiting) do
+        each:wait()
+      end
+      server:close()
+      return text
+    end)
+  end
+
+  it("names only metrics that /metrics has, and all of them", function()
+    local shown, named = {}, {}
+    for name in figures():gmatch("# TYPE (%S+)") do
+      shown[name] = true
+    end
+    local text = table.concat(expressions(), "\n") .. read("alerts.yml")
+    for name in text:gmatch("operations_[%l_]+") do
+      name = name:gsub("_bucket$", ""):gsub("_sum$", ""):gsub("_count$", "")
+      assert.is_true(shown[name], name)
+      named[name] = true
+    end
+    for name in pairs(shown) do
+      assert.is_true(named[name], name)
+    end
+  end)
+
+  it("is accepted by Prometheus, each expression", function()
+    if not inside.has("promtool") then
+      return pending("promtool is not installed (Debian: prometheus)")
+    end
+    local directory = inside.shell("mktemp -d").out:match("%S+")
+    local lines = { "groups:\n  - name: dashboard\n    rules:" }
+    for i, expression in ipairs(expressions()) do
+      lines[#lines + 1] = ("      - record: panel:%d\n        expr: %s"):format(i,
+        operations.json.encode(expression))
+    end
+    local file = assert(io.open(directory .. "/dashboard.yml", "w"))
+    file:write(table.concat(lines, "\n"), "\n")
+    file:close()
+    local result = inside.shell(("cp examples/monitoring/*.yml %s; cd %s; echo x >token; promtool check rules "
+      .. "dashboard.yml alerts.yml 2>&1 && promtool check config scrape.yml 2>&1; echo code $?; rm -r %s"):format(
+      directory, directory, directory))
+    assert.matches("code 0\n$", result.out)
+    assert.equal(#expressions(), tonumber(result.out:match("dashboard.yml\n *SUCCESS: (%d+) rules")), result.out)
+  end)
 end)
