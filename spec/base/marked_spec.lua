@@ -122,28 +122,6 @@ describe("an empty table", function()
     schema.properties.again, value.again = schema, value
     assert.equal(core.array_mt, getmetatable(marked.value(value, schema, schema).again.list))
   end)
-
-  it("is marked in a spec, its schemas and their defaults", function()
-    local spec = {
-      tags = {}, accessControl = { requiredScopes = {}, requiredScopesAny = {} }, _meta = { tags = {} },
-      inputSchema = { required = {}, properties = {
-        required = {}, list = { type = "array", default = {} }, rest = { default = {}, enum = {} },
-        deep = { items = { anyOf = { { allOf = {} }, { properties = { default = { required = {} } } } } } },
-        object = { type = "object", properties = { l = { type = "array" } }, default = { l = {}, o = {} } },
-      } },
-      outputSchema = true,
-      errorSchemas = { { code = "A", schema = { dependentRequired = { a = {} } } } },
-    }
-    assert.equal('{"_meta":{"tags":{}},"accessControl":{"requiredScopes":[],"requiredScopesAny":[]},'
-      .. '"errorSchemas":[{"code":"A","schema":{"dependentRequired":{"a":[]}}}],"inputSchema":{"properties":{"deep":'
-      .. '{"items":{"anyOf":[{"allOf":[]},{"properties":{"default":{"required":[]}}}]}},"list":{"default":[],"type":'
-      .. '"array"},"object":{"default":{"l":[],"o":{}},"properties":{"l":{"type":"array"}},"type":"object"},"required":'
-      .. '{},"rest":{"default":{},"enum":[]}},"required":[]},"outputSchema":true,"tags":[]}',
-      json.encode(marked.spec(spec), { sort_keys = true }))
-    assert.is_nil(getmetatable(spec.tags))
-    local plain = { inputSchema = { type = "object" }, tags = { "a" } }
-    assert.equal(plain, marked.spec(plain))
-  end)
 end)
 
 describe("the order of a value's members", function()

@@ -1,4 +1,6 @@
+local json = require("operations.base.json")
 local operations = require("operations")
+local services = require("operations.calls.services")
 local wire = require("spec.support.wire")
 
 local ada = { id = "ada", scopes = { "read" } }
@@ -39,6 +41,30 @@ local function names(map, identity)
 end
 
 describe("the list of operations that a peer offers", function()
+  it("marks the empty arrays of a spec, its schemas and their defaults", function()
+    local spec = {
+      tags = {}, accessControl = { requiredScopes = {}, requiredScopesAny = {} }, _meta = { tags = {} },
+      inputSchema = { required = {}, properties = {
+        required = {}, list = { type = "array", default = {} }, rest = { default = {}, enum = {} },
+        deep = { items = { anyOf = { { allOf = {} }, { properties = { default = { required = {} } } } } } },
+        text = { contentSchema = { required = {} } }, tuple = { additionalItems = { enum = {} } },
+        object = { type = "object", properties = { l = { type = "array" } }, default = { l = {}, o = {} } },
+      } },
+      outputSchema = true,
+      errorSchemas = { { code = "A", schema = { dependentRequired = { a = {} } } } },
+    }
+    assert.equal('{"_meta":{"tags":{}},"accessControl":{"requiredScopes":[],"requiredScopesAny":[]},'
+      .. '"errorSchemas":[{"code":"A","schema":{"dependentRequired":{"a":[]}}}],"inputSchema":{"properties":{"deep":'
+      .. '{"items":{"anyOf":[{"allOf":[]},{"properties":{"default":{"required":[]}}}]}},"list":{"default":[],"type":'
+      .. '"array"},"object":{"default":{"l":[],"o":{}},"properties":{"l":{"type":"array"}},"type":"object"},"required":'
+      .. '{},"rest":{"default":{},"enum":[]},"text":{"contentSchema":{"required":[]}},"tuple":{"additionalItems":'
+      .. '{"enum":[]}}},"required":[]},"outputSchema":true,"tags":[]}',
+      json.encode(services.marked(spec), { sort_keys = true }))
+    assert.is_nil(getmetatable(spec.tags))
+    local plain = { inputSchema = { type = "object" }, tags = { "a" } }
+    assert.equal(plain, services.marked(plain))
+  end)
+
   it("lists the operations that the caller may call", function()
     local map = over_a_wire(served())
     assert.same({ "open" }, names(map))

@@ -482,7 +482,8 @@ describe("the options of TLS", function()
     for _, wrong in ipairs({
       { {}, "`tls.cert` and `tls.key` expected" }, { { cert = "a" }, "`tls.cert` and `tls.key` expected" },
       { { cert = 1, key = "b" }, "bad option 'cert' to 'listen' %(string expected, got number%)" },
-      { { cert = "a", key = "b", certificate = "c" }, "bad option 'certificate' to 'listen' %(unknown; did you mean certificates%?%)" },
+      { { cert = "a", key = "b", certificate = "c" },
+        "bad option 'certificate' to 'listen' %(unknown; did you mean certificates%?%)" },
       { { certificates = {} }, "none is in it" }, { { certificates = { "a" } }, "`tls.cert` and `tls.key` expected" },
       { { certificates = { { cert = "a", key = "b" } }, key = "b" }, "not both" },
       { { cert = "a", key = "b", client_certificate = "optional" }, "with `client_ca`" },

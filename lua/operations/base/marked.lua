@@ -138,27 +138,8 @@ function marked.part(schema, root, key)
   return find(schema, root, type(key) == "number" and items_of or property_of(key))
 end
 
-local any_schema = { ["$ref"] = "#/$defs/schema" }
-local list = { type = "array" }
-local schemas = { type = "array", items = any_schema }
-local by_name = { type = "object", additionalProperties = any_schema }
-
--- The places of arrays in a spec and in its JSON Schemas.
-local spec_schema = {
-  properties = {
-    tags = list, inputSchema = any_schema, outputSchema = any_schema,
-    accessControl = { properties = { requiredScopes = list, requiredScopesAny = list } },
-    errorSchemas = { type = "array", items = { properties = { schema = any_schema } } },
-  },
-  ["$defs"] = { schema = { properties = {
-    required = list, enum = list, examples = list, dependentRequired = { additionalProperties = list },
-    allOf = schemas, anyOf = schemas, oneOf = schemas, prefixItems = schemas,
-    properties = by_name, patternProperties = by_name, dependentSchemas = by_name, ["$defs"] = by_name,
-    definitions = by_name, items = any_schema, contains = any_schema, additionalProperties = any_schema,
-    propertyNames = any_schema, unevaluatedItems = any_schema, unevaluatedProperties = any_schema,
-    ["if"] = any_schema, ["then"] = any_schema, ["else"] = any_schema, ["not"] = any_schema,
-  } } },
-}
+--- In a schema of schemas: a value here is described by the schema that it stands in, as that of `default` is.
+marked.BESIDE = {}
 
 local mark
 
@@ -193,10 +174,11 @@ function mark(value, schema, root, depth)
     end, root, depth)
   end
   return mark_members(value, function(key)
-    if key == "default" and schema == any_schema then
+    local member = find(schema, root, property_of(key))
+    if member == marked.BESIDE then
       return value, value
     end
-    return find(schema, root, property_of(key))
+    return member
   end, root, depth)
 end
 
@@ -309,13 +291,6 @@ function marked.order(value, schema, root)
   if type(value) == "table" and type(schema) == "table" then
     order(value, schema, root, 0)
   end
-end
-
---- Marks the empty arrays within a spec, its schemas and their defaults, so that the spec can be written as JSON.
----@param spec operations.Spec
----@return operations.Spec  `spec` itself when nothing is marked
-function marked.spec(spec)
-  return mark(spec, spec_schema, spec_schema, 0)
 end
 
 return marked

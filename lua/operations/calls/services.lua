@@ -2,11 +2,41 @@
 --- only operations that the asking identity may call.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
+local keywords = require("operations.schema.keywords")
 local marked = require("operations.base.marked")
 local registries = require("operations.registry")
 local T = require("operations.schema.type")
 
 local services = {}
+
+local any_schema = { ["$ref"] = "#/$defs/schema" }
+local list_schema = { type = "array" }
+local by_name = { type = "object", additionalProperties = any_schema }
+
+-- The places of arrays in the value of a keyword, by its shape.
+local places = {
+  list = list_schema, names = list_schema, name_map = { additionalProperties = list_schema }, map = by_name,
+  pattern_map = by_name, schema = any_schema, schemas = { type = "array", items = any_schema },
+}
+
+-- The places of arrays in a spec and in its JSON Schemas.
+local spec_schema = {
+  properties = {
+    tags = list_schema, inputSchema = any_schema, outputSchema = any_schema,
+    accessControl = { properties = { requiredScopes = list_schema, requiredScopesAny = list_schema } },
+    errorSchemas = { type = "array", items = { properties = { schema = any_schema } } },
+  },
+  ["$defs"] = { schema = { properties = keywords.where(function(row)
+    return row.name == "default" and marked.BESIDE or places[row.shape]
+  end) } },
+}
+
+--- Marks the empty arrays within a spec, its schemas and their defaults, so that the spec can be written as JSON.
+---@param spec operations.Spec
+---@return operations.Spec  `spec` itself when nothing is marked
+function services.marked(spec)
+  return marked.value(spec, spec_schema, spec_schema)
+end
 
 local own_ids = { "services.list", "services.schema" }
 
@@ -37,7 +67,7 @@ local function list(served, direct)
     local specs = marked.array()
     for _, spec in ipairs(served:specs(input)) do
       if shows(served, spec, context.identity, direct) then
-        specs[#specs + 1] = marked.spec(spec)
+        specs[#specs + 1] = services.marked(spec)
       end
     end
     return { operations = specs }
@@ -50,7 +80,7 @@ local function describe(served, direct)
     if not spec or not shows(served, spec, context.identity, direct) then
       return nil, catalog.not_found(input.operationId, "no operation '%s'")
     end
-    return marked.spec(spec)
+    return services.marked(spec)
   end
 end
 

@@ -1,5 +1,6 @@
 --- The metaschemas of the five drafts, by URI, for `$ref`s to them. Each is built on first use, without the parts that
 --- are only for people (titles, comments, defaults).
+local keywords = require("operations.schema.keywords")
 local marks = require("operations.core")
 local members = require("operations.base.members")
 
@@ -43,8 +44,8 @@ end
 --- The properties of a metaschema, from lists of keywords by shape; later lists win.
 local function properties_of(shapes, ...)
   local properties = {}
-  for _, keywords in ipairs({ ... }) do
-    for shape, names in pairs(keywords) do
+  for _, names_by_shape in ipairs({ ... }) do
+    for shape, names in pairs(names_by_shape) do
       for name in names:gmatch("%S+") do
         properties[name] = shapes[shape]
       end
@@ -65,30 +66,27 @@ local function value_definitions(count, count_or_none)
 end
 
 --- The vocabularies of 2019-09 and 2020-12.
-local vocabularies = {
-  core = {
-    identifier = "$id", uri = "$schema", anchor = "$anchor", reference = "$ref", string = "$comment", map = "$defs",
-    vocabularies = "$vocabulary",
-  },
-  applicator = {
-    self = "contains additionalProperties propertyNames if then else not items", list = "allOf anyOf oneOf",
-    map = "properties patternProperties dependentSchemas",
-  },
-  unevaluated = { self = "unevaluatedItems unevaluatedProperties" },
-  validation = {
-    types = "type", any = "const", array = "enum", positive = "multipleOf", regex = "pattern", boolean = "uniqueItems",
-    number = "maximum exclusiveMaximum minimum exclusiveMinimum", strings = "required",
-    count = "maxLength maxItems maxProperties maxContains minContains",
-    count_or_none = "minLength minItems minProperties", map_of_strings = "dependentRequired",
-  },
-  ["meta-data"] = {
-    string = "title description", any = "default", boolean = "deprecated readOnly writeOnly", array = "examples",
-  },
-  format = { string = "format" },
-  ["format-annotation"] = { string = "format" },
-  ["format-assertion"] = { string = "format" },
-  content = { string = "contentMediaType contentEncoding", self = "contentSchema" },
+local vocabularies = { core = {
+  identifier = "$id", uri = "$schema", anchor = "$anchor", reference = "$ref", string = "$comment", map = "$defs",
+  vocabularies = "$vocabulary",
+} }
+
+-- The shapes of the table of keywords that have other names here.
+local shape_of = {
+  list = "array", name_map = "map_of_strings", names = "strings", pattern = "regex", pattern_map = "map",
+  schema = "self", schemas = "list", type = "types",
 }
+local default_zero = members.set({ "minLength", "minItems", "minProperties" })
+
+for _, row in ipairs(keywords) do
+  if row.vocabulary and row.vocabulary ~= "core" and row.vocabulary ~= "openapi" and row.name ~= "prefixItems" then
+    local shapes = vocabularies[row.vocabulary] or {}
+    local shape = default_zero[row.name] and "count_or_none" or shape_of[row.shape] or row.shape
+    shapes[shape] = (shapes[shape] or "") .. " " .. row.name
+    vocabularies[row.vocabulary] = shapes
+  end
+end
+vocabularies["format-annotation"], vocabularies["format-assertion"] = vocabularies.format, vocabularies.format
 
 --- Drafts 4 to 7, and the keywords that each adds to the one before.
 local draft4 = {

@@ -2,13 +2,16 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local keywords = require("operations.schema.keywords")
 local members = require("operations.base.members")
 local schema = require("operations.schema")
 
 local flawed_schema = {}
 
 -- Members of these are schemas by names, not keywords.
-local named = members.set({ "properties", "patternProperties", "$defs", "definitions", "dependentSchemas" })
+local named = keywords.where(function(row)
+  return row.shape == "map" or row.shape == "pattern_map"
+end)
 
 -- Less inside of these means more that is refused: they are left out as a whole.
 local strict = members.set({ "not", "oneOf", "if" })
