@@ -1,3 +1,4 @@
+local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
 local support = require("spec.support.mcp")
 
@@ -15,6 +16,20 @@ describe("a server that writes null for what it leaves out", function()
       assert.equal("hi", assert(client:call("echo", { message = "hi" })).data[1].text)
     end)
   end
+
+  it("has no capability that is null", function()
+    for _, era in ipairs({ "legacy", "modern" }) do
+      local server = mcp_link.server(era, { tools = operations.object(), resources = operations.null,
+        prompts = operations.null, logging = operations.null })
+      operations.run(function()
+        client = assert(mcp_link.connect(server))
+        assert.same({ true, false, false }, { client:has("tools"), client:has("resources"), client:has("prompts") })
+        assert.same({}, client.operations) -- none for resources and prompts
+      end)
+      client:close()
+    end
+    client = support.connect("legacy")
+  end)
 
   it("asks for no input with it", function()
     client = support.connect("modern")

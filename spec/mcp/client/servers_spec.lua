@@ -118,6 +118,21 @@ describe("from_mcp.load", function()
     servers:close()
   end)
 
+  it("names the place in the file, in the words of JSON", function()
+    for text, given in pairs({
+      ["mcpServers.s.args: expected an array, got string"] = { command = "x", args = "y" },
+      ["mcpServers.s.environment: expected an object, got string"] = { command = "x", environment = "A=1" },
+      ["mcpServers.s.headers: expected an object, got number"] = { url = "http://a.test", headers = 7 },
+      ["mcpServers.s.cwd: expected a string, got boolean"] = { command = "x", cwd = true },
+      ["mcpServers.s.timeout: expected a number, got string"] = { command = "x", timeout = "soon" },
+      ["mcpServers.s.restart: expected true or false, got string"] = { command = "x", restart = "yes" },
+    }) do
+      local servers = assert(operations.from_mcp.load({ mcpServers = { s = given } }, { log = function() end }))
+      assert.equal(text, servers.problems[1].message)
+      servers:close()
+    end
+  end)
+
   it("takes arguments and variables that are written as numbers, or true and false", function()
     local server = entry()
     server.env.PORT, server.env.DEBUG = 8080, true

@@ -25,8 +25,10 @@ describe("variables of mcp.json", function()
     local given = { workspace = "/home/ada/tree" }
     assert.equal("/home/ada/tree/bin tree", expand("${workspaceFolder}${/}bin ${workspaceFolderBasename}", given))
     local pipe = assert(io.popen("pwd -P"))
-    assert.equal(pipe:read("*l"), expand("${workspaceFolder}"))
+    local here = pipe:read("*l")
     pipe:close()
+    assert.equal(here, expand("${workspaceFolder}"))
+    assert.equal(here .. "/x", expand("${cwd}/x", given)) -- also where the workspace is another directory
   end)
 
   it("stand for what a command says, without the end of its last line", function()

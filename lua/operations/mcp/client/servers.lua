@@ -53,9 +53,18 @@ local function renewed(self, entry)
   return own
 end
 
+-- Kinds of members in the words of JSON; other tables are objects.
+local words = { string = "a string", number = "a number", boolean = "true or false" }
+local lists = { args = true, env_allow = true, disabled_tools = true, include = true, exclude = true }
+
 -- The text of a misuse of `from_mcp`, which names a member of the file.
 local function in_words_of_file(entry, raised)
   local text = tostring(raised):gsub("^[^\n]-:%d+: ", ""):gsub("^from_mcp: ", "")
+  local wrong, expected, got = text:match("^bad option '([%w_]+)' to 'from_mcp' %((%l+).- expected, got (%l+)%)$")
+  if wrong then
+    text = ("config.%s: expected %s, got %s"):format(wrong, words[expected] or lists[wrong] and "an array"
+      or "an object", got == "table" and "an array or object" or got)
+  end
   local option, rest = text:match("^config%.([%w_]+)(.*)$")
   return option and ("%s.%s%s"):format(entry.place, entries.key_of(entry, option), rest)
     or entry.place .. text:gsub("^config", "")
