@@ -19,6 +19,8 @@ LIBFLAG ?= -shared
 NODELETE = -Wl,-z,nodelete
 endif
 CSTD = -std=c99 -D_GNU_SOURCE
+# The same bytes in every directory.
+SAME = -ffile-prefix-map="$(CURDIR)"=.
 # User builds do not use -Werror: a new compiler's warning must not break them. `make lint` and .ci do.
 WERROR ?=
 WARN = -Wall -Werror=switch -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
@@ -136,7 +138,7 @@ $(BUILD)/bin/operations: Makefile $(COMPILED) | $(BUILD)/needs
 $(BUILD)/%.o: src/%.c | $(BUILD)/needs
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -Isrc $(LUA_CFLAGS) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CSTD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SAME) -fPIC -Isrc $(LUA_CFLAGS) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Reports everything that is missing before the first file is compiled: a supported runtime, its headers, libraries'
 # headers.
@@ -144,7 +146,7 @@ LUA_CFLAGS = $(if $(LUA_INCDIR),-I"$(LUA_INCDIR)")
 NEEDS = sh src/needs.sh
 
 $(BUILD)/needs: src/needs.sh
-	@$(NEEDS) "make LUA=$(LUA)" "$(CC)" "$(LUA)" $(LUA_CFLAGS) $(LIBRARY_CFLAGS)
+	@$(NEEDS) "make LUA=$(LUA)" "$(CC)" "$(LUA)" $(CPPFLAGS) $(LUA_CFLAGS) $(LIBRARY_CFLAGS)
 	@mkdir -p $(@D) && touch $@
 
 -include $(SOURCES:src/%.c=$(BUILD)/%.d)

@@ -318,9 +318,9 @@ chaos: dependencies-test all ## workers are killed and Redis is restarted while 
 	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
 
 .PHONY: test-server
-test-server: dependencies-test all ## the HTTP server on three hosts, then under load
+test-server: dependencies-test dependencies-server all ## the HTTP server on three hosts, its examples, alert rules by promtool, then under load
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(BUSTED) $(call tested,spec/server) spec/server/load/load.lua
+	@$(BUSTED) $(call tested,spec/server spec/examples_spec.lua) spec/server/load/load.lua
 
 # The library that signs tokens.
 PRODUCTION_NPM = build/npm-production/node_modules

@@ -10,6 +10,27 @@ local function shell(script)
     .. "LDFLAGS VARIANT; " .. script)
 end
 
+describe("make", function()
+  it("makes the same bytes in every directory, and obeys CPPFLAGS", function()
+    local result = shell(([[
+      set -e
+      place=$(mktemp -d); trap 'rm -rf "$place"' EXIT
+      mkdir "$place/one" "$place/another and longer"
+      for copy in "$place/one" "$place/another and longer"; do
+        cp -r Makefile src lua "$copy"; mkdir "$copy/spec"; cp spec/checks.mk "$copy/spec"
+        make -s -C "$copy" LUA=%s BUILD=b b/operations/system.so b/operations/redis.so >/dev/null
+      done
+      cmp "$place/one/b/operations/system.so" "$place/another and longer/b/operations/system.so"
+      cmp "$place/one/b/operations/redis.so" "$place/another and longer/b/operations/redis.so"
+      ! grep -q "$place" "$place/one/b/operations/system.so"
+      rm "$place/one/b/redis/"*.o
+      ! make -s -C "$place/one" LUA=%s BUILD=b CPPFLAGS='-include no_such_header.h' b/operations/redis.so >"$place/out" 2>&1
+      grep -o 'no_such_header.h' "$place/out" | head -n 1
+    ]]):format(runtime, runtime))
+    assert.same({ 0, "no_such_header.h\n" }, { result.code, result.out })
+  end)
+end)
+
 describe("make install", function()
   local place
 
