@@ -126,7 +126,7 @@ end)
 
 describe("JSON in colours", function()
   it("is printed to a pipe where that is asked for, and never to a file", function()
-    assert.equal('{\27[1m"n"\27[0m:\27[33m1\27[0m}\n', (run("call t.list --select '[0].{n}' --color always")))
+    assert.equal('{\27[1m"n"\27[0m:\27[35m1\27[0m}\n', (run("call t.list --select '[0].{n}' --color always")))
     assert.equal('{"n":1}\n', (run("call t.list --select '[0].{n}' --color always -o x -q; cat x; rm x")))
   end)
 end)

@@ -38,7 +38,7 @@ end
 
 function Examination:bad(code, text, ...)
   self.code = code
-  output.styled("  " .. self.style:paint("yellow", "failed") .. "  " .. output.readable(text:format(...)) .. "\n")
+  output.styled("  " .. self.style:paint("red", "failed") .. "  " .. output.readable(text:format(...)) .. "\n")
 end
 
 local secret_options = { "bearer", "basic", "api-key", "header", "document-header", "client-secret" }

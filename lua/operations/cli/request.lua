@@ -192,9 +192,20 @@ local function add_stdin(asked)
   return message
 end
 
+-- Does the input only lack something? A misspelt name is told before anything is asked.
+local function only_lacks(asked)
+  local _, issues = asked.schema:check(asked.input)
+  for _, issue in ipairs(issues or {}) do
+    if issue.keyword ~= "required" then
+      return false
+    end
+  end
+  return true
+end
+
 -- The input with what it lacks, requires and a person gave.
 local function complete(asked, schema)
-  if core.kind(asked.input) == "object" and type(schema) == "table" then
+  if core.kind(asked.input) == "object" and asked.schema and only_lacks(asked) then
     local asking = require("operations.people.asking") -- late: scripts are not asked
     asked.input = asking.ask(output.person, { title = "", schema = schema, value = asked.input }) or asked.input
   end

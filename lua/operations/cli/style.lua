@@ -17,7 +17,7 @@ local style = {}
 style.option = { name = "--color", value = "WHEN", values = { "auto", "always", "never" },
   help = "auto, always or never (auto: at a terminal)" }
 
-local colours = { bold = "1", dim = "2", green = "32", yellow = "33" }
+local colours = { bold = "1", dim = "2", red = "31", green = "32", magenta = "35" } -- legible on dark and on light
 
 --- The style from the options.
 ---@param options table<string, any>  of parsed arguments
@@ -37,7 +37,7 @@ function style.of(options)
 end
 
 --- A text in a colour, or unchanged.
----@param name "bold"|"dim"|"green"|"yellow"
+---@param name "bold"|"dim"|"red"|"green"|"magenta"
 ---@param text string
 ---@return string
 function Style:paint(name, text)
@@ -71,7 +71,7 @@ function Style:json(text)
     local start = text:match("^[%s,:%[%]{}]*()", at)
     local stop = scalar_end(text, start)
     local word = text:sub(start, stop - 1)
-    local colour = word:sub(1, 1) ~= '"' and "yellow" or text:find("^%s*:", stop) and "bold" or "green"
+    local colour = word:sub(1, 1) ~= '"' and "magenta" or text:find("^%s*:", stop) and "bold" or "green"
     parts[#parts + 1], at = text:sub(at, start - 1) .. self:paint(colour, word), stop
   end
   return table.concat(parts)

@@ -48,7 +48,7 @@ end
 local function head(spec, meta, style)
   local id = spec.namespace .. "." .. spec.name
   local line = ("%s  %s  %s%s\n"):format(style.paint("bold", id), spec.type, spec.version,
-    meta.deprecated and "  " .. style.paint("yellow", "deprecated") or "")
+    meta.deprecated and "  " .. style.paint("magenta", "deprecated") or "")
   local endpoint = type(meta.method) == "string" and type(meta.path) == "string" and meta.method .. " " .. meta.path
   local parts = { endpoint and line .. endpoint .. "\n" or line }
   local about = spec.description ~= endpoint and spec.description or ""
@@ -63,7 +63,7 @@ end
 
 ---@class operations.people.DescriptionStyle
 ---@field width? integer  columns, default 100
----@field paint? fun(colour: "bold"|"green"|"yellow", text: string): string  default: no colours
+---@field paint? fun(colour: "bold"|"green"|"magenta", text: string): string  default: no colours
 ---@field example? string  an example of a call
 
 --- The input, output and requirements of an operation, for people.

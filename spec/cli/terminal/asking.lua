@@ -10,7 +10,8 @@ local document = [[{ "openapi": "3.1.0", "info": { "title": "a", "version": "1" 
     "responses": { "200": { "description": "" } } } } },
   "components": { "schemas": { "New": { "type": "object", "required": ["title", "state"], "properties": {
     "title": { "type": "string", "description": "What to do", "maxLength": 5 },
-    "state": { "$ref": "#/components/schemas/State" }, "note": { "type": "string" } } },
+    "state": { "$ref": "#/components/schemas/State" }, "note": { "type": "string" } },
+    "additionalProperties": false },
     "State": { "enum": ["open", "closed"] } } } }]]
 
 describe("required input at a terminal", function()
@@ -42,6 +43,13 @@ describe("required input at a terminal", function()
     local screen = terminal:wait("code=0")
     assert.matches("POST http://a.test/x/7", screen, 1, true)
     assert.matches('{"title":"short","state":"closed"}', screen, 1, true)
+  end)
+
+  it("is not asked for before a misspelt name is told", function()
+    terminal:type("clear; operations call api.make id=1 titel=a state=open --dry-run; echo code=$?", { "Enter" })
+    local screen = terminal:wait("code=5")
+    assert.matches("/body/titel: unknown property", screen, 1, true)
+    assert.is_nil(screen:find("operations: title", 1, true))
   end)
 
   it("is not asked for where it is given, with --no-input and in scripts", function()
