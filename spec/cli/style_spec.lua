@@ -6,10 +6,10 @@ describe("JSON at a terminal", function()
   end
 
   it("has names, texts and other scalars in colours", function()
-    assert.equal('{<1>"a"<>: [<33>-1.5e3<>, <33>null<>, <32>"x: 1"<>], <1>"b"<>:{}}\n',
+    assert.equal('{<1>"a"<>: [<35>-1.5e3<>, <35>null<>, <32>"x: 1"<>], <1>"b"<>:{}}\n',
       coloured('{"a": [-1.5e3, null, "x: 1"], "b":{}}\n'))
     assert.equal('<32>"a \\" \\\\"<>', coloured('"a \\" \\\\"'))
-    assert.equal("<33>true<>\n", coloured("true\n"))
+    assert.equal("<35>true<>\n", coloured("true\n"))
     assert.equal("[]", coloured("[]"))
     assert.equal("", coloured(""))
   end)

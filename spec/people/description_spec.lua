@@ -66,7 +66,7 @@ describe("the parts of a description", function()
     local style = { paint = function(colour, text)
       return "<" .. colour .. ">" .. text .. "</>"
     end }
-    assert.equal("<bold>a.b</>  query  2.0.0  <yellow>deprecated</>\n\n<green>Input:</>\n  any\n\n"
+    assert.equal("<bold>a.b</>  query  2.0.0  <magenta>deprecated</>\n\n<green>Input:</>\n  any\n\n"
       .. "<green>Output:</>\n  any\n", of({ _meta = { deprecated = true } }, style))
   end)
 
