@@ -1,3 +1,5 @@
+local core = require("operations.core")
+local http_request = require("spec.support.http_request")
 local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
 local support = require("spec.support.mcp")
@@ -29,6 +31,35 @@ describe("a server that writes null for what it leaves out", function()
       client:close()
     end
     client = support.connect("legacy")
+  end)
+
+  it("may write an empty array for an empty object", function()
+    local none = operations.array()
+    local server = mcp_link.server("legacy", nil, { ["initialize"] = function(params)
+      return { protocolVersion = params.protocolVersion, capabilities = { tools = none }, _meta = none }
+    end, ["tools/list"] = function()
+      return { tools = { { name = "t", annotations = none, _meta = none,
+        inputSchema = { type = "object", properties = none } } } }
+    end, ["tools/call"] = function()
+      return { content = { { type = "text", text = "ok" } }, structuredContent = none, _meta = none }
+    end })
+    operations.run(function()
+      client = assert(mcp_link.connect(server, { accessControl = { requiredScopes = {} } }))
+      assert.equal("ok", assert(client:call("t")).meta.content[1].text)
+      local registry = operations.registry()
+      assert(client:register(registry))
+      local served = operations.to_mcp(registry)
+      local call = { jsonrpc = "2.0", id = 1, method = "tools/list", params = operations.object({
+        _meta = { ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28",
+          ["io.modelcontextprotocol/clientCapabilities"] = operations.object() } }) }
+      local answer = http_request.send(served, "POST", "/mcp", { accept = "*/*", ["mcp-method"] = "tools/list",
+        ["mcp-protocol-version"] = "2026-07-28" }, call)
+      local tool = answer.json.result.tools[1]
+      assert.same({ "object", "object" }, { core.kind(tool.inputSchema.properties), core.kind(tool.inputSchema) })
+      assert.is_nil(tool._meta)
+      assert.is_nil(tool.annotations)
+      served:close()
+    end)
   end)
 
   it("asks for no input with it", function()

@@ -63,6 +63,10 @@ describe("an MCP server over stdio", function()
     assert.same({ n = 3 }, answer.result.structuredContent)
     assert.same({ n = 3 }, server:call("demo_count").result.structuredContent)
     assert.truthy(server:call("demo_add").result.content[1].text:find("/a: ", 1, true))
+    local none = operations.array() -- which programs in some languages do not tell from an object
+    assert.is_table(server:request("tools/list", none).result)
+    assert.same({ n = 3 }, server:call("demo_count", none).result.structuredContent)
+    assert.equal(-32602, server:call("demo_count", { 1 }).error.code)
   end)
 
   it("ends by TERM as by the end of its input: what runs is cancelled, and no error is shown", function()

@@ -1,6 +1,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local operations = require("operations")
 local tool_result = require("operations.mcp.server.tool_result")
 
 local function of(data, modern, schema, meta, version)
@@ -107,18 +108,25 @@ describe("the result of a tool", function()
   end)
 
   it("of another server is passed on unchanged", function()
+    local modern = true
     local function of_mcp(meta, data)
       meta.source = "mcp"
-      return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = false })),
+      return json.encode((tool_result.of({ data = data, meta = meta }, { id = "a.b", modern = modern })),
         { sort_keys = true })
     end
     assert.equal('{"_meta":{"m":1},"content":[{"type":"x"}],"isError":true,"structuredContent":7}',
       of_mcp({ content = { { type = "x" } }, structuredContent = 7, isError = true, _meta = { m = 1 } }, 7))
     assert.equal('{"content":[{"type":"x"}]}', of_mcp({ content = { { type = "x" } }, isError = false }))
     assert.equal('{"content":[],"structuredContent":7}', of_mcp({ structuredContent = 7 }))
+    modern = false -- structured content is an object
     assert.equal('{"_meta":{"m":1},"content":[{"text":"1","type":"text"}],"isError":true}',
       of_mcp({ content = {}, isError = true, _meta = { m = 1 } }, 1))
     assert.equal('{"content":[{"text":"1","type":"text"}]}', of_mcp({}, 1))
+    assert.equal('{"content":[{"type":"x"}]}', of_mcp({ content = { { type = "x" } }, structuredContent = 7 }))
+    assert.equal('{"content":[{"text":"7","type":"text"}]}', of_mcp({ structuredContent = 7 }))
+    assert.equal('{"content":[{"type":"x"}],"structuredContent":{}}',
+      of_mcp({ content = { { type = "x" } }, structuredContent = operations.array() }))
+    assert.equal('{"content":[],"structuredContent":{"a":1}}', of_mcp({ structuredContent = { a = 1 } }))
   end)
 end)
 

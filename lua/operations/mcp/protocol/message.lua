@@ -162,6 +162,16 @@ function message.present(member)
   end
 end
 
+--- A member that is an object of which nothing is required: null and an empty array count as absent. Programs in some
+--- languages (PHP, Lua) cannot tell an empty array from an empty object.
+---@param member any
+---@return any
+function message.object(member)
+  if member ~= core.null and not (core.kind(member) == "array" and member[1] == nil) then
+    return member
+  end
+end
+
 -- The problem of an answer without a plain result.
 local function answer_problem(value)
   if value.result ~= nil and value.error ~= nil then
@@ -177,7 +187,7 @@ local function answer_problem(value)
 end
 
 local function request_kind(value)
-  value.params = message.present(value.params)
+  value.params = message.object(value.params)
   if type(value.method) ~= "string" then
     return nil, "its method is not a string"
   elseif value.params ~= nil and core.kind(value.params) ~= "object" then

@@ -13,7 +13,8 @@ local result = {}
 local text = { type = "string" }
 local objects = { type = "array", items = { type = "object" } }
 local cursor = { type = { "string", "null" } }
-local optional = { type = { "object", "null" } } -- null: some servers write it for absent members
+-- null: some servers write it for absent members; an empty array: some languages do not tell it from an empty object.
+local optional = { type = { "object", "array", "null" }, maxItems = 0 }
 
 local function page(key, items)
   return { type = "object", required = { key }, properties = { [key] = items, nextCursor = cursor } }
@@ -23,7 +24,8 @@ local results = {
   ["initialize"] = {
     type = "object",
     required = { "protocolVersion", "capabilities" },
-    properties = { protocolVersion = text, capabilities = { type = "object" }, serverInfo = optional },
+    properties = { protocolVersion = text, capabilities = { type = { "object", "array" }, maxItems = 0 },
+      serverInfo = optional },
   },
   ["server/discover"] = {
     type = "object",
@@ -157,6 +159,10 @@ local originals = setmetatable({}, { __mode = "k" })
 local held = { content = true, structuredContent = true, _meta = true, isError = true, resultType = true, ttlMs = true,
   cacheScope = true }
 
+local function meta_of(value)
+  return core.kind(value._meta) == "object" and value._meta or nil
+end
+
 -- Keeps the parts that the envelope lacks.
 local function keep_original(value, blocks, changed)
   local more = value.isError == false
@@ -178,6 +184,10 @@ local function keep_original(value, blocks, changed)
     end
   end
   copy.content, copy.resultType, copy.ttlMs, copy.cacheScope = content, nil, nil, nil
+  copy._meta = meta_of(value)
+  if type(value.isError) ~= "boolean" then
+    copy.isError = nil
+  end
   originals[blocks] = copy
 end
 
@@ -187,10 +197,6 @@ end
 ---@return table?  must not be changed
 function result.original(envelope)
   return originals[envelope.meta.content]
-end
-
-local function meta_of(value)
-  return core.kind(value._meta) == "object" and value._meta or nil
 end
 
 -- The first text, for messages.

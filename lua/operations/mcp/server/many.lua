@@ -115,7 +115,7 @@ local function describe(call, input, tools)
 end
 
 local function call_named(call, input, tools)
-  local given = message.present(input.arguments) or marks.object()
+  local given = message.object(input.arguments) or marks.object()
   if type(input.name) ~= "string" then
     return refused("call_operation: name: string expected")
   elseif core.kind(given) ~= "object" then

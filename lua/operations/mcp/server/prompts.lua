@@ -173,7 +173,7 @@ prompts.methods["prompts/list"] = { cached = true, run = function(call)
 end }
 
 prompts.methods["prompts/get"] = { named_by = "name", asks = true, run = function(call)
-  local name, given = call.params.name, message.present(call.params.arguments)
+  local name, given = call.params.name, message.object(call.params.arguments)
   if type(name) ~= "string" then
     return nil, { code = INVALID_PARAMS, message = "prompts/get: name: string expected" }
   elseif given ~= nil and core.kind(given) ~= "object" then

@@ -64,15 +64,29 @@ local function of_data(envelope, answered)
   return result, err
 end
 
--- Returns the content of an envelope from another server's tool, or one made by a handler, unchanged.
-local function of_mcp(envelope)
+-- Until 2025-11-25 structured content is an object: an empty array of another server is one, other values are texts.
+local function make_legacy(result)
+  local structured = result.structuredContent
+  if structured == nil or core.kind(structured) == "object" then
+    return
+  end
+  result.structuredContent = core.kind(structured) == "array" and structured[1] == nil and marks.object() or nil
+  if result.content[1] == nil then
+    result.content = marks.array({ text_block(assert(json.encode(structured))) })
+  end
+end
+
+-- The content of an envelope from another server's tool, or of one made by a handler, unchanged as far as the client's
+-- era has it.
+local function of_mcp(envelope, answered)
   local meta = envelope.meta
   local original = results.original(envelope)
-  if original then
-    return members.merged(original)
+  local result = original and members.merged(original) or { content = meta.content or marks.array(),
+    structuredContent = meta.structuredContent, isError = meta.isError or nil, _meta = meta._meta }
+  if not answered.modern then
+    make_legacy(result)
   end
-  return { content = meta.content or marks.array(), structuredContent = meta.structuredContent,
-    isError = meta.isError or nil, _meta = meta._meta }
+  return result
 end
 
 --- The result of a call that returned an envelope.
@@ -83,7 +97,7 @@ end
 function tool_result.of(envelope, answered)
   local meta = envelope.meta
   if meta.source == "mcp" and (meta.content and meta.content[1] ~= nil or meta.structuredContent ~= nil) then
-    return of_mcp(envelope)
+    return of_mcp(envelope, answered)
   end
   local result, err = of_data(envelope, answered)
   if result and meta.source == "mcp" then

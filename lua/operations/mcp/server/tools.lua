@@ -64,10 +64,12 @@ end
 local function input_schema(schema)
   if type(schema) ~= "table" or next(schema) == nil then
     return { type = "object", properties = marks.object() }
-  elseif schema.type == "object" and schema.properties ~= nil then
+  end
+  local properties = message.object(schema.properties)
+  if schema.type == "object" and properties ~= nil then
     return schema
   end
-  return members.merged(schema, { type = "object", properties = schema.properties or marks.object() })
+  return members.merged(schema, { type = "object", properties = properties or marks.object() })
 end
 
 -- Can clients of this era be told the shape of the tool's result? Bytes are blocks, no structured content.
@@ -96,7 +98,7 @@ end
 local function annotations(spec, meta)
   local given = type(meta.annotations) == "table" and meta.annotations or {}
   if meta.source == "mcp" and meta.tool then
-    return meta.annotations -- from its server, unchanged
+    return message.object(meta.annotations) -- from its server, unchanged
   end
   if spec.type == "query" then
     return members.merged({ readOnlyHint = true }, given)
@@ -124,7 +126,8 @@ function tools.definition(spec, name, modern)
   end
   return members.merged(imported and meta.unknown or nil, {
     name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
-    _meta = imported and meta._meta or nil, description = spec.description ~= "" and spec.description or nil,
+    _meta = imported and message.object(meta._meta) or nil,
+    description = spec.description ~= "" and spec.description or nil,
     inputSchema = input_schema(own.inputSchema or spec.inputSchema),
     outputSchema = tells_output(output, modern) and output or nil,
     annotations = annotations(spec, meta), icons = list_of(meta.icons),
@@ -251,7 +254,7 @@ local searched = { name_of = name_of, definition_of = definition_of, invoke = in
 
 tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
   local params = call.params
-  local name, input = params.name, message.present(params.arguments)
+  local name, input = params.name, message.object(params.arguments)
   if type(name) ~= "string" then
     return nil, { code = INVALID_PARAMS, message = "tools/call: name: string expected" }
   elseif input == nil then
