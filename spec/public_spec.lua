@@ -3,6 +3,7 @@
 local annotations = require("spec.support.annotations")
 local command = require("spec.support.command")
 local errors = require("operations.base.error")
+local catalogue = require("operations.openapi.catalogue")
 local operations = require("operations")
 local samples = require("spec.support.samples")
 
@@ -276,6 +277,7 @@ local function objects()
     { "map", "calls", map }, { "handler", "calls", operations.call_handler(registry, operations.call_map(there)) },
     { "server", "http-server", server }, { "listener", "http-server", assert(server:listen()) },
     { "publisher", "http-server", operations.publisher() },
+    { "catalogue", "openapi", catalogue.new("http://a.test/", 3600, { operations = {}, problems = {} }) },
     { "server", "mcp-server", operations.to_mcp(registry) },
     { "tools", "tools", assert(operations.to_tools(registry, { format = "openai" })) },
     { "memory", "tools", memory }, { "auth", "oauth", auth }, { "source", "oauth", source },

@@ -9,8 +9,9 @@ local OBJECT = { type = "object", properties = { a = { type = "integer" }, b = {
 -- The plan of an operation with these parameters, and a function that sends an input and gives the request.
 local function plan_of(path, parameters, version)
   local sent
-  local definition = assert(operations.from_openapi.document({ [version and "swagger" or "openapi"] = version or "3.1.0",
-    info = { title = "t", version = "1" }, paths = { [path] = { get = { operationId = "op", parameters = parameters,
+  local definition = assert(operations.from_openapi.document({
+    [version and "swagger" or "openapi"] = version or "3.1.0", info = { title = "t", version = "1" },
+    paths = { [path] = { get = { operationId = "op", parameters = parameters,
       responses = { ["200"] = { description = "" } } } } } },
     { namespace = "api", base_url = "http://api.test/v1", http = { request = function(options)
       sent = options

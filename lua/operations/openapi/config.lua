@@ -64,6 +64,8 @@ local config = {}
 ---  `registry:pages`: returns the URL or input of the next page, or false after the last; nil, and the default: the
 ---  answer's Link header or the document's links. `info` is that of `include`
 ---@field location? string  for `document`: its path or URL, against which relative servers and `$ref`s are resolved
+---@field refresh? number  for `url`: seconds after which the document is fetched again; the third result is its
+---  catalogue
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
@@ -76,6 +78,7 @@ local kinds = {
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",
   lenient = "boolean",
+  refresh = "number",
   normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", location = "string",
 }
 
@@ -148,6 +151,9 @@ function config.check(given)
     wrong(1, "config.reconnect: %s", problem)
   elseif copy.deep_arrays and not style.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
+  end
+  if copy.refresh and not (copy.refresh > 0 and copy.refresh < math.huge) then
+    wrong(1, "config.refresh: expected seconds above 0, got %s", tostring(copy.refresh))
   end
   if copy.base_url then
     copy.base_url, copy.bases = read_bases(copy.base_url)

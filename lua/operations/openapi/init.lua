@@ -14,7 +14,9 @@
 --- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, but servers
 ---   do not offer it to others.
 local argument = require("operations.base.argument")
+local catalogue = require("operations.openapi.catalogue")
 local config = require("operations.openapi.config")
+local core = require("operations.core")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -80,21 +82,38 @@ local function headers_for(address, base, options)
   return headers, names
 end
 
--- The text at an address, its URL after redirects and its type; or nil and the error. `base` is the URL of the
--- document, if it has one. Credentials are for the API and are not sent for its document; `config.document_headers`, or
--- `config.headers`, are sent to the document's own origin only.
-local function fetch(address, base, options)
+-- What is kept of a document that was fetched, to ask for a changed one only.
+---@class operations.openapi.Known
+---@field etag? string
+---@field modified? string
+---@field digest string
+
+-- The text at an address, its URL after redirects, its type and what to keep of it; or nil and the error; false where
+-- it is still the known one. `base` is the URL of the document, if it has one. Credentials are for the API and are not
+-- sent for its document; `config.document_headers`, or `config.headers`, are sent to the document's own origin only.
+local function fetch(address, base, options, known)
   local headers, names = headers_for(address, base, options)
+  if known then
+    headers["If-None-Match"], headers["If-Modified-Since"] = known.etag, not known.etag and known.modified or nil
+  end
   local reply, err = options.http.request({
     method = "GET", url = address, headers = headers, timeout = options.timeout, credentials = names,
     max_body = limits.document, jar = options.jar, ca_file = options.ca_file, proxy = options.proxy,
   })
   if not reply then
     return nil, err
+  elseif known and reply.status == 304 then
+    return false
   elseif not response.is_success(reply.status) then
     return nil, response.failure(reply)
   end
-  return reply.body or "", reply.url or address, reply.headers["content-type"]
+  local body = reply.body or ""
+  local now_known = options.refresh and { etag = reply.headers.etag, modified = reply.headers["last-modified"],
+    digest = core.sha256(body) } or nil
+  if known and known.digest == now_known.digest then
+    return false
+  end
+  return body, reply.url or address, reply.headers["content-type"], now_known
 end
 
 --- The function that reads `$ref`s: URLs with `config.remote_refs`, files by `read` if the document is one.
@@ -173,20 +192,30 @@ end
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
+---@return operations.openapi.Catalogue? catalogue  with `refresh`: registries that it registers follow the document
 function from_openapi.url(address, options)
   if type(address) ~= "string" or not location.is_url(address) then
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  local bytes, where, content_type = fetch(address, address, checked)
-  if not bytes then
-    return nil, where
+  local function load(known)
+    local bytes, where, content_type, now_known = fetch(address, address, checked, known)
+    if not bytes then
+      return bytes, where
+    end
+    local root, err = document.parse(bytes, where, content_type)
+    if not root then
+      return nil, err
+    end
+    local list, report = loader.load(root, checked, where, reader(checked, address))
+    return list, report, now_known
   end
-  local root, err = document.parse(bytes, where, content_type)
-  if not root then
-    return nil, err
+  local list, report, known = load()
+  if not list or not checked.refresh then
+    return list, report
   end
-  return loader.load(root, checked, where, reader(checked, address))
+  return list, report, catalogue.new(address, checked.refresh, { operations = list, problems = report, known = known },
+    load)
 end
 
 return from_openapi

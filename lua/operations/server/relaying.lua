@@ -198,10 +198,12 @@ end
 
 -- A reference to the API as one to this server.
 local function local_reference(call, plan, target)
-  local base = plan.base
-  local path = base:match("^%a[%w+.-]*://[^/]*(.*)$") or ""
-  for _, prefix in ipairs({ base, target:find("^/[^/]") and path or nil }) do
-    if prefix and target:sub(1, #prefix) == prefix and target:find("^[/?#]", #prefix + 1) then
+  local prefixes = members.joined(plan.bases or { plan.base })
+  if target:find("^/[^/]") then
+    prefixes[#prefixes + 1] = plan.base:match("^%a[%w+.-]*://[^/]*(.*)$") or ""
+  end
+  for _, prefix in ipairs(prefixes) do
+    if target:sub(1, #prefix) == prefix and target:find("^[/?#]", #prefix + 1) then
       return (call.request.outer_prefix or "") .. call.server.options.prefix .. target:sub(#prefix + 1)
     end
   end

@@ -1,5 +1,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
+local operations = require("operations")
+local search = require("operations.offer.search")
 local tools = require("operations.mcp.server.tools")
 
 local function of(more, modern)
@@ -69,5 +71,38 @@ describe("the definition of a tool", function()
     assert.equal("M", of({ title = "T", _meta = { source = "mcp", tool = "t", title = "M" } }).title)
     assert.same({ readOnlyHint = false }, of({ _meta = { source = "mcp" } }).annotations)
     assert.same({ readOnlyHint = false }, of({ _meta = { source = "openapi", tool = "t" } }).annotations)
+  end)
+end)
+
+describe("a list of ten thousand tools", function()
+  -- A registry whose schemas are made when they are needed, and how many were.
+  local function many()
+    local registry, made, list = operations.registry(), { count = 0 }, {}
+    for i = 1, 10000 do
+      list[i] = { namespace = "many", name = "tool" .. i, type = "query", description = "Number " .. i,
+        inputSchema = function()
+          made.count = made.count + 1
+          return { type = "object", properties = { n = { type = "integer" } } }
+        end, handler = function() return i end }
+    end
+    assert(registry:register_all(list))
+    return registry, made
+  end
+
+  it("is made page by page, and searched without a schema", function()
+    local registry, made = many()
+    local server = { registry = registry, options = { search = false }, relayed = {} }
+    local function page(cursor)
+      return assert(tools.methods["tools/list"].run({ server = server, method = "tools/list", modern = true,
+        params = { cursor = cursor } }))
+    end
+    local first = page()
+    assert.same({ 1000, "1001", 1000 }, { #first.tools, first.nextCursor, made.count })
+    assert.equal("integer", first.tools[1].inputSchema.properties.n.type)
+    local last = page("9001")
+    assert.same({ 1000, 2000, "many_tool10000" }, { #last.tools, made.count, last.tools[1000].name })
+    assert.is_nil(last.nextCursor)
+    local found = search.new(registry):find("number 4711")
+    assert.same({ "many.tool4711", 2000 }, { found[1].id, made.count })
   end)
 end)

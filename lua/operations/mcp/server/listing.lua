@@ -4,8 +4,10 @@ local message = require("operations.mcp.protocol.message")
 
 local listing = {}
 
--- Items per page.
 local PAGE = 1000
+
+--- Items per page.
+listing.size = PAGE
 
 --- All items of the providers; the first of equal keys.
 ---@param call operations.mcp.ServerCall
@@ -40,16 +42,17 @@ end
 ---@param call operations.mcp.ServerCall
 ---@param list table[]
 ---@param member string  of the result
+---@param make? fun(item: any): table?  makes the items of the page only
 ---@return table?
 ---@return operations.mcp.Failure?
-function listing.paged(call, list, member)
+function listing.paged(call, list, member, make)
   local start = start_of(message.present(call.params.cursor), #list)
   if not start then
     return nil, { code = message.codes.INVALID_PARAMS, message = call.method .. ": there is no such cursor" }
   end
   local page = marks.array()
   for i = start, math.min(start + PAGE - 1, #list) do
-    page[#page + 1] = list[i]
+    page[#page + 1] = not make and list[i] or make and make(list[i]) or nil
   end
   return { [member] = page, nextCursor = start + PAGE <= #list and tostring(start + PAGE) or nil }
 end

@@ -134,6 +134,12 @@ function tools.definition(spec, name, modern)
   })
 end
 
+-- The definition of a tool that a caller sees.
+local function made(call, bare)
+  local spec = call.server.registry:get_spec(bare.namespace .. "." .. bare.name)
+  return spec and tools.definition(spec, name_of(call, bare), call.modern)
+end
+
 --- The tools listed for a caller.
 ---@param call operations.mcp.ServerCall
 ---@return table[]
@@ -141,18 +147,29 @@ function tools.listed(call)
   local server, list = call.server, {}
   local seen, searched = seen_by(call)
   for _, bare in ipairs(seen) do
-    local wanted = not searched or names.is_pinned(bare, server.options.pinned)
-    local spec = wanted and server.registry:get_spec(bare.namespace .. "." .. bare.name)
-    if spec then
-      list[#list + 1] = tools.definition(spec, name_of(call, bare), call.modern)
-    end
+    list[#list + 1] = (not searched or names.is_pinned(bare, server.options.pinned)) and made(call, bare) or nil
   end
   return many.trim(server.options, searched and many.add(list) or list)
+end
+
+-- A page of more tools than one page has: only that page is made, without schemas of results, which would be too long.
+local function long_page(call, seen)
+  return listing.paged(call, seen, "tools", function(bare)
+    local definition = made(call, bare)
+    if definition then
+      definition.outputSchema = nil
+    end
+    return definition
+  end)
 end
 
 tools.methods["tools/list"] = { cached = true, run = function(call)
   if call.server.awaited then
     call.server:_settle()
+  end
+  local seen, searched = seen_by(call)
+  if not searched and #seen > listing.size then
+    return long_page(call, seen)
   end
   return listing.paged(call, tools.listed(call), "tools")
 end }
