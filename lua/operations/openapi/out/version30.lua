@@ -134,12 +134,10 @@ end
 
 -- Bytes and base64 are formats.
 local function set_format(made, schema)
-  if made.format then
-    return
-  elseif schema.contentEncoding == "base64" then
-    made.format = "byte"
-  elseif schema.contentMediaType and schema.contentEncoding == nil and schema.type == nil then
+  if schema.contentMediaType and schema.contentEncoding == nil and schema.type == nil then
     made.type, made.format = "string", "binary"
+  elseif schema.contentEncoding == "base64" then
+    made.format = made.format or "byte"
   end
 end
 
@@ -263,10 +261,16 @@ local function with_schemas(node)
   return copy
 end
 
+-- Some generators write a range of statuses into their programs as if it were one.
+local function status_of(status, responses)
+  local first = status:match("^([1-5])XX$")
+  return first and not responses[first .. "00"] and first .. "00" or status
+end
+
 local function responses_of(responses)
   local copy = {}
   for status, response in pairs(responses) do
-    copy[status] = with_schemas(response)
+    copy[status_of(status, responses)] = with_schemas(response)
   end
   return copy
 end
