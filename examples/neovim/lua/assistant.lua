@@ -112,6 +112,7 @@ end
 
 -- "arguments": the same call need not be asked about again.
 local function confirm(call)
+  vim.cmd("redraw") -- the chat, below a menu that waits for a key
   local choice = operations.await(function(wake)
     vim.ui.select({ "No", "Yes", "Always with these arguments" }, {
       prompt = ("Call %s %s?"):format(call.operationId, json.encode(call.input, { sort_keys = true })) }, wake)
