@@ -101,6 +101,23 @@ for _, format in ipairs(answers.formats) do
         names_in(to_tools(registry, format, { filter = { type = "query" } }).definitions))
     end)
 
+    it("say how many operations are not exposed", function()
+      local said = {}
+      local function log(level, message)
+        said[#said + 1] = level .. " " .. message:match("^to_tools: [^:]*")
+      end
+      local registry = registry_of({ { namespace = "a", name = "b", _meta = { exposed = false } },
+        { namespace = "a", name = "c", _meta = { exposed = false } } })
+      local tools = to_tools(registry, format, { log = log })
+      assert.same({}, tools.definitions)
+      assert.same({ "warn to_tools: 2 operations are not exposed" }, said)
+      assert(registry:register({ namespace = "a", name = "d" }))
+      assert.equal(2, #said + #tools.definitions)
+      registry:unregister("a.c")
+      assert.equal(1, #tools.definitions)
+      assert.same({ "info to_tools: 1 operation is not exposed" }, { said[2] })
+    end)
+
     it("follow the registry", function()
       local registry = sample()
       local tools = to_tools(registry, format)

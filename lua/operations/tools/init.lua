@@ -67,6 +67,16 @@ local function is_offered(self, spec)
     and self._registry:visible(id, options.identity, options.filter) == "yes"
 end
 
+-- Says how many operations are left out because they are not exposed; warns if none is left.
+local function tell_hidden(self, count, shown)
+  if count > 0 and count ~= self._told then
+    self._options.log(shown > 0 and "info" or "warn", ("to_tools: %d operation%s not exposed: imported ones need "
+      .. "accessControl, in the options of their source; others have _meta.exposed = false"):format(count,
+      count == 1 and " is" or "s are"))
+  end
+  self._told = count
+end
+
 -- Names the operations that are offered now.
 local function refresh(self)
   local revision = self._registry:revision()
@@ -79,6 +89,7 @@ local function refresh(self)
   for _, spec in ipairs(specs) do
     shown[#shown + 1] = not (type(spec._meta) == "table" and spec._meta.exposed == false) and spec or nil
   end
+  tell_hidden(self, #specs - #shown, #shown)
   local flaws
   self._names, flaws = names.assign(shown, self._options.search and searching.names or nil)
   self._specs, self._made, self._definitions, self._revision = shown, {}, false, revision
@@ -229,7 +240,7 @@ function tools.new(registry, options)
   local kept = members.merged({ strict = false, parallel = limits.concurrency, max_result = limits.tool_result,
     max_image = limits.tool_image, log = log.write, approvals = approvals.new() }, options, { shows = format.shows })
   local self = setmetatable({ _registry = registry, _options = kept, _format = format, _revision = false,
-    _definitions = false, _search_tools = false, _search_order = false, _search = false }, Tools)
+    _definitions = false, _search_tools = false, _search_order = false, _search = false, _told = 0 }, Tools)
   local err = names.error(refresh(self))
   if err then
     return nil, err
