@@ -580,7 +580,7 @@ end)
 describe("a configuration", function()
   for message, config in pairs({
     ["either command or url"] = {}, ["either command or url "] = { command = "x", url = "http://x" },
-    ["'comand' to 'from_mcp' (unknown)"] = { comand = "x" },
+    ["'comand' to 'from_mcp' (unknown; did you mean command?)"] = { comand = "x" },
     ["'args' to 'from_mcp' (table expected, got string)"] = { command = "x", args = "y" },
     ["no \"new\""] = { command = "x", era = "new" }, ["unknown revision"] = { command = "x", version = "1999-01-01" },
     ["http or https URL expected, got \"ftp://x\""] = { url = "ftp://a:secret@x" },

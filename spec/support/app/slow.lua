@@ -1,7 +1,7 @@
 -- /slow/mcp: an MCP server that is a part of an HTTP API, with a tool that takes a while and counts its runs.
-local operations = require("operations")
 
 local function make()
+  local operations = require("operations") -- a local of this file is lost when nginx ends its coroutine
   local registry = operations.registry()
   assert(registry:register({ namespace = "slow", name = "run", handler = function(input, context)
     local runs = ngx.shared.notes:incr("slow runs", 1, 0)
