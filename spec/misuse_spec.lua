@@ -90,6 +90,7 @@ local functions = {
     return operations.call_handler(fresh(), operations.call_map(), options)
   end, 3 },
   { "import", 3, operations.import },
+  { "from_peer", 2, operations.from_peer },
   { "call_map:call", 3, function(...) return operations.call_map():call(...) end },
   { "call_map:subscribe", 3, function(...) return operations.call_map():subscribe(...) end },
   { "call_map:respond", 2, function(...) return operations.call_map():respond(...) end },

@@ -67,6 +67,7 @@ local version = require("operations.base.version")
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
 ---@field command fun(options: operations.CommandOptions): operations.Definition
 ---@field every fun(when: number|string, fn: fun(due: integer), options: operations.EveryOptions?): operations.Schedule
+---@field from_peer fun(from: operations.CallMap, options?: operations.PeerOptions): operations.Definition[]?, table
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
 ---  operations.Error?
 ---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
@@ -139,6 +140,7 @@ local functions = {
   call_map = { "operations.calls.map", "new" },
   command = { "operations.net.process.command", "new" },
   every = { "operations.task.schedule", "every" },
+  from_peer = { "operations.calls.services", "from_peer" },
   import = { "operations.calls.services", "import" },
   map = { "operations.task.map", "map" },
   monotonic = { "operations.task", "monotonic" },

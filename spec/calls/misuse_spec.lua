@@ -52,6 +52,10 @@ describe("calls with invalid arguments", function()
       ["bad argument #4 to 'import' (table expected, got string)"] = call(import, registry, map, nil, "a"),
       ["bad option 'identity' to 'import' (table expected, got string)"] =
         call(import, registry, map, nil, { identity = "ada" }),
+      ["bad argument #1 to 'from_peer' (call map expected, got table)"] = call(operations.from_peer, {}),
+      ["bad argument #2 to 'from_peer' (table expected, got string)"] = call(operations.from_peer, map, "a"),
+      ["bad option 'include' to 'from_peer' (table or function expected, got string)"] =
+        call(operations.from_peer, map, { include = "a" }),
     }, PLACE)
   end)
 

@@ -128,6 +128,84 @@ describe("the list of operations that a peer offers", function()
   end)
 end)
 
+describe("the definitions of a peer's operations", function()
+  local function far(namespace)
+    local registry = operations.registry()
+    assert(registry:register({ namespace = namespace, name = "add", type = "query", _meta = { idempotent = true },
+      accessControl = { requiredScopes = { "read" } }, inputSchema = { type = "object", required = { "n" },
+        properties = { n = { type = "integer" }, m = { type = "integer", default = 1 } } },
+      handler = function(input, context)
+        context.on_progress(1, 2)
+        return { sum = input.n + input.m, who = context.identity.id }
+      end }))
+    assert(registry:register({ namespace = namespace, name = "watch", type = "subscription", handler = function()
+      for i = 1, 3 do
+        coroutine.yield(i)
+      end
+    end }))
+    assert(registry:register({ namespace = namespace, name = "fail", handler = function()
+      error(operations.error("NOT_FOUND", "no"))
+    end }))
+    return registry
+  end
+
+  it("of several peers are registered as those of other sources, and call each peer", function()
+    local one, two = over_a_wire(far("one")), over_a_wire(far("two"))
+    local here, done = operations.registry(), nil
+    for name, map in pairs({ one = one, two = two }) do
+      local list, report = operations.from_peer(map, { identity = ada })
+      assert.same({}, report)
+      assert(here:register_all(assert(operations.transform(list, {
+        [name .. ".add"] = { namespace = "sums", name = name } }))))
+    end
+    local ids = {}
+    for i, spec in ipairs(here:specs()) do
+      ids[i] = spec.namespace .. "." .. spec.name
+    end
+    table.sort(ids)
+    assert.same({ "one.fail", "one.watch", "sums.one", "sums.two", "two.fail", "two.watch" }, ids)
+    local given = { identity = ada, on_progress = function(at, total) done = { at, total } end }
+    assert.same({ sum = 3, who = "ada" }, assert(here:execute("sums.one", { n = 2 }, given)).data)
+    assert.same({ 1, 2 }, done)
+    assert.equal("VALIDATION_ERROR", select(2, here:execute("sums.two", { n = "x" }, given)).code)
+    assert.equal("NOT_FOUND", select(2, here:execute("two.fail")).code)
+    local seen = {}
+    for envelope in assert(here:subscribe("two.watch")) do
+      seen[#seen + 1] = envelope.data
+    end
+    assert.same({ 1, 2, 3 }, seen)
+    one:close()
+    assert.equal("TRANSPORT_LOST", select(2, here:execute("one.fail")).code)
+    assert.is_false(select(2, here:execute("one.fail")).mayHaveRun)
+    two:close()
+    assert.equal("TRANSPORT_LOST", select(2, operations.from_peer(two)).code)
+  end)
+
+  it("are offered to others where the program says so; the peer checks access", function()
+    local map, here = over_a_wire(far("a")), operations.registry()
+    local access = { requiredScopes = { "own" } }
+    assert(here:register_all(assert(operations.from_peer(map, { identity = ada, namespace = "b", include = { "add" },
+      accessControl = access }))))
+    assert(here:register_all(assert(operations.from_peer(map, { identity = ada, exclude = function(spec)
+      return spec.name ~= "add"
+    end }))))
+    assert.same({ access, true, true }, { here:get_spec("b.add").accessControl, here:get_spec("b.add")._meta.exposed,
+      here:get_spec("b.add")._meta.idempotent })
+    assert.is_false(here:get_spec("a.add")._meta.exposed)
+    assert.equal("ACCESS_DENIED", select(2, here:execute("a.add", { n = 1 })).code)
+    map:close()
+  end)
+
+  it("leave out what is no spec, and say so", function()
+    local list, report = operations.from_peer({ subscribe = print, offered = function() return {} end, call = function()
+      return { data = { operations = { "x", { namespace = "a", name = "b" }, { namespace = "a", name = 1 } } } }
+    end })
+    assert.equal(1, #list)
+    assert.same({ "/operations/0", "/operations/2" }, { report[1].pointer, report[2].pointer })
+    assert.matches("expected table, got string", report[1].message, 1, true)
+  end)
+end)
+
 describe("results of imported operations", function()
   local function importing(options, registry_options)
     local far = operations.registry({ on_warning = function() end })

@@ -2,8 +2,12 @@
 --- only operations that the asking identity may call.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
+local elsewhere = require("operations.registry.elsewhere")
+local importing = require("operations.registry.importing")
 local keywords = require("operations.schema.keywords")
 local marked = require("operations.base.marked")
+local members = require("operations.base.members")
+local operation_spec = require("operations.registry.spec")
 local registries = require("operations.registry")
 local T = require("operations.schema.type")
 
@@ -128,6 +132,19 @@ local function add_others(specs, call_map, filter, call)
   end
 end
 
+-- The specs that the peer of a call map offers to an identity; or nil and the error.
+local function specs_of(call_map, filter, identity)
+  local call = { identity = identity }
+  local envelope, err = call_map:call("services.list", filter, call)
+  if not envelope then
+    return nil, err
+  end
+  local data = envelope.data
+  local found = type(data) == "table" and type(data.operations) == "table" and data.operations or {}
+  add_others(found, call_map, filter, call)
+  return found
+end
+
 ---@class operations.ImportOptions
 ---@field identity? operations.Identity  imports the operations that it may see
 ---@field normalize? "cast"|"force"|"off"  results are also finished here by these two; without them only if the
@@ -152,21 +169,62 @@ function services.import(into, call_map, filter, options)
   argument.optional(options, "table", 4, "import")
   options = options or {}
   argument.options(options, import_options, "import")
-  local call = { identity = options.identity }
-  local envelope, err = call_map:call("services.list", filter, call)
-  if not envelope then
+  local found, err = specs_of(call_map, filter, options.identity)
+  if not found then
     return nil, err
   end
-  local data = envelope.data
-  local specs = type(data) == "table" and type(data.operations) == "table" and data.operations or {}
-  add_others(specs, call_map, filter, call)
-  for _, spec in ipairs(specs) do
+  for _, spec in ipairs(found) do
     if type(spec) == "table" then -- other values are refused below
-      spec.normalize, spec.on_mismatch = options.normalize, options.on_mismatch
-      spec.fill, spec.validate = "required", options.validate -- the peer fills in its other defaults
+      importing.finish(spec, options)
     end
   end
-  return into:register_all(specs, { replace = true })
+  return into:register_all(found, { replace = true })
+end
+
+---@class operations.PeerOptions : operations.ImporterOptions
+---@field identity? operations.Identity  takes the operations that it may see; calls have the identity of their context
+
+local peer_options = members.merged(importing.kinds, { identity = "table" })
+
+-- A definition of a peer's operation.
+local function definition_of(call_map, spec, options)
+  local id = spec.namespace .. "." .. spec.name
+  local definition = members.merged(spec, { namespace = options.namespace })
+  definition.accessControl = nil
+  local access = importing.finish(definition, options)
+  definition.accessControl = access
+  definition._meta = members.merged(spec._meta, { exposed = access ~= nil })
+  definition.handler = elsewhere.handler(call_map, id, spec.type == "subscription")
+  return definition
+end
+
+--- Makes definitions of the operations that the peer of a call map offers, as `from_openapi` does of a document: for
+--- `register_all`, with handlers that call the peer, which checks access. A registry can have those of many peers.
+---@param call_map operations.CallMap
+---@param options? operations.PeerOptions
+---@return operations.Definition[]? definitions
+---@return { pointer: string, message: string, operation: string? }[]|operations.Error report  of what is left out
+function services.from_peer(call_map, options)
+  argument.object(call_map, "subscribe", "call map", 1, "from_peer")
+  argument.optional(options, "table", 2, "from_peer")
+  options = options or {}
+  argument.options(options, peer_options, "from_peer")
+  local found, err = specs_of(call_map, nil, options.identity)
+  if not found then
+    return nil, err
+  end
+  local definitions, report = {}, {}
+  for i, given in ipairs(found) do
+    local checked, refused = operation_spec.check(given)
+    local spec = checked and checked.spec
+    local id = spec and spec.namespace .. "." .. spec.name
+    if not checked then
+      report[#report + 1] = { pointer = ("/operations/%d"):format(i - 1), message = refused.message }
+    elseif importing.wants(options, spec, { [spec.name] = true, [id] = true }) then
+      definitions[#definitions + 1] = definition_of(call_map, spec, options)
+    end
+  end
+  return definitions, report
 end
 
 return services

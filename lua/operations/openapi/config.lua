@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local header_field = require("operations.net.http.header_field")
 local http = require("operations.net.http")
 local http_retry = require("operations.net.http.retry")
+local importing = require("operations.registry.importing")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
 local stream = require("operations.openapi.stream")
@@ -68,23 +69,17 @@ local config = {}
 ---  catalogue
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
-local kinds = {
-  namespace = "string", base_url = "string or table", server_variables = "table", server = "number or string",
+local kinds = members.merged(importing.kinds, {
+  base_url = "string or table", server_variables = "table", server = "number or string",
   content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
   headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
-  accessControl = "table or function", include = "table or function", exclude = "table or function",
   eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table", patch = "table",
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",
   lenient = "boolean",
-  refresh = "number",
-  normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", location = "string",
-}
-
-local choices = {
-  normalize = { "cast", "force", "off" }, on_mismatch = { "warn", "fail" }, validate = { "on", "warn", "off" },
-}
+  refresh = "number", location = "string",
+})
 
 --- Raises at the caller of `from_openapi.file` and similar functions.
 local function wrong(depth, message, ...)
@@ -102,7 +97,7 @@ local function check_headers(headers, name)
 end
 
 local function check_choices(options)
-  for name, allowed in pairs(choices) do
+  for name, allowed in pairs(importing.choices) do
     local value = options[name]
     if value and not members.set(allowed)[value] then
       local last = #allowed
@@ -161,22 +156,6 @@ function config.check(given)
   return copy
 end
 
-local function named_in(filter, info)
-  if type(filter) == "function" then
-    return filter(info)
-  end
-  local names = { [info.name] = true, [info.operationId or info.name] = true }
-  for _, tag in ipairs(info.tags) do
-    names[tag] = true
-  end
-  for _, wanted in ipairs(filter) do
-    if names[wanted] then
-      return true
-    end
-  end
-  return false
-end
-
 --- May operations send files of this machine named in their input?
 ---@param options operations.openapi.Config
 ---@return boolean
@@ -192,8 +171,12 @@ end
 ---@param info { method: string, path: string, operationId: string?, name: string, tags: string[] }
 ---@return boolean
 function config.wants(options, info)
-  return (options.include == nil or named_in(options.include, info))
-    and not (options.exclude ~= nil and named_in(options.exclude, info))
+  if options.include == nil and options.exclude == nil then
+    return true
+  end
+  local names = members.set(info.tags)
+  names[info.name], names[info.operationId or info.name] = true, true
+  return importing.wants(options, info, names)
 end
 
 return config

@@ -6,6 +6,7 @@ local download = require("operations.openapi.download")
 local errors = require("operations.base.error")
 local extension = require("operations.openapi.extension")
 local http = require("operations.net.http")
+local importing = require("operations.registry.importing")
 local inputs = require("operations.openapi.inputs")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
@@ -265,13 +266,8 @@ local function finish(definition, build, parts, answer, new_handler)
   relay.know(definition.handler, function()
     return parts().plan
   end)
-  local options = build.config
-  definition.normalize, definition.on_mismatch = options.normalize, options.on_mismatch
-  definition.fill, definition.validate = options.fill == false and "none" or "required", options.validate
-  local access = options.accessControl
-  if type(access) == "function" then
-    definition.accessControl = access(definition)
-  elseif access then
+  local access = importing.finish(definition, build.config)
+  if build.config.accessControl then
     definition.accessControl = access
   end
   return definition

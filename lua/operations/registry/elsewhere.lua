@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
+local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
@@ -20,6 +21,19 @@ local elsewhere = {}
 function elsewhere.not_here(self, id)
   local found = self._operations:find(id)
   return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
+end
+
+-- What a call carries to another process.
+local function options_of(call)
+  return {
+    requestId = rawget(call, "requestId"),
+    parentRequestId = call.parentRequestId,
+    identity = call.identity,
+    deadline = call.deadline,
+    metadata = call.metadata,
+    traceparent = call.traceparent,
+    on_progress = call.on_progress,
+  }
 end
 
 -- The handler of a subscription whose events come from another process.
@@ -40,6 +54,20 @@ local function relayed(call_map, id, options)
     end
     return nil, err
   end
+end
+
+--- A handler that calls an operation of another process.
+---@param call_map { call: function, subscribe: function }
+---@param id string
+---@param streams boolean  it is a subscription
+---@return fun(input: any, context: operations.Context): any, operations.Error?
+function elsewhere.handler(call_map, id, streams)
+  return errors.relay(function(input, call)
+    if streams then
+      return relayed(call_map, id, options_of(call))(input, call)
+    end
+    return call_map:call(id, input, options_of(call))
+  end)
 end
 
 -- Calls through a call map and finishes the results: they may be cast here too, or fail when they do not fit.
@@ -90,15 +118,7 @@ local function route(self, found, method, asked)
     input = admitted
   end
   local call_map, call = self._call_map, context.new(asked.given, self, deadline)
-  local options = {
-    requestId = rawget(call, "requestId"),
-    parentRequestId = call.parentRequestId,
-    identity = call.identity,
-    deadline = call.deadline,
-    metadata = call.metadata,
-    traceparent = call.traceparent,
-    on_progress = call.on_progress,
-  }
+  local options = options_of(call)
   if found and found:finishes_all() then
     return finished_here(self, found, method, { input = input, context = call, options = options })
   elseif method == "subscribe" then

@@ -127,20 +127,3 @@ describe("what a connection gets of a configuration", function()
     assert.is_false(config.of_connection(check({ on_log = print })).has_answers)
   end)
 end)
-
-describe("the tools that a configuration asks for", function()
-  it("are those that are included and not excluded", function()
-    local function wants(given)
-      return { config.wants(given, { name = "a" }), config.wants(given, { name = "b" }) }
-    end
-    assert.same({ true, true }, wants({}))
-    assert.same({ true, false }, wants({ include = { "a" } }))
-    assert.same({ false, true }, wants({ exclude = { "a" } }))
-    assert.same({ false, false }, wants({ include = { "a" }, exclude = { "a" } }))
-    local function is_a(tool)
-      return tool.name == "a"
-    end
-    assert.same({ true, false }, wants({ include = is_a }))
-    assert.same({ false, true }, wants({ exclude = is_a }))
-  end)
-end)

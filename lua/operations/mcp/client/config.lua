@@ -1,6 +1,7 @@
 --- The configuration of a connection, checked before anything is started.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local importing = require("operations.registry.importing")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
@@ -70,7 +71,7 @@ local config = {}
 ---@field retry? boolean  repeats calls of read-only and idempotent tools whose answer was lost; default true
 ---@field http? table  HTTP client, default `operations.http`
 
-local kinds = {
+local kinds = members.merged(importing.kinds, {
   command = "string", args = "table", env = "table", env_allow = "table", cwd = "string", on_stderr = "function",
   stop = "table", restart = "boolean", tools = "table", url = "string",
   headers = "table", auth = "table", ca_file = "string",
@@ -80,19 +81,18 @@ local kinds = {
   roots = "table or function or false", sampling = "function",
   elicitation = "function or table", questions = "string", on_progress = "function", on_log = "function",
   on_message = "function", log_level = "string",
-  log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
-  exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
-  normalize = "string", on_mismatch = "string", fill = "boolean", validate = "string", retry = "boolean",
-  http = "table",
-}
+  log = "function", disabled_tools = "table", text = "string", is_error = "string",
+  retry = "boolean", http = "table",
+})
 
 local choices = {
   era = { auto = true, modern = true, legacy = true }, text = { json = true }, is_error = { data = true, fail = true },
-  normalize = { cast = true, force = true, off = true }, on_mismatch = { warn = true, fail = true },
-  validate = { on = true, warn = true, off = true },
   verdict = { modern = true, legacy = true, events = true },
   questions = { caller = true },
 }
+for name, values in pairs(importing.choices) do
+  choices[name] = members.set(values)
+end
 
 --- Variables that servers inherit: those of all programs, and what they need for connections of their own.
 ---@type string[]
@@ -218,22 +218,6 @@ function config.of_connection(self)
     copy[key] = nil
   end
   return copy
-end
-
-local function named_in(filter, tool)
-  if type(filter) == "function" then
-    return filter(tool)
-  end
-  return members.contains(filter, tool.name)
-end
-
---- Does the configuration include this tool?
----@param self operations.mcp.Config
----@param tool table
----@return boolean
-function config.wants(self, tool)
-  return (self.include == nil or named_in(self.include, tool))
-    and not (self.exclude ~= nil and named_in(self.exclude, tool))
 end
 
 --- What an approval of a call depends on: the program or the address that is called.

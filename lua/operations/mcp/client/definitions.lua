@@ -4,6 +4,7 @@ local config = require("operations.mcp.client.config")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local flawed_schema = require("operations.mcp.client.flawed_schema")
+local importing = require("operations.registry.importing")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -148,14 +149,9 @@ local function plan_of(client, tool, report)
 end
 
 local function finish(client, definition)
-  local access = client._config.accessControl
   definition._meta.server = client.name
-  if type(access) == "function" then
-    access = access(definition)
-  end
+  local access = importing.finish(definition, client._config)
   definition.accessControl, definition._meta.exposed = access, access ~= nil
-  definition.normalize, definition.on_mismatch = client._config.normalize, client._config.on_mismatch
-  definition.fill, definition.validate = client._config.fill == false and "none" or "required", client._config.validate
   return definition
 end
 
@@ -200,7 +196,7 @@ function definitions.of_tools(client, tools, report)
       report(core.kind(tool) == "object" and type(tool.name) == "string" and tool.name or name, problem)
     elseif taken[name] or plans[plan.tool] then
       report(name, "the name is already used: this tool cannot be called")
-    elseif config.wants(client._config, tool) then
+    elseif importing.wants(client._config, tool, { [tool.name] = true }) then
       taken[name], plans[plan.tool], plan.definition.name = true, plan, name
       plan.definition.handler = errors.relay(function(input, context)
         return questions.during(client, context, function(asker)
