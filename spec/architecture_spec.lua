@@ -42,7 +42,6 @@ local lazy = {
   ["lua/operations/cli/init.lua"] = "its version alone needs the library",
   ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what prints a program "
     .. "or makes many calls, where that is wanted",
-  ["lua/operations/cli/rules.lua"] = "rules, changes and records are loaded where an option names them",
   ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",
   ["lua/operations/cli/source_commands.lua"] = "what other programs have configured is read where that is wanted",
   ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",

@@ -349,6 +349,14 @@ test-middleware: dependencies-test all ## middleware on three hosts, then 10,000
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/middleware spec/middleware/fault_long.lua
 
+.PHONY: test-policy
+test-policy: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## rules in every way into a registry, on three hosts and both runtimes; approvals by official clients
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory policy-specs LUA=$$lua || exit 1; done
+
+.PHONY: policy-specs
+policy-specs: all
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/policy spec/middleware/audit_spec.lua spec/registry/transform_spec.lua spec/policy/clients.lua
+
 # The checkers of documents: linters, a validator, and Prism between a client and the server.
 DOCS_DATA = $(CACHE)/docs/node_modules
 DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-parser@9

@@ -153,7 +153,7 @@ describe("the memory of approvals", function()
       ["bad argument #2 to 'remember' (\"arguments\" or \"always\" expected, got once)"] = function()
         approvals.new():remember(call("a.b"), "once")
       end,
-      ["bad argument #1 to 'approvals' (table expected, got string)"] = function() approvals.new("x") end,
+      ["bad argument #1 to 'approvals' (table expected, got number)"] = function() approvals.new(7) end,
       ["bad argument #2 to 'approvals' (function expected, got number)"] = function() approvals.new({}, 1) end,
       ["bad argument #1 to 'forget' (string expected, got number)"] = function() approvals.new():forget(1) end,
     }, "approvals_spec")
@@ -228,5 +228,23 @@ describe("asking", function()
       assert.is_nil(approved)
       assert.equal(code .. ": gone", tostring(err))
     end
+  end)
+
+  it("is kept in a file, for its owner only", function()
+    local path = os.tmpname()
+    os.remove(path)
+    finally(function()
+      os.remove(path)
+    end)
+    local call = { operationId = "a.b", input = {} }
+    assert(operations.approvals(path)):remember(call, "always")
+    assert.is_true(assert(operations.approvals(path)):allows(call))
+    assert.is_false(assert(operations.approvals(path)):allows({ operationId = "a.c", input = {} }))
+    local file = assert(io.open(path, "w"))
+    file:write("not a list")
+    file:close()
+    local memory, err = operations.approvals(path)
+    assert.is_nil(memory)
+    assert.truthy(tostring(err):find("VALIDATION_ERROR: " .. path .. ": a list of approvals expected", 1, true))
   end)
 end)

@@ -9,6 +9,7 @@ local errors = require("operations.base.error")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local system = require("operations.system")
 
 local approvals = {}
 
@@ -105,11 +106,38 @@ local function copied(item)
     identity = item.identity }
 end
 
+-- The approvals in a file, and what stores the list there: written as a whole, for its owner only.
+local function of_file(path)
+  local list
+  if system.kind(path) then
+    local text, message = system.read_regular(path, limits.sources_file)
+    list, message = text and json.decode(text), message
+    if type(list) ~= "table" then
+      return nil, errors.new("VALIDATION_ERROR", ("%s: a list of approvals expected%s"):format(path,
+        message and ": " .. tostring(message) or ""))
+    end
+  end
+  return list or {}, function(now)
+    local ok, message = system.write_private(path, json.encode(now, { sort_keys = true }) .. "\n")
+    if not ok then
+      error(message, 0)
+    end
+  end
+end
+
 --- Makes a memory.
----@param stored? operations.Approval[]  a result of `list`; invalid entries are ignored
+---@param stored? operations.Approval[]|string  a result of `list`, of which invalid entries are ignored; or a file, which
+---  is read now, and written after each change
 ---@param changed? fun(list: operations.Approval[])  called with the new list after each change
----@return operations.Approvals
+---@return operations.Approvals?
+---@return operations.Error? err  VALIDATION_ERROR: the file is no list
 function approvals.new(stored, changed)
+  if type(stored) == "string" then
+    stored, changed = of_file(stored)
+    if not stored then
+      return nil, changed
+    end
+  end
   argument.optional(stored, "table", 1, "approvals")
   argument.optional(changed, "function", 2, "approvals")
   local self = setmetatable({ _keys = {}, _list = {}, _changed = changed }, Approvals)
