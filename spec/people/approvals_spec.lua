@@ -236,9 +236,9 @@ describe("asking", function()
     finally(function()
       os.remove(path)
     end)
-    local call = { operationId = "a.b", input = {} }
-    assert(operations.approvals(path)):remember(call, "always")
-    assert.is_true(assert(operations.approvals(path)):allows(call))
+    local one = { operationId = "a.b", input = {} }
+    assert(operations.approvals(path)):remember(one, "always")
+    assert.is_true(assert(operations.approvals(path)):allows(one))
     assert.is_false(assert(operations.approvals(path)):allows({ operationId = "a.c", input = {} }))
     local file = assert(io.open(path, "w"))
     file:write("not a list")
