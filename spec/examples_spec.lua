@@ -7,6 +7,7 @@ local operations = require("operations")
 local samples = require("spec.support.samples")
 local system = require("operations.system")
 local test_server = require("spec.support.server")
+local tokens = require("spec.support.tokens")
 
 local names = assert(system.list("examples"))
 table.sort(names)
@@ -112,7 +113,7 @@ describe("examples/nginx and examples/gateway", function()
       end):gsub("/srv/api/definitions", definitions):gsub("/srv/gateway", directory))
     end
     for _, file in ipairs({ "examples/gateway/gateway.lua", "examples/gateway/otlp.lua",
-      "examples/tasks.openapi.json" }) do
+      "examples/gateway/notes.openapi.json", "examples/tasks.openapi.json" }) do
       copy(file, directory .. "/" .. file:match("[^/]*$"), placed)
     end
     copy("examples/" .. name, directory .. "/nginx.conf", function(text)
@@ -280,6 +281,45 @@ describe("examples/nginx and examples/gateway", function()
     seen.url = "http://127.0.0.1:" .. assert(seen.server:listen({ port = 0 })).port
     return seen
   end
+
+  it("is a gateway for several APIs and an MCP server, with the tokens of an issuer", function()
+    operations.run(function()
+      local key = tokens.key("EdDSA", "one")
+      local behind = operations.registry({ log = function() end })
+      assert(behind:register_all({
+        { namespace = "up", name = "notes", type = "query", _meta = { http = { method = "GET", path = "/notes" } },
+          handler = function() return operations.array({ { text = "one" } }) end },
+        { namespace = "up", name = "jwks", type = "query", _meta = { http = { method = "GET", path = "/jwks" } },
+          handler = function() return { keys = { key.jwk } } end },
+      }))
+      local api = assert(operations.to_http(behind, { log = function() end }))
+      local up = "http://127.0.0.1:" .. assert(api:listen()).port
+      local words = operations.registry({ log = function() end })
+      assert(words:register({ namespace = "say", name = "hello", type = "query", handler = function()
+        return "hello"
+      end }))
+      local mcp = operations.to_mcp(words, { log = function() end })
+      local url = start("gateway/nginx.conf", { ["8080"] = free_port() }, { UPSTREAM_URL = up, NOTES_URL = up,
+        ISSUER = up, MCP_URL = "http://127.0.0.1:" .. assert(mcp:listen()).port .. "/mcp" })
+      local now = os.time()
+      local token = key:token({ iss = up, aud = "gateway", sub = "ada", exp = now + 600, iat = now,
+        scope = "notes words" })
+      local headers = { Authorization = "Bearer " .. token }
+      assert.equal('[{"text":"one"}]', get(url .. "/notes", headers).body)
+      assert.same({ 401, 403 }, { get(url .. "/notes").status, get(url .. "/tasks", headers).status })
+      local answer = eventually(function() -- each worker connects by itself
+        local came = operations.http.request({ method = "POST", url = url .. "/words/say_hello", headers = headers })
+        return came.status == 200 and came
+      end)
+      assert.equal('"hello"', answer.body)
+      eventually(function()
+        return get(url .. "/readyz").body == "ready\nupstreams connected: 1\n"
+      end)
+      key:remove()
+      mcp:close()
+      api:close()
+    end)
+  end)
 
   it("is a gateway: limits, keeps, counts and traces calls, and spares a server that fails", function()
     operations.run(function()
