@@ -224,6 +224,7 @@ local function tidy_later(reactor)
 end
 
 local function start_pump(reactor)
+  worker.expect()
   local relay, port, token = reactor:relay()
   if not relay then
     error("cannot wait: " .. port, 0)

@@ -71,12 +71,21 @@ local function tend(mine)
   end
 end
 
+--- Raises in the master process, which has no timers.
+function worker.expect()
+  if ngx.get_phase() == "init" then
+    error("in init_by_lua nothing can wait or run in the background, for nginx makes its workers afterwards: "
+      .. "use init_worker_by_lua", 0)
+  end
+end
+
 --- Runs `fn(argument)`, soon.
 ---@param fn function
 ---@param argument any
 function worker.spawn(fn, argument)
   local mine = yard
   if not mine or mine.left == 0 then
+    worker.expect()
     mine = { given = {}, ended = {}, running = 0, left = MANY, semaphore = semaphores.new(0) }
     local ok, err = ngx.timer.at(0, function()
       tend(mine)

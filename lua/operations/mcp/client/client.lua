@@ -4,6 +4,7 @@ local cache = require("operations.mcp.protocol.cache")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local lifecycle = require("operations.mcp.client.lifecycle")
+local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -12,6 +13,7 @@ local offer = require("operations.mcp.client.offer")
 local result = require("operations.mcp.protocol.result")
 local scheduler = require("operations.task.scheduler")
 local single_flight = require("operations.task.single_flight")
+local task = require("operations.task")
 local tasks = require("operations.mcp.client.tasks")
 local waits = require("operations.mcp.client.waits")
 
@@ -75,6 +77,20 @@ local function now()
   return scheduler.host().now()
 end
 
+-- Has a client closed when its worker of nginx ends: first it has the time in which requests may still call it, then
+-- its server has that of `stop` to end. Dropped clients are not kept.
+local function close_with_worker(self)
+  local host, kept = scheduler.host(), setmetatable({ self }, { __mode = "v" })
+  return host.on_exit and host.on_exit(function()
+    if kept[1] then
+      task.sleep(limits.drain / 1000)
+    end
+    if kept[1] then
+      kept[1]:close()
+    end
+  end)
+end
+
 --- A client that is not connected yet: see `_begin` and `_start`.
 ---@param name string
 ---@param config operations.mcp.Config  checked
@@ -88,6 +104,7 @@ function client.new(name, config, open, renew)
     _askers = {}, _waiting = {}, _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now),
     _restarting = single_flight.new(),
   }, Client)
+  self._stay = close_with_worker(self)
   self:_prepare()
   if config.tools then
     self:_take(config.tools)

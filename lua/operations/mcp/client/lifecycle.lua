@@ -183,6 +183,10 @@ function lifecycle:_end(state, keeps)
   if not was_closed and self._session then
     self._session:close()
   end
+  if self._stay then
+    self._stay()
+    self._stay = nil
+  end
 end
 
 --- Ends the connection, and the server if it is a child process, and removes its operations from all registries; a
