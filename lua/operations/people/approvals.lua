@@ -126,7 +126,7 @@ local function of_file(path)
 end
 
 --- Makes a memory.
----@param stored? operations.Approval[]|string  a result of `list`, of which invalid entries are ignored; or a file, which
+---@param stored? operations.Approval[]|string  a result of `list`, of which invalid entries are ignored; or a file that
 ---  is read now, and written after each change
 ---@param changed? fun(list: operations.Approval[])  called with the new list after each change
 ---@return operations.Approvals?
