@@ -139,6 +139,10 @@ local functions = {
   { "to_tools:name_of", 1, function(...) return tools:name_of(...) end },
   { "to_tools:id_of", 1, function(...) return tools:id_of(...) end },
   { "to_tools:stream", 2, function(...) return tools:stream(...) end },
+  { "client", 3, operations.client },
+  { "with", 2, operations.with },
+  { "types", 2, operations.types },
+  { "types options", 1, function(options) return operations.types(fresh(), options) end, 2 },
   { "from_mcp.connect", 2, operations.from_mcp.connect },
   { "from_mcp.load", 2, operations.from_mcp.load },
   { "from_mcp.read", 1, operations.from_mcp.read },
@@ -236,6 +240,7 @@ for name, calls in pairs({
   trace = { middleware.trace, { nothing, { nope = 1 } }, { nothing, { sample = 1.5 } }, { nothing, { sample = -1 } } },
   to_http = { operations.to_http, { fresh(), { nope = 1 } } },
   to_mcp = { operations.to_mcp, { fresh(), { nope = 1 } }, { fresh(), { timeout = -1 } }, { fresh(), { ttl = -1 } } },
+  types = { operations.types, { fresh(), { nope = 1 } } },
   to_tools = { operations.to_tools, { fresh(), { nope = 1 } }, { fresh(), { format = "nope" } },
     { fresh(), { format = "openai", max_bytes = 0 } } },
 }) do

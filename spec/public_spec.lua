@@ -87,6 +87,7 @@ local described = {
   ["http-server"] = { "AccessLogEntry", "CorsOptions", "HttpOptions", "ListenOptions", "PublisherOptions",
     "ServerRequest", "ServerResponse", "TlsOptions", "oauth.IntrospectionOptions", "oauth.ResourceServerOptions" },
   tools = { "ToolsOptions", "Tools", "Approval" },
+  types = { "TypesOptions" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
   policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts", "AuditOptions" },

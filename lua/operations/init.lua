@@ -65,6 +65,8 @@ local version = require("operations.base.version")
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
+---@field client fun(registry: operations.Registry, namespace: string, context?: operations.Context|table):
+---  operations.Client
 ---@field command fun(options: operations.CommandOptions): operations.Definition
 ---@field every fun(when: number|string, fn: fun(due: integer), options: operations.EveryOptions?): operations.Schedule
 ---@field from_peer fun(from: operations.CallMap, options?: operations.PeerOptions): operations.Definition[]?, table
@@ -87,7 +89,9 @@ local version = require("operations.base.version")
 ---@field to_tools fun(of: operations.Registry, options: operations.ToolsOptions): operations.Tools?, operations.Error?
 ---@field transform fun(definitions: operations.Definition[], changes: table<string, operations.TransformChange>):
 ---  operations.Definition[]?, operations.Error?
+---@field types fun(registry: operations.Registry, options?: operations.TypesOptions): string?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
+---@field with fun(of: operations.Client, context?: operations.Context|table): operations.Client
 ---@field within fun(ms: number, fn: function, ...: any): any  nil and TIMEOUT when the time is over
 local operations = {
   _VERSION = "operations " .. version,
@@ -138,6 +142,7 @@ local functions = {
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
+  client = { "operations.registry.client", "new" },
   command = { "operations.net.process.command", "new" },
   every = { "operations.task.schedule", "every" },
   from_peer = { "operations.calls.services", "from_peer" },
@@ -157,7 +162,9 @@ local functions = {
   to_mcp = { "operations.mcp.server", "new" },
   to_tools = { "operations.tools", "new" },
   transform = { "operations.registry.transform", "new" },
+  types = { "operations.types", "of" },
   use_host = { "operations.task", "use_host" },
+  with = { "operations.registry.client", "with" },
   within = { "operations.task", "within" },
 }
 

@@ -117,4 +117,17 @@ describe("operations export", function()
       assert.equal("operations: " .. message .. "\n", result.err)
     end
   end)
+
+  it("prints types, and tells a file of them that is out of date", function()
+    local result = command.run([[d=$(mktemp -d); document=examples/tasks.openapi.json
+      types() { operations export --openapi $document --types lua -o $d/types.lua "$@"; echo $?; }
+      types --check; types; types --check; cp $d/types.lua $d/old.lua; echo >>$d/types.lua; types --check; types
+      cmp $d/types.lua $d/old.lua; head -1 $d/types.lua; operations export --openapi $document --types c
+      operations export --openapi $document --types lua --check; rm -r $d]])
+    assert.equal("1\n0\n0\n1\n0\n---@meta\n", result.out)
+    assert.matches("^operations: /%S+/types.lua is not there: run the command without %-%-check\n"
+      .. "operations: /%S+/types.lua is out of date: run the command without %-%-check\n"
+      .. 'operations: %-%-types: format: expected lua, typescript or json%-schema, got "c"\n'
+      .. "operations: %-%-check needs the file: %-o FILE\n$", result.err)
+  end)
 end)

@@ -38,6 +38,7 @@ specs_of.covered = {
   ["lua/operations/sources"] = "spec/cli/sources_spec.lua",
   ["lua/operations/tools"] = "spec/tools/tools_spec.lua",
   ["lua/operations/tools/references.lua"] = "spec/tools/subset_spec.lua",
+  ["lua/operations/types"] = "spec/types/types_spec.lua",
   ["lua/operations/task"] = "spec/task/task_spec.lua",
   ["src/base/buffer.c"] = "spec/json/json_spec.lua",
   ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",

@@ -1,15 +1,21 @@
---- `operations export`: prints the OpenAPI document of what `operations serve` would serve.
+--- `operations export`: prints the OpenAPI document of what `operations serve` would serve, or the types of operations.
+local destination = require("operations.cli.destination")
 local exposures = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local own_file = require("operations.base.own_file")
 local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 
 local export = {
   usage = "operations export [SOURCE...] [OPTIONS] > api.json",
   summary = "Prints the OpenAPI document of the operations of its sources, the same that\n"
-    .. "`operations serve` has at /openapi.json.",
+    .. "`operations serve` has at /openapi.json; or, with --types, their types.",
   options = {
+    { name = "--types", value = "FORMAT", values = { "lua", "typescript", "json-schema" },
+      help = "types for editors: lua, typescript or json-schema" },
+    { name = "--output", short = "-o", value = "FILE", help = "write to FILE" },
+    { name = "--check", help = "exit 1 where FILE of -o is not what would be written" },
     { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.0, 3.1 (default) or 3.2" },
     { name = "--title", value = "TEXT", help = "title of the API (Operations)" },
     { name = "--api-version", value = "TEXT", help = "version of the API (1.0.0)" },
@@ -27,9 +33,50 @@ local function servers_of(urls)
   return servers[1] and servers
 end
 
+-- Prints, writes or compares the text.
+local function give(text, given)
+  if not given.output then
+    output.text(text, true)
+    return output.codes.OK
+  end
+  local old = own_file.bytes(given.output)
+  if given.check and old ~= text then
+    output.complain("%s is %s: run the command without --check", given.output, old and "out of date" or "not there")
+    return output.codes.UNKNOWN_ERROR
+  elseif old ~= text then
+    local place = destination.file(given.output)
+    local _, message = pcall(function()
+      place:write(text)
+      return place:finish()
+    end)
+    if place.problem or message then
+      return output.usage("%s", tostring(place.problem or message))
+    end
+  end
+  return output.codes.OK
+end
+
+-- Types are of all operations, exposed or not: what a program of one's own can call.
+local function export_types(parsed)
+  local given = parsed.options
+  local problems = {}
+  local registry, code = sources.registry(parsed, { names = parsed.rest, is_routed = true, problems = problems,
+    all = true })
+  if not registry or problems[1] then
+    return code or output.codes.SOURCE
+  end
+  local text, err = operations.types(registry, { format = given.types })
+  return text and give(text, given) or output.usage("--types: %s", err.message)
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function export.run(parsed)
+  if parsed.options.check and not parsed.options.output then
+    return output.usage("--check needs the file: -o FILE")
+  elseif parsed.options.types then
+    return export_types(parsed)
+  end
   local given, version = parsed.options, parsed.options.version or "3.1"
   if version ~= "3.0" and version ~= "3.1" and version ~= "3.2" then
     return output.usage("--version: expected 3.0, 3.1 or 3.2, got %q", version)
@@ -49,8 +96,7 @@ function export.run(parsed)
     return output.fail(err)
   end
   exposure:tell(registry)
-  output.data(server:openapi(version), true)
-  return output.codes.OK
+  return give(output.encode(server:openapi(version), true) .. "\n", given)
 end
 
 return export

@@ -135,6 +135,8 @@ local function parse(text, path)
   local content, err = json.decode(text)
   if content == nil then
     return nil, ("%s: %s"):format(path, err.message)
+  elseif core.kind(content) == "object" and core.kind(content.sources) == "array" and #content.sources == 0 then
+    content.sources = {} -- as some programs write an object without members
   elseif core.kind(content) ~= "object" or core.kind(content.sources or {}) ~= "object" then
     return nil, ("%s: expected { \"sources\": { NAME: { ... } } }"):format(path)
   end

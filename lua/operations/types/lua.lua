@@ -1,0 +1,186 @@
+--- Prints types as annotations of lua-language-server: a `---@meta` file.
+local json = require("operations.base.json")
+local prose = require("operations.people.prose")
+
+local printer = {}
+
+local plain = { null = "operations.Null", any = "any", never = "nil", boolean = "boolean", string = "string",
+  number = "number", integer = "integer" }
+
+-- A part of a name: letters, digits and underscores.
+local function word(part)
+  return (part:gsub("[^%w_]+", "_"))
+end
+
+local function name_of(named)
+  local parts = {}
+  for i, part in ipairs(named.parts) do
+    parts[i] = word(part)
+  end
+  return table.concat(parts, ".")
+end
+
+local function of_type(of)
+  if plain[of.kind] then
+    return plain[of.kind]
+  elseif of.kind == "literal" then
+    local is_fraction = type(of.value) == "number" and of.value % 1 ~= 0
+    return is_fraction and "number" or assert(json.encode(of.value))
+  elseif of.kind == "ref" then
+    return name_of(of.of)
+  elseif of.kind == "map" then
+    return ("table<string, %s>"):format(of_type(of.item))
+  elseif of.kind == "array" then
+    local item = of_type(of.item)
+    return (of.item.kind == "union" and "(%s)[]" or "%s[]"):format(item)
+  end
+  local list = {}
+  for i, item in ipairs(of.list) do
+    list[i] = of_type(item)
+  end
+  return table.concat(list, "|")
+end
+
+-- The first paragraph, in one line.
+local function summary(text)
+  local paragraph = (prose.unmarked(text or "") .. "\n\n"):match("^(.-)\n%s*\n")
+  return (paragraph:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
+end
+
+-- What an editor shows beside a field.
+local function note(text, is_deprecated)
+  local said = summary(text)
+  if is_deprecated then
+    said = said == "" and "deprecated" or "deprecated: " .. said
+  end
+  return said ~= "" and "  " .. said or ""
+end
+
+local Page = {}
+Page.__index = Page
+
+function Page:add(format, ...)
+  self.lines[#self.lines + 1] = format:format(...)
+end
+
+-- Comment lines before a class, which are shown when the pointer rests on it.
+function Page:describe(text)
+  for line in (text and prose.wrap(prose.unmarked(text), 110) or ""):gmatch("([^\n]*)\n") do
+    self:add("---%s", line ~= "" and " " .. line or "")
+  end
+end
+
+local function field_name(name)
+  return name:find("^[%a_][%w_]*$") and name or ("[%s]"):format(assert(json.encode(name)))
+end
+
+function Page:named(named)
+  local name = name_of(named)
+  self:add("")
+  self:describe(named.description)
+  if named.type then
+    return self:add("---@alias %s %s", name, of_type(named.type))
+  end
+  self:add("---@class %s", name)
+  for _, field in ipairs(named.fields) do
+    local key, of = field_name(field.name), of_type(field.type)
+    local is_word = key:sub(1, 1) ~= "["
+    if not field.required and not is_word then -- the grammar has a question mark behind words only
+      of = (field.type.kind == "union" and "(%s)?" or "%s?"):format(of)
+    end
+    self:add("---@field %s%s %s%s", key, not field.required and is_word and "?" or "", of,
+      note(field.description, field.deprecated))
+  end
+  if named.extra then
+    self:add("---@field [string] %s", of_type(named.extra))
+  end
+end
+
+local function input_of(operation)
+  return ("input%s: %s"):format(operation.optional_input and "?" or "", of_type(operation.input))
+end
+
+local function groups_of(operations)
+  local groups = {}
+  for _, operation in ipairs(operations) do
+    if not groups[operation.namespace] then
+      groups[operation.namespace] = {}
+      groups[#groups + 1] = operation.namespace
+    end
+    table.insert(groups[operation.namespace], operation)
+  end
+  return groups
+end
+
+-- A class whose fields are the operations of a namespace; `result` says what one returns.
+function Page:handle(class, operations, result)
+  self:add("\n---@class %s", class)
+  for _, operation in ipairs(operations) do
+    self:add("---@field %s fun(%s): %s?, operations.Error?%s", field_name(operation.name), input_of(operation),
+      result(operation), note(operation.title or operation.description, operation.deprecated))
+  end
+end
+
+local function data_of(operation)
+  local of = of_type(operation.output)
+  return operation.kind == "subscription" and ("(fun(): %s?)"):format(of)
+    or operation.output.kind == "union" and "(" .. of .. ")" or of
+end
+
+local function envelope_of(operation)
+  local envelope = ("{ data: %s, meta: operations.LocalMeta|operations.HttpMeta|operations.McpMeta }"):format(
+    of_type(operation.output))
+  return operation.kind == "subscription" and ("(fun(): %s?)"):format(envelope) or envelope
+end
+
+local function env_of(operation)
+  return "(" .. envelope_of(operation) .. ")"
+end
+
+-- Overloads by literal ids and namespaces: of the registry's methods, and of operations.client.
+function Page:overloads(groups)
+  self:add("\n---@class operations.Env\n---@field [string] table<string, fun(input?: any): any, operations.Error?>")
+  for _, namespace in ipairs(groups) do
+    self:add("---@field %s %s.env", field_name(namespace), word(namespace))
+  end
+  for _, method in ipairs({ "execute", "subscribe" }) do
+    self:add("")
+    for _, namespace in ipairs(groups) do
+      for _, operation in ipairs(groups[namespace]) do
+        if (operation.kind == "subscription") == (method == "subscribe") then
+          self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.Context|table): %s?, "
+            .. "operations.Error?", assert(json.encode(operation.id)), input_of(operation), env_of(operation))
+        end
+      end
+    end
+    self:add("function Registry:%s(id, input, context) end", method)
+  end
+  self:add("")
+  for _, namespace in ipairs(groups) do
+    self:add("---@overload fun(registry: operations.Registry, namespace: %s, context?: operations.Context|table): "
+      .. "%s.client", assert(json.encode(namespace)), word(namespace))
+  end
+  self:add("function operations.client(registry, namespace, context) end")
+end
+
+--- Prints a tree.
+---@param tree operations.types.Tree
+---@return string
+function printer.text(tree)
+  local self = setmetatable({ lines = {} }, Page)
+  self:add("---@meta\n-- Made by `operations export --types lua`. An editor reads it; programs do not load it.\n")
+  self:add("---@alias operations.Null lightuserdata  JSON's null: operations.null")
+  for _, named in ipairs(tree.named) do
+    self:named(named)
+  end
+  local groups = groups_of(tree.operations)
+  for _, namespace in ipairs(groups) do
+    self:handle(word(namespace) .. ".client", groups[namespace], data_of)
+    self:handle(word(namespace) .. ".env", groups[namespace], env_of)
+  end
+  self:add("\n---@class operations.Registry\nlocal Registry = {}\n\n---@class operations\nlocal operations = {}")
+  self:overloads(groups)
+  return table.concat(self.lines, "\n") .. "\n"
+end
+
+return printer
