@@ -92,6 +92,31 @@ describe("make nvim", function()
     assert.same({ out = "2 operations-installation", code = 0 }, result)
   end)
 
+  it("works with vim.pack, where Neovim has it", function()
+    if plugin:nvim("io.stdout:write(tostring(vim.pack ~= nil))").out ~= "true" then
+      return pending("this Neovim has no vim.pack")
+    end
+    plugin:shell("git init -q . 2>/dev/null; git add -A . && git -c user.name=x -c user.email=x@x commit -qm x")
+    local page = assert(io.open("doc/neovim.md"))
+    local hook = page:read("*a"):match("`(vim%.api%.nvim_create_autocmd%(\"PackChanged\".- }%))`, then")
+    page:close()
+    local result = plugin:nvim(([[
+      local before = vim.fn.system
+      vim.fn.system = function(command) -- the objects of this build, so that it need not be compiled again
+        before({ "cp", "-a", vim.g.plugin .. "/build", command[3] })
+        before("find " .. command[3] .. "/build -type f -exec touch {} +")
+        return before(command)
+      end
+      vim.notify = function() end
+      %s
+      vim.pack.add({ { src = "file://" .. vim.g.plugin, name = "operations" } }, { confirm = false, load = true })
+      vim.cmd("Operations servers")
+      io.stdout:write("\n", vim.fn.exists(":Operations"), " ", vim.fn.getcompletion("operations-inst", "help")[1], "\n")
+    ]]):format(hook), ("--cmd 'let g:plugin = \"%s\"'"):format(plugin.path))
+    assert.matches("\n2 operations%-installation\n", (result.out:gsub("\r", "")))
+    assert.equal(0, result.code)
+  end)
+
   -- The line of :checkhealth, with a program in place of `claude` that starts what it was told to add.
   it("makes a server that the line for Claude Code, pasted into a shell, adds", function()
     plugin:shell("mkdir -p fake && printf '#!/bin/sh\\nshift 4; exec \"$@\"\\n' >fake/claude && "
