@@ -1,5 +1,6 @@
 --- Files of data that people write: JSON, YAML, or Lua that returns it.
 local errors = require("operations.base.error")
+local files = require("operations.base.file")
 local json = require("operations.base.json")
 local yaml = require("operations.base.yaml")
 
@@ -20,13 +21,9 @@ end
 
 local function decode_by(decode)
   return function(path)
-    local file, message = io.open(path, "rb")
-    local text = file and file:read("*a")
-    if file then
-      file:close()
-    end
+    local text, message = files.read(path)
     if not text then
-      return nil, message or "it cannot be read"
+      return nil, message
     end
     return decode(text)
   end

@@ -1,6 +1,7 @@
 --- `operations install`: adds remembered sources to the MCP servers of another program.
 local clients = require("operations.sources.clients")
 local directories = require("operations.base.directories")
+local files = require("operations.base.file")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -33,11 +34,7 @@ local function read(path)
   if not system.kind(path) then
     return nil, marked.object()
   end
-  local file, message = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
+  local text, message = files.read(path)
   if not text then
     return nil, nil, message
   end

@@ -2,6 +2,7 @@
 --- are renewed.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
+local files = require("operations.base.file")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local runtime = require("operations.base.runtime")
@@ -68,14 +69,8 @@ local function flaw(message)
 end
 
 local function read(path, what)
-  local file, why = io.open(path, "rb")
-  local text
-  if file then
-    text, why = file:read("*a")
-    file:close()
-  end
+  local text, why = files.read(path)
   if not text then
-    why = tostring(why)
     local named = path .. ": "
     return flaw(("%s: cannot be read: %s"):format(what, why:sub(1, #named) == named and why:sub(#named + 1) or why))
   end

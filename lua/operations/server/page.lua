@@ -3,7 +3,7 @@
 --- listed here are served.
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
-local own_file = require("operations.base.own_file")
+local file = require("operations.base.file")
 
 local page = {}
 
@@ -49,7 +49,7 @@ local components = {
 
 local own = { "index.html", "page.css", "page.js", "view.js", "form.js", "call.js", "dom.js" }
 
-local function file(name, body, policy)
+local function page_file(name, body, policy)
   return { body = body, headers = {
     ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = caching.tag_of(body),
     ["content-security-policy"] = policy, ["referrer-policy"] = "no-referrer",
@@ -59,12 +59,12 @@ end
 local function own_files()
   local files = {}
   for _, name in ipairs(own) do
-    local body = own_file.read("operations/server/page/" .. name)
+    local body = file.own("operations/server/page/" .. name)
     if not body then
       return nil, errors.new("UNAVAILABLE", ("the page's file operations/server/page/%s is not where package.path "
         .. "leads; install it beside the Lua files"):format(name))
     end
-    files[name == "index.html" and "/docs" or "/docs/" .. name] = file(name, body, STRICT)
+    files[name == "index.html" and "/docs" or "/docs/" .. name] = page_file(name, body, STRICT)
   end
   return files
 end
@@ -73,14 +73,14 @@ end
 local function component_files(component, folder)
   local files = {}
   for _, name in ipairs(component.files) do
-    local body = own_file.bytes(folder .. name)
+    local body = file.read(folder .. name)
     if not body then
       return nil
     end
-    files["/docs/" .. name] = file(name, body, component.policy)
+    files["/docs/" .. name] = page_file(name, body, component.policy)
   end
-  files["/docs"] = file("index.html", HTML:format(component.html), component.policy)
-  files["/docs/init.js"] = file("init.js", component.script, component.policy)
+  files["/docs"] = page_file("index.html", HTML:format(component.html), component.policy)
+  files["/docs/init.js"] = page_file("init.js", component.script, component.policy)
   return files
 end
 

@@ -3,6 +3,7 @@
 local cache = require("operations.sources.cache")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
+local files = require("operations.base.file")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
@@ -258,14 +259,9 @@ local function fetch(source, held, face)
 end
 
 local function read_file(source)
-  local file, message = io.open(source.place, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
+  local text, message = files.read(source.place)
   if not text then
-    return nil, errors.new("EXECUTION_ERROR", message or source.place .. ": cannot be read",
-      { kind = "file", location = source.place })
+    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = source.place })
   end
   return text, { version = select(3, system.kind(source.place)), location = source.place }
 end

@@ -1,6 +1,7 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
 local core = require("operations.core")
+local files = require("operations.base.file")
 local members = require("operations.base.members")
 local secret = require("operations.sources.secret")
 local system = require("operations.system")
@@ -109,13 +110,9 @@ end
 
 -- The operations of a patch in a file, JSON or YAML; or nil and a message.
 local function read_patch(path)
-  local file, message = io.open(path, "rb")
-  local text = file and file:read("*a")
-  if file then
-    file:close()
-  end
+  local text, message = files.read(path)
   if not text then
-    return nil, message or path .. ": cannot be read"
+    return nil, message
   end
   local patch, err = require("operations.openapi.document").parse(text, path) -- late: few sources have a patch
   if core.kind(patch) ~= "array" then
