@@ -338,6 +338,25 @@ describe("a body of", function()
       end
     end)
 
+    it("takes files under names that a pattern matches, also within allOf and with an encoding of their own", function()
+      local schema = object({ note = { type = "string" } })
+      schema.patternProperties = { ["^file"] = binary, ["^n"] = { type = "integer" } }
+      for _, made in ipairs({ schema, { allOf = { schema, object({}) } } }) do
+        local body = multipart(made)
+        body.content["multipart/form-data"].encoding = { file2 = { contentType = "image/png" } }
+        local api = support.api(support.one({ requestBody = body }, { method = "post" }))
+        local input = assert(operations.schema.compile(api.definitions[1].inputSchema))
+        local value = { file1 = { data = "x", filename = "f" }, file2 = { base64 = "eQ==" }, n1 = 7 }
+        assert.is_true(input:check({ body = value }))
+        assert.is_false((input:check({ body = { n1 = { data = "x" } } })))
+        assert(api.definitions[1].handler({ body = value }))
+        local sent = api.requests[1].body
+        assert.matches('name="file1"; filename="f"\r\nContent-Type: application/octet-stream\r\n\r\nx', sent, 1, true)
+        assert.matches('name="file2"; filename="blob"\r\nContent-Type: image/png\r\n\r\ny', sent, 1, true)
+        assert.matches('name="n1"\r\n\r\n7', sent, 1, true)
+      end
+    end)
+
     it("gives no file name to a text whose schema says nothing", function()
       local text = parts(multipart(object({ a = {}, b = { description = "any" }, c = {} })),
         { body = { a = "x", b = { data = "y" }, c = "" } })

@@ -13,6 +13,7 @@ local body = {}
 ---@field content_type string  as sent
 ---@field fields? table<string, operations.openapi.PartField>  of forms and multipart
 ---@field rest? operations.openapi.PartField  of properties that are not in `fields`
+---@field patterns? table<string, operations.openapi.PartField>  of properties by pattern
 ---@field positions? table  encoding of the unnamed parts of other multipart types
 ---@field files boolean  may files of this machine be sent
 ---@field place operations.openapi.Place  the Media Type Object
@@ -48,7 +49,7 @@ local function new_type(build, content, name)
   }
   if kind == "form" or kind == "multipart" then
     local needs_file
-    made.fields, needs_file, made.rest = encoding.fields(build, place, kind == "multipart")
+    made.fields, needs_file, made.rest, made.patterns = encoding.fields(build, place, kind == "multipart")
     if needs_file and kind == "multipart" then
       made.rank = 0 -- only multipart can carry a file
     end

@@ -3,6 +3,7 @@
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
+local schema = require("operations.schema")
 
 local encoding = {}
 
@@ -123,8 +124,8 @@ end
 
 local function header_default(build, place, name)
   local header = build.source:child(place, name)
-  local schema = header and build.source:child(header, "schema")
-  local value = schema and (schema.node.const or schema.node.default)
+  local value = header and build.source:child(header, "schema")
+  value = value and (value.node.const or value.node.default)
   return type(value) == "string" and value or nil, header and header.node.required == true
 end
 
@@ -146,10 +147,10 @@ local function read_headers(build, place, field)
   end
 end
 
--- The properties of a body's schema and of the schemas that it combines, by name; the names of required ones; and the
--- schema of other properties.
+-- The properties of a body's schema and of the schemas that it combines, by name; the names of required ones; the
+-- schema of other properties; and those by patterns.
 local function properties_of(build, place)
-  local found, required, rest = {}, {}, nil
+  local found, required, rest, patterns = {}, {}, nil, {}
   search(build, place, function(target)
     for _, name in ipairs(type(target.node.required) == "table" and target.node.required or {}) do
       required[name] = true
@@ -159,11 +160,33 @@ local function properties_of(build, place)
         found[name] = build.source:member(build.source:member(target, "properties"), name)
       end
     end
+    for pattern in pairs(type(target.node.patternProperties) == "table" and target.node.patternProperties or {}) do
+      patterns[pattern] = patterns[pattern] or
+        build.source:member(build.source:member(target, "patternProperties"), pattern)
+    end
     if type(target.node.additionalProperties) == "table" and next(target.node.additionalProperties) then
       rest = rest or build.source:member(target, "additionalProperties")
     end
   end)
-  return found, required, rest
+  return found, required, rest, patterns
+end
+
+-- Finds the field of a name that has none of its own by the first pattern that the name matches.
+local function add_patterns(build, fields, patterns)
+  local list, by_pattern = {}, {}
+  for _, pattern in ipairs(members.names(patterns)) do
+    local compiled = schema.compile({ pattern = pattern }) -- one that cannot be read matches nothing
+    by_pattern[pattern] = of_schema(build, patterns[pattern])
+    list[#list + 1] = compiled and { compiled = compiled, field = by_pattern[pattern] }
+  end
+  setmetatable(fields, list[1] and { __index = function(_, name)
+    for _, one in ipairs(list) do
+      if one.compiled:check(name) then
+        return one.field
+      end
+    end
+  end })
+  return by_pattern
 end
 
 -- The settings of an Encoding Object, which override the defaults. In 3.0 styles apply to forms only, in 2.0 to both.
@@ -183,29 +206,31 @@ end
 ---@return table<string, operations.openapi.PartField> fields
 ---@return boolean needs_file  is a file required?
 ---@return operations.openapi.PartField? rest  of properties without a name (`additionalProperties`)
+---@return table<string, operations.openapi.PartField> patterns  of properties by pattern; `fields` has them by name
 function encoding.fields(build, place, is_multipart)
   local fields, needs_file = {}, false
-  local properties, required, more = properties_of(build, build.source:member(place, "schema"))
+  local properties, required, more, patterns = properties_of(build, build.source:member(place, "schema"))
   local rest = more and of_schema(build, more) or nil
   for name, property in pairs(properties) do
     fields[name] = of_schema(build, property)
     needs_file = needs_file or fields[name].file == true and required[name] == true
   end
+  local by_pattern = add_patterns(build, fields, patterns)
   local all = build.source:child(place, "encoding")
   for name in pairs(all and all.node or {}) do
     local entry = build.source:child(all, name)
     if entry then
-      local field = fields[name] or members.copy(rest or {})
+      local field = rawget(fields, name) or members.copy(fields[name] or rest or {})
       fields[name] = field
       read_entry(build, entry, field, is_multipart)
     end
   end
-  return fields, needs_file, rest
+  return fields, needs_file, rest, by_pattern
 end
 
 -- The encoding of one unnamed part, by the schema of its position and its Encoding Object.
-local function position(build, schema, entry)
-  local field = schema and of_schema(build, schema) or {}
+local function position(build, place, entry)
+  local field = place and of_schema(build, place) or {}
   if entry then
     read_entry(build, entry, field, true)
   end
@@ -217,10 +242,10 @@ end
 ---@param place operations.openapi.Place  the Media Type Object
 ---@return { prefix: operations.openapi.PartField[], items: operations.openapi.PartField }
 function encoding.positions(build, place)
-  local schema = build.source:child(place, "schema")
-  local prefix = schema and build.source:child(schema, "prefixItems")
+  local value = build.source:child(place, "schema")
+  local prefix = value and build.source:child(value, "prefixItems")
   local encodings = build.source:child(place, "prefixEncoding")
-  local items = build.source:member(place, "itemSchema") or schema and build.source:member(schema, "items")
+  local items = build.source:member(place, "itemSchema") or value and build.source:member(value, "items")
   local found = { prefix = {}, items = position(build, items, build.source:child(place, "itemEncoding")) }
   for i = 1, math.max(prefix and #prefix.node or 0, encodings and #encodings.node or 0) do
     found.prefix[i] = position(build, prefix and build.source:member(prefix, i) or items,

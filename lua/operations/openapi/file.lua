@@ -295,6 +295,14 @@ local function add_rest(work, target, schema)
   if rest and work.rest and encoding.may_be_file(work.rest) then
     schema.additionalProperties = property_schema(work.build, rest, work.rest, work.way, work.used)
   end
+  local patterns = type(target.node.patternProperties) == "table" and source:member(target, "patternProperties")
+  for pattern in pairs(patterns and patterns.node or {}) do
+    local field = work.patterns[pattern]
+    if field and encoding.may_be_file(field) then
+      schema.patternProperties = members.merged(schema.patternProperties or {}, {
+        [pattern] = property_schema(work.build, source:member(patterns, pattern), field, work.way, work.used) })
+    end
+  end
 end
 
 function object_schema(work, place)
@@ -336,7 +344,8 @@ function file.body_schema(build, place, made, way, used)
   if made.positions and target and target.node.type == "array" then
     return array_schema(build, target, made.positions, way, used)
   end
-  local work = { build = build, fields = made.fields, rest = made.rest, way = way, used = used, count = 0 }
+  local work = { build = build, fields = made.fields, rest = made.rest, patterns = made.patterns or {},
+    way = way, used = used, count = 0 }
   return object_schema(work, place)
 end
 
