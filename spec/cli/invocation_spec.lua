@@ -84,6 +84,8 @@ describe("what the server sent", function()
     end
     assert.equal('{"a":"\233"}', api:run("call broken -o -").out)
     assert.same({ 8, "" }, { api:run("call broken").code, api:run("call broken").out })
+    local read = api:run("call broken --lenient")
+    assert.same({ 0, '{"a":"\239\191\189"}' }, { read.code, (read.out:gsub("%s", "")) })
     local result = api:run("call unmodified -o x")
     assert.same({ 8, "" }, { result.code, result.files })
     assert.matches("HTTP_304", result.err)

@@ -50,6 +50,27 @@ describe("an operation that answers with a stream", function()
     end)
   end
 
+  for media, chunks in pairs({
+    ["text/event-stream"] = { 'data: {"a":NaN}\n\n', 'data: {"a":"\255"}\n\ndata: "{}"\n\ndata: {\n\n' },
+    ["application/x-ndjson"] = { '{"a":NaN}\n{"a":"\255"', '}\n"{}"\n\n{' },
+    ["application/json-seq"] = { '\30{"a":NaN}\n\30{"a":"\255"}\n', '\30"{}"\n\30{' },
+  }) do
+    it("has items that are almost JSON read by option, those that are not as text: " .. media, function()
+      local told, got = {}, {}
+      local registry = operations.registry({ on_warning = function(warning)
+        told[#told + 1] = warning.issues[1].message
+      end })
+      local api = support.api(support.one({ responses = stream_of(media, object) }),
+        { lenient = true, namespace = "api", normalize = "off" }, reply(chunks, media))
+      local id = assert(registry:register(api.definitions[1]))
+      for envelope in assert(registry:subscribe(id, {})) do
+        got[#got + 1] = operations.json.encode(envelope.data)
+      end
+      assert.same({ '{"a":null}', '{"a":"\239\191\189"}', '"{}"', '"{"' }, got)
+      assert.matches("^it is not JSON, and was read with U%+FFFD and null: ", told[1])
+    end)
+  end
+
   it("or with a value makes two operations, each with its own Accept", function()
     local responses = { ["200"] = { content = {
       ["application/json"] = { schema = object }, ["text/event-stream"] = { schema = { type = "array" } },

@@ -88,7 +88,7 @@ local function config_of(order)
     elseif name == "header" and header then
       config.headers = config.headers or {}
       config.headers[header] = secret.is_reference(content) and secret_of(content) or content
-    elseif name == "redirect-all" or name == "remote-refs" then
+    elseif name == "redirect-all" or name == "remote-refs" or name == "lenient" then
       config[name:gsub("-", "_")] = true
     elseif members.contains(program.of_sources, name) then
       left_out[#left_out + 1] = "--" .. name

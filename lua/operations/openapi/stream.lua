@@ -24,6 +24,7 @@ local stream = {}
 ---@field told? boolean  an event came
 ---@field over? boolean  the stream's last event came
 ---@field failure? operations.Error  in the stream's last event
+---@field reads_texts? boolean  the items are JSON that is read here, leniently
 
 -- Reads the rest of an unexpected body, for messages.
 local function rest(connection)
@@ -47,7 +48,7 @@ local function refuse(connection)
   local reply = connection.reply
   local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }
   if not response.is_success(reply.status) then
-    return false, response.failure(whole, connection.plan.declared_json)
+    return false, response.failure(whole, connection.plan.declared_json, connection.plan.lenient)
   end
   local content_type = reply.headers["content-type"] or "none"
   return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
@@ -65,8 +66,27 @@ local function take_ending(connection, queue)
   end
 end
 
+-- Reads the texts of items that may be almost JSON; what is not stays text.
+local function read_texts(connection, queue)
+  local context = connection.context
+  local i = 2
+  while queue[i] do
+    local value, message, warning = response.decode(queue[i].data, "application/json", true)
+    if not message then
+      queue[i].data = value
+    end
+    if warning and context.misread then
+      context:misread(connection.plan.id, warning)
+    end
+    i = i + 1
+  end
+end
+
 -- Emits the queued events.
 local function emit(connection, queue)
+  if connection.reads_texts then
+    read_texts(connection, queue)
+  end
   if connection.plan.ending then
     take_ending(connection, queue)
   end
@@ -94,7 +114,9 @@ end
 local function read_body(connection, kind)
   local plan = connection.plan
   local meta = core.http_envelope(nil, response.meta(connection.reply)).meta
-  local items = core.envelope_reader(kind, meta, plan.max_event or limits.event, plan.json or kind ~= "events",
+  local is_json = plan.json or kind ~= "events"
+  connection.reads_texts = plan.lenient and is_json
+  local items = core.envelope_reader(kind, meta, plan.max_event or limits.event, is_json and not connection.reads_texts,
     plan.done, connection.id)
   local queue, source = items:queue(), connection.source
   local lend = source.lend or source.read

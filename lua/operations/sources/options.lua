@@ -31,6 +31,7 @@ options.list = {
   { name = "--ref-root", value = "DIR", help = "OpenAPI: where $refs of a file may read files" },
   { name = "--patch", value = "FILE", help = "OpenAPI: mend the document (JSON Patch, RFC 6902)" },
   { name = "--no-check", help = "send inputs that do not fit, with a warning" },
+  { name = "--lenient", help = "OpenAPI: read answers that are almost JSON" },
   { name = "--redirect-all", help = "OpenAPI: follow redirects of POST and other methods" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
@@ -142,6 +143,7 @@ local setters = {
       password = function() return (select(2, read())) end }
   end,
   ["ref-root"] = function(config, value) config.ref_root = value end,
+  lenient = function(config) config.lenient = true end,
   ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   patch = function(config, path)
