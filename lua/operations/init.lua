@@ -55,6 +55,7 @@ local version = require("operations.base.version")
 ---@field scanner operations.scanner
 ---@field schemas operations.schemas
 ---@field sources operations.sources
+---@field testing operations.testing
 ---@field transports operations.transports
 ---@field type operations.type
 ---@field url operations.url
@@ -129,6 +130,7 @@ local parts = {
   scanner = "operations.registry.scanner",
   schemas = "operations.calls.schemas",
   sources = "operations.sources",
+  testing = "operations.testing",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
   url = "operations.net.http.address",
@@ -189,7 +191,8 @@ local late = {
   "operations.middleware.audit", "operations.middleware.breaker", "operations.middleware.cache",
   "operations.middleware.concurrency", "operations.middleware.confirm", "operations.middleware.log",
   "operations.middleware.metrics", "operations.middleware.rate_limit", "operations.middleware.retry",
-  "operations.middleware.timeout", "operations.middleware.trace", "operations.offer.search",
+  "operations.middleware.timeout", "operations.middleware.trace", "operations.net.http.parts",
+  "operations.net.http.sigv4", "operations.offer.search",
   "operations.schema.metaschemas",
 }
 
