@@ -3,6 +3,7 @@ local runtime = require("operations.base.runtime") -- first: it checks the runti
 local core = runtime.load("operations.core")
 local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
+local members = require("operations.base.members")
 local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.base.version")
@@ -69,6 +70,7 @@ local version = require("operations.base.version")
 ---@field client fun(registry: operations.Registry, namespace: string, context?: operations.Context|table):
 ---  operations.Client
 ---@field command fun(options: operations.CommandOptions): operations.Definition
+---@field describe fun(spec: operations.Spec): string  input, output, errors and requirements, for people
 ---@field every fun(when: number|string, fn: fun(due: integer), options: operations.EveryOptions?): operations.Schedule
 ---@field from_peer fun(from: operations.CallMap, options?: operations.PeerOptions): operations.Definition[]?, table
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
@@ -83,6 +85,7 @@ local version = require("operations.base.version")
 ---@field run fun(fn: function, ...: any): any
 ---@field secret fun(word: string): fun(): string  reads env:NAME, file:PATH or cmd:COMMAND when it is first needed
 ---@field shield fun(ms: number, fn: function, ...: any): any  where cancellation and deadline do not reach
+---@field show fun(value: any): string  a value as text for people
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
@@ -103,7 +106,6 @@ local operations = {
   array = marked.array,
   object = marked.object,
 
-  registry = registry.new,
   error = errors.new,
   is_error = errors.is_error,
 
@@ -146,6 +148,7 @@ local functions = {
   call_map = { "operations.calls.map", "new" },
   client = { "operations.registry.client", "new" },
   command = { "operations.net.process.command", "new" },
+  describe = { "operations.people.description", "of" },
   every = { "operations.task.schedule", "every" },
   from_peer = { "operations.calls.services", "from_peer" },
   import = { "operations.calls.services", "import" },
@@ -158,6 +161,7 @@ local functions = {
   run = { "operations.task", "run" },
   secret = { "operations.sources.secret", "later" },
   shield = { "operations.task", "shield" },
+  show = { "operations.base.show", "value" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
@@ -169,6 +173,20 @@ local functions = {
   with = { "operations.registry.client", "with" },
   within = { "operations.task", "within" },
 }
+
+-- OPERATIONS_LOG=calls: a line of JSON on stderr for each call.
+local logs_calls = ("," .. (os.getenv("OPERATIONS_LOG") or "") .. ","):find(",calls,", 1, true) ~= nil
+
+--- Makes a registry.
+---@param options? operations.RegistryOptions
+---@return operations.Registry
+function operations.registry(options)
+  if logs_calls and (options == nil or type(options) == "table") then
+    options = members.copy(options or {})
+    options.middleware = members.joined({ operations.middleware.log() }, options.middleware or {})
+  end
+  return registry.new(options)
+end
 
 --- Makes the HTTP API of a registry; with option `mcp`, MCP clients can use it too, at `/mcp` below the prefix.
 ---@param of operations.Registry

@@ -124,7 +124,7 @@ local function shown(err)
   local details = err.details
   if core.kind(details) == "object" and details.headers then
     details = members.copy(details)
-    details.headers = nil
+    details.headers, details.method, details.url, details.operation, details.attempts = nil, nil, nil, nil, nil
   end
   return { code = err.code, message = err.message, details = details }
 end

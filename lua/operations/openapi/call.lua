@@ -4,6 +4,7 @@ local members = require("operations.base.members")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local senders = require("operations.net.http.sender")
+local url = require("operations.base.url")
 
 local call = {}
 
@@ -156,6 +157,11 @@ function call.outcome(plan, reply, context, credentials)
     context:misread(plan.id, warning)
   elseif warning and context and context.log then
     context.log("warn", "the API's answer: " .. warning) -- MCP clients read it, so it has no address
+  end
+  local details = failure and failure.details
+  if failure and failure.code:find("^HTTP_%d") and type(details) == "table" then -- what a script needs to know which request it was
+    details.method, details.url = plan.method, url.redact(reply.url or plan.base)
+    details.operation, details.attempts = plan.id, reply.attempts
   end
   return envelope, failure and credential.redact(failure, credentials)
 end

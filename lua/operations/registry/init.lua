@@ -23,6 +23,11 @@ local registry = {}
 local Registry = setmetatable({}, catalog)
 Registry.__index = Registry
 
+function Registry:__tostring()
+  local count = #self:list()
+  return ("registry of %d operation%s"):format(count, count == 1 and "" or "s")
+end
+
 --- Makes an empty registry.
 ---@param options? operations.RegistryOptions
 ---@return operations.Registry

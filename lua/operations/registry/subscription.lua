@@ -347,4 +347,9 @@ end
 
 Subscription.__close = Subscription.close
 
+function Subscription:__tostring()
+  local state = self._state
+  return ("subscription to %s%s"):format(state.operation:id(), state.ended and " (ended)" or "")
+end
+
 return subscription

@@ -4,6 +4,7 @@ local clocks = require("operations.testing.clock")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
+local http = require("operations.net.http")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local secrets = require("operations.base.secrets")
@@ -315,11 +316,11 @@ end
 ---@param client? table  default: `operations.http`
 ---@return table client
 function testing.record(path, client)
-  local http = client or require("operations.net.http")
+  client = client or http
   local file = assert(io.open(path, "wb"))
   file:setvbuf("line")
   return client_of(function(request, options)
-    local source, err = http.open(members.merged(options, { body = request.body or nil }))
+    local source, err = client.open(members.merged(options, { body = request.body or nil }))
     if not source then
       return nil, err
     end
@@ -378,7 +379,7 @@ function testing.replay(path)
   end)
 end
 
---- `replay(path)` if there is such a file, else `record(path)`: remove the file to record it anew.
+--- `replay(path)` if there is such a file, else `record(path)`: a removed file is recorded again.
 ---@param path string
 ---@param client? table
 ---@return table client

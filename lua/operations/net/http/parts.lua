@@ -48,7 +48,7 @@ local function read_part(given)
     misuse("multipart", "parts { name =, value = } or { name =, file = } expected")
   end
   local name, content_type = given.filename, given.type
-  local content, size = given.value, nil
+  local content, size = given.value
   if given.file then
     local file, message = io.open(given.file, "rb")
     if not file then

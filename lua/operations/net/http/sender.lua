@@ -8,6 +8,7 @@ local number_text = require("operations.base.number_text")
 local redirect = require("operations.net.http.redirect")
 local retry = require("operations.net.http.retry")
 local scheduler = require("operations.task.scheduler")
+local trace = require("operations.net.http.trace")
 
 local sender = {}
 
@@ -100,8 +101,12 @@ local function try(request, step, policy, deadline, before)
     tries = tries + 1
     local delay = retry.delay(policy, tries, request, answer, err)
     if not delay then
+      if answer then
+        answer.attempts = tries
+      end
       return answer, err
     end
+    trace.retry(request, delay, tries)
     local waited, interruption = pause(request, delay, deadline)
     if interruption then
       return nil, interruption
@@ -119,6 +124,7 @@ local function try(request, step, policy, deadline, before)
 end
 
 local function run(request, policy, step, before)
+  step = trace.step(step)
   local deadline = request.timeout and scheduler.host().now() + request.timeout
   if policy then
     return try(request, step, policy, deadline, before)
