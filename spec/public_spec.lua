@@ -97,7 +97,8 @@ local described = {
   hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
   ["command-line"] = { "SourceOptions" },
-  pieces = { "CommandOptions", "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions", "json.EncodeOptions" },
+  pieces = { "CommandOptions", "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions",
+    "json.EncodeOptions" },
   neovim = { "nvim.Options" },
   ["neovim-assistants"] = { "nvim.ServeOptions" },
 }
