@@ -11,6 +11,6 @@ end, {
   complete = function(lead)
     return vim.tbl_filter(function(name)
       return vim.startswith(name, lead)
-    end, { "list", "describe", "call", "watch", "servers", "log" })
+    end, { "list", "describe", "call", "watch", "servers", "policy", "log" })
   end,
 })

@@ -2,6 +2,7 @@
 local call = require("operations.nvim.call")
 local description = require("operations.people.description")
 local errors = require("operations.base.error")
+local guard = require("operations.registry.guard")
 local log = require("operations.nvim.log")
 local number_text = require("operations.base.number_text")
 local schemas = require("operations.schema")
@@ -125,6 +126,19 @@ local function show_sources(sources, given)
   end)
 end
 
+local function show_policy(sources)
+  sources:begin()
+  local window = view.open("policy")
+  local lines = {}
+  for _, spec in ipairs(sources.policy and sources.registry:specs({ schemas = false }) or {}) do
+    local id = spec.namespace .. "." .. spec.name
+    local found = sources.policy:explain(guard.facts(sources.registry, id))
+    lines[#lines + 1] = ("%-5s  %s%s%s"):format(found.action, id, found.rule and "  " .. found.rule or "",
+      found.depends and "  (other inputs may meet a stricter rule)" or "")
+  end
+  window:set(lines[1] and lines or { sources.policy and "no operations" or "no policy: setup{ policy = RULES }" })
+end
+
 local function show_log()
   live("log", log.follow, function(window)
     window:set(log.lines())
@@ -137,9 +151,10 @@ local subcommands = {
   call = { run = call.run, has_id = true },
   watch = { run = call.watch, has_id = true },
   servers = { run = show_sources },
+  policy = { run = show_policy },
   log = { run = show_log },
 }
-local names = { "list", "describe", "call", "watch", "servers", "log" }
+local names = { "list", "describe", "call", "watch", "servers", "policy", "log" }
 
 -- Splits words as Vim's commands do: a backslash escapes a blank.
 local function words_of(text)

@@ -15,6 +15,8 @@ local nvim = {}
 ---  `url` or `document`, and the options of `from_openapi`
 ---@field mcp? operations.mcp.Config  configuration for all servers
 ---@field registry? operations.Registry  for the operations; default: a new one
+---@field policy? operations.PolicyRule[]|string  rules: which calls run, are asked about in the editor, or never run; or
+---  a file of them beside init.lua. Not with `registry`, which has its own
 
 ---@class operations.nvim.SourceSpec  one of
 ---@field operations? operations.Definition[]
@@ -118,7 +120,7 @@ local function open()
   if not sources then
     local made = load("nvim.sources")
     host = require("operations.hosts").current()
-    sources = made.new(configuration.registry)
+    sources = made.new(configuration.registry, configuration.policy)
     sources:follow(tell)
     sources:configure(configuration)
     for _, entry in ipairs(added) do
@@ -167,7 +169,8 @@ local function install()
   make_command()
 end
 
-local option_kinds = { servers = "string or table", apis = "table", mcp = "table", registry = "table" }
+local option_kinds = { servers = "string or table", apis = "table", mcp = "table", registry = "table",
+  policy = "string or table" }
 local api_places = { document = "table", file = "string", url = "string" }
 
 -- Has a table exactly one of these members, of its type?
@@ -182,6 +185,9 @@ end
 local function check_options(options)
   argument.optional(options, "table", 1, "setup", 4)
   argument.options(options or {}, option_kinds, "setup", 4)
+  if options and options.policy and options.registry then
+    error("bad option 'policy' to 'setup' (the registry of the option `registry` has its own policy)", 3)
+  end
   for namespace, entry in pairs(options and options.apis or {}) do
     if type(namespace) ~= "string" or not has_one(entry, api_places) then
       error(("bad option 'apis' to 'setup' (apis.%s: a table with file, url or document expected)"):format(
@@ -196,10 +202,10 @@ end
 function nvim.setup(options)
   need_editor("setup")
   check_options(options)
-  local former = configuration.registry
+  local former = configuration
   configuration = options or {}
   install()
-  if sources and former ~= configuration.registry then
+  if sources and (former.registry ~= configuration.registry or former.policy ~= configuration.policy) then
     sources:close()
     sources = nil
   elseif sources then

@@ -1,5 +1,7 @@
 --- All sources of the editor, those of setup() and those that plugins added, in one registry. They start on first use,
 --- in the background. A failing source is reported and does not affect the others.
+local asking = require("operations.people.asking")
+local form = require("operations.nvim.form")
 local log = require("operations.nvim.log")
 local members = require("operations.base.members")
 local operations = require("operations")
@@ -224,11 +226,38 @@ function Sources:close(ended)
   one_ended()
 end
 
+-- Rules that cannot be read must not leave calls without rules: then each is blocked, and the log says why.
+local function policy_of(given)
+  if not given then
+    return nil
+  end
+  local ask = function(call)
+    return asking.approve(form.person, call)
+  end
+  local path, is_brought, policy, err
+  if type(given) == "string" then
+    path, is_brought = source.find(given)
+  end
+  if is_brought then
+    err = path .. ": rules are not taken from the current directory"
+  else
+    policy, err = operations.policy(path or given, { ask = ask, face = "editor" })
+  end
+  if not policy then
+    log.write("error", "policy: " .. tostring(err))
+    policy = assert(operations.policy({ { action = "block", name = "the policy cannot be read" } }))
+  end
+  return policy
+end
+
 ---@param registry? operations.Registry
+---@param policy? operations.PolicyRule[]|string
 ---@return operations.nvim.Sources
-function sources.new(registry)
-  local self = setmetatable({ registry = registry or operations.registry({ log = log.write }), _list = {},
-    _waiting = {}, _listeners = {}, configuration = {} }, Sources)
+function sources.new(registry, policy)
+  policy = policy_of(policy)
+  registry = registry or operations.registry({ log = log.write, policy = policy })
+  local self = setmetatable({ registry = registry, policy = policy, _list = {}, _waiting = {}, _listeners = {},
+    configuration = {} }, Sources)
   self._tell = teller(self)
   return self
 end

@@ -159,6 +159,40 @@ describe("for authors of plugins, the editor", function()
     close()
   end)
 
+  it("obeys the rules of setup{ policy = }, and asks here", function()
+    local select, chosen, asked = vim.ui.select, nil, {}
+    vim.ui.select = function(items, options, done) -- luacheck: ignore 122
+      asked[#asked + 1] = options.prompt
+      done(chosen and items[chosen])
+    end
+    nvim.setup({ policy = { { match = "own.write", action = "ask", name = "writes" },
+      { match = "own.drop", action = "block", name = "never" } } })
+    for _, name in ipairs({ "read", "write", "drop" }) do
+      add("own_" .. name, { operations = { definition("own", name) } })
+    end
+    local function code_of(name)
+      local result
+      operations.spawn(function()
+        local envelope, err = nvim.registry():execute("own." .. name)
+        result = envelope and "ok" or err.code
+      end)
+      editor.wait(function() return result end)
+      return result
+    end
+    assert.same({ "ok", "ACCESS_DENIED" }, { code_of("read"), code_of("drop") })
+    assert.equal("ACCESS_DENIED", code_of("write"))
+    chosen = 2
+    assert.equal("ok", code_of("write"))
+    assert.matches("own%.write: {} %(writes%)", asked[#asked])
+    vim.cmd("Operations policy")
+    editor.shows("block  own.drop  never")
+    vim.ui.select = select -- luacheck: ignore 122
+    nvim.setup({ policy = "./rules.json" })
+    assert.equal("ACCESS_DENIED", code_of("read"))
+    assert.has_error(function() nvim.setup({ policy = {}, registry = operations.registry() }) end)
+    nvim.setup({})
+  end)
+
   it("asks by forms and choices, and shows texts", function()
     local select, input, answer = vim.ui.select, vim.ui.input, nil
     local asked = {}

@@ -180,7 +180,7 @@ describe(":Operations", function()
     local function completed(text)
       return table.concat(vim.fn.getcompletion("Operations " .. text, "cmdline"), " ")
     end
-    assert.equal("list describe call watch servers log", completed(""))
+    assert.equal("list describe call watch servers policy log", completed(""))
     assert.equal("call", completed("ca"))
     assert.equal("spec.echo", completed("call spec.ec"))
     assert.equal("own.count", completed("watch "))
