@@ -3,7 +3,7 @@ local destination = require("operations.cli.destination")
 local exposures = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local own_file = require("operations.base.own_file")
+local files = require("operations.base.file")
 local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 
@@ -39,7 +39,7 @@ local function give(text, given)
     output.text(text, true)
     return output.codes.OK
   end
-  local old = own_file.bytes(given.output)
+  local old = files.read(given.output)
   if given.check and old ~= text then
     output.complain("%s is %s: run the command without --check", given.output, old and "out of date" or "not there")
     return output.codes.UNKNOWN_ERROR
