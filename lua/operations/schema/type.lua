@@ -85,7 +85,10 @@ end
 
 local annotations, string_keywords, number_keywords = options_of.any, options_of.string, options_of.number
 local object_keywords, array_keywords = options_of.object, options_of.array
-local tuple_keywords = members.merged(array_keywords, { items = "schema" })
+local tuple_keywords = { items = "schema" }
+for name, form in pairs(array_keywords) do
+  tuple_keywords[name] = form
+end
 
 local own_source = debug.getinfo(1, "S").source
 

@@ -286,10 +286,11 @@ describe("the address of a Redis server", function()
   end
 
   it("is read from its URL", function()
-    assert.same({ tls = false, host = "h", port = 6379, proxy = "" }, of("redis://h"))
-    assert.same({ tls = true, host = "h", port = 1, database = 2, user = "u/", password = "p:", proxy = "" },
+    assert.same({ tls = false, host = "h", port = 6379, proxy = "", nodes = {} }, of("redis://h"))
+    assert.same({ tls = true, host = "h", port = 1, database = 2, user = "u/", password = "p:", proxy = "",
+      nodes = {} },
       of("rediss://u%2F:p%3A@H:1/2"))
-    assert.same({ tls = false, host = "::1", port = 65535, proxy = "" }, of("redis://[::1]:65535/"))
+    assert.same({ tls = false, host = "::1", port = 65535, proxy = "", nodes = {} }, of("redis://[::1]:65535/"))
     assert.same({ "p" }, { of("redis://:p@h").password })
     assert.is_nil(of("redis://:p@h").user)
     assert.is_nil(of("redis://u@h").password)
@@ -300,8 +301,8 @@ describe("the address of a Redis server", function()
     local options = { user = "a", password = "b", ca_file = "c", cert_file = "d", key_file = "e", key_password = "f",
       public_only = true, connect_timeout = 5, proxy = "http://p" }
     assert.same({ tls = false, host = "h", port = 6379, user = "a", password = "b", ca_file = "c", cert_file = "d",
-      key_file = "e", key_password = "f", public_only = true, connect_timeout = 5, proxy = "http://p" },
-      of("redis://u:p@h", options))
+      key_file = "e", key_password = "f", public_only = true, connect_timeout = 5, proxy = "http://p",
+      nodes = {} }, of("redis://u:p@h", options))
   end)
 
   it("is refused where the URL is invalid, without its password", function()

@@ -292,19 +292,27 @@ function Link:publish(channel, bytes, fn, subject)
   send(self, commands.PUBLISH, resp.command("PUBLISH", channel, bytes), fn, subject)
 end
 
+--- Waits for the answer of what `start` sends.
+---@param start fun(wake: fun(reply: any, err: operations.Error?))
+---@return any reply
+---@return operations.Error? err
+function Link.await(_, start)
+  local raised, reply, err = scheduler.try_await(start)
+  if raised ~= nil then
+    return nil, (errors.from(raised))
+  end
+  return reply, err
+end
+
 --- Sends a command and waits for its answer.
 ---@param ... string|number
 ---@return any reply  false for nil
 ---@return operations.Error? err
 function Link:call(...)
   local command = { n = select("#", ...), ... }
-  local raised, reply, err = scheduler.try_await(function(wake)
+  return self:await(function(wake)
     self:post(wake, compat.unpack(command, 1, command.n))
   end)
-  if raised ~= nil then
-    return nil, (errors.from(raised))
-  end
-  return reply, err
 end
 
 -- Does this node of a cluster have our keys, and accept writes if we write? A user without access to keys accepts any

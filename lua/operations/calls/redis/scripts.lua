@@ -9,10 +9,8 @@
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
 --- | `ops:{ops}:dead`             | set    | the operations that have dead letters                            |
 local compat = require("operations.base.compat")
-local errors = require("operations.base.error")
 local redis_reply = require("operations.calls.redis.reply")
 local resp = require("operations.redis")
-local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
 local redis_scripts = {}
@@ -87,13 +85,9 @@ end
 ---@return any reply
 ---@return operations.Error? err
 function Script:call(link, keys, words)
-  local raised, reply, err = scheduler.try_await(function(wake)
+  return link:await(function(wake)
     self:send(link, wake, keys, words)
   end)
-  if raised ~= nil then
-    return nil, (errors.from(raised))
-  end
-  return reply, err
 end
 
 --- Queue, records | caller, maximum length; for each request: id, payload, lifetime of its record (ms), "1" if
