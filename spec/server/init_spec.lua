@@ -128,6 +128,40 @@ describe("operations.to_http", function()
     assert.is_nil(figures:find("secret", 1, true))
   end)
 
+  it("waits for a server behind it that is connecting before a path is unknown", function()
+    operations.run(function()
+      local registry, waited = operations.registry({ log = silent }), 0
+      local client = { state = "connecting" }
+      function client:wait(ms)
+        assert.equal(10000, ms)
+        waited = waited + 1
+        operations.sleep(0)
+        if self.state == "connecting" then
+          self.state = "connected"
+          assert(registry:register({ namespace = "words", name = "hello", type = "query", handler = silent }))
+        end
+      end
+      local server = assert(operations.to_http(registry, { upstreams = { client, { state = "lost" } } }))
+      assert.same({ 204, 204, 1 }, { send(server, "GET", "/words/hello").status, send(server, "GET",
+        "/words/hello").status, waited })
+      assert.equal(404, send(server, "GET", "/words/none").status)
+    end)
+  end)
+
+  it("logs no refusal of a breaker: its metrics tell", function()
+    local told, calls = {}, 0
+    local registry = operations.registry({ log = silent, middleware = { operations.middleware.breaker({ failures = 1,
+      of = 1 }) } })
+    assert(registry:register({ namespace = "a", name = "b", type = "query", handler = function()
+      calls = calls + 1
+      return nil, operations.error("UNAVAILABLE", "broken")
+    end }))
+    local server = assert(operations.to_http(registry, { log = function(_, message) told[#told + 1] = message end }))
+    assert.same({ 503, 503, 1 }, { send(server, "GET", "/a/b").status, send(server, "GET", "/a/b").status, calls })
+    assert.equal(1, #told)
+    assert.matches("a.b: UNAVAILABLE: broken", told[1], 1, true)
+  end)
+
   it("tells a supervisor that it runs, and whether it is ready", function()
     local ready = false
     local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }),

@@ -490,6 +490,22 @@ local function identify(call, request)
   call.identity = identity
 end
 
+-- The place of a path. An unknown one may be that of an MCP server that is connecting: it is waited for, as MCP's lists
+-- do.
+local function find(server, below)
+  local place, values = server.routes:find(below)
+  for _, upstream in ipairs(not place and not values and server.options.upstreams or {}) do
+    if upstream.wait then
+      upstream:wait(limits.mcp_wait)
+      place, values = server.routes:find(below)
+    end
+    if place or values then
+      break
+    end
+  end
+  return place, values
+end
+
 --- Answers a request that has passed the guard.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
@@ -504,7 +520,7 @@ function answering.answer(call, request)
   end
   local place, values
   if below then
-    place, values = server.routes:find(below)
+    place, values = find(server, below)
   end
   if not place then
     return values and problem.answer(call, values) or not_found(call)

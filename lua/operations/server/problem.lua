@@ -128,7 +128,8 @@ function problem.response(err, options)
   return { status = status, headers = headers, body = assert(json.encode(body, { sort_keys = true })) }
 end
 
--- Failures that need not be logged.
+-- Failures that need not be logged. Nor need the refusals of a breaker: its state is a metric, and what opened it was
+-- logged.
 local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
 
 --- The answer to a failed call. Errors with status 500 and above are logged, ordinary ones excepted.
@@ -140,7 +141,8 @@ local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
 function problem.answer(call, err, status, headers)
   local options = call.server.options
   call.code = err.code
-  if (status or problem.status(err, call.route)) >= 500 and not ordinary[err.code] then
+  local is_refused = err.mayHaveRun == false and type(err.details) == "table" and err.details.breaker
+  if (status or problem.status(err, call.route)) >= 500 and not ordinary[err.code] and not is_refused then
     options.log("error", ("%s: %s (request %s)"):format(call.route and call.route.id or call.path, tostring(err),
       call.id))
   end

@@ -90,9 +90,6 @@ local generated = {
   cut_gzip = function()
     return gzipped(tonumber(ngx.req.get_uri_args().cut or 20))
   end,
-  two_of_gzip = function()
-    return closing .. "Content-Encoding: gzip\r\n\r\n" .. gzip() .. gzip()
-  end,
   bomb = function()
     local file = io.popen("head -c 33554432 /dev/zero | gzip -c")
     local bytes = file:read("*a")

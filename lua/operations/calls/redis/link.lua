@@ -43,7 +43,7 @@ end
 -- Reads the option `nodes`: "host:port" each.
 local function read_nodes(list, level)
   local nodes = {}
-  for i, text in ipairs(list or {}) do
+  for i, text in ipairs(list) do
     local host, port = tostring(text):match("^%[?([^%[%]]-)%]?:(%d+)$")
     if not host or host == "" or tonumber(port) > 65535 then
       error(("bad option 'nodes' to 'redis' (\"host:port\" expected at [%d], got %s)"):format(i, tostring(text)),
@@ -78,7 +78,7 @@ function redis_link.address(url, options)
   for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
     found[name] = options[name]
   end
-  found.proxy, found.nodes = options.proxy or "", read_nodes(options.nodes, 3)
+  found.proxy, found.nodes = options.proxy or "", options.nodes and read_nodes(options.nodes, 3)
   return found
 end
 
