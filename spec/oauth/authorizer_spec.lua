@@ -572,6 +572,19 @@ describe("an authorizer", function()
     it("compares issuers letter by letter", function()
       refused_as("it comes from another issuer", response({ iss = server.issuer .. "/" }))
       refused_as("it comes from another issuer", response({ iss = server.issuer:gsub("http", "HTTP") }))
+      for _, slash in ipairs({ "", "/" }) do -- the metadata may have one where the resource has none
+        local function root(iss)
+          return function(resource, metadata, config)
+            resource.authorization_servers = { server.base }
+            metadata.issuer, config.issuer = server.base .. slash, server.base .. slash
+            config.documents["oauth-authorization-server"] = metadata
+            config.response = { iss = iss }
+          end
+        end
+        refused_as("it comes from another issuer", root(server.base .. (slash == "" and "/" or "")))
+        setup_server(root(server.base .. slash))
+        assert.equal("", server:call(new()))
+      end
     end)
 
     it("wants the issuer where it is always named, and nowhere else", function()

@@ -120,7 +120,7 @@ describe("metadata that is fetched", function()
   end
 
   it("of an issuer has its endpoints and what it supports", function()
-    assert.same({ issuer = ISSUER, authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t",
+    assert.same({ issuer = ISSUER, iss = ISSUER, authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t",
       registration_endpoint = ISSUER .. "/r", scopes = { "s" }, auth_methods = { "none" }, takes_metadata_urls = true,
       names_issuer = true, has_s256 = true }, server(json.encode({ issuer = ISSUER,
       authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r",

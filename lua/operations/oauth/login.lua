@@ -117,7 +117,7 @@ end
 local function answer_problem(server, state, fields)
   if fields.state ~= state then
     return "its state is not the one that was sent"
-  elseif fields.iss ~= nil and not metadata.same_issuer(fields.iss, server.issuer) then
+  elseif fields.iss ~= nil and fields.iss ~= server.iss then -- letter by letter (RFC 9207, 2.4)
     return "it comes from another issuer"
   elseif fields.iss == nil and server.names_issuer then
     return "it does not say which issuer it comes from, which this one always does"

@@ -14,6 +14,7 @@ local metadata = {}
 
 ---@class operations.oauth.Server  the metadata of an authorization server that is used
 ---@field issuer string
+---@field iss string  the same as its metadata spells it: with or without a slash at the end
 ---@field authorization_endpoint? string
 ---@field token_endpoint string
 ---@field registration_endpoint? string
@@ -187,7 +188,7 @@ function metadata.server(issuer, transport)
     return nil, endpoint.failure(("authorization server metadata at %s: %s"):format(url.redact(address), problem))
   end
   return {
-    issuer = issuer, authorization_endpoint = document.authorization_endpoint,
+    issuer = issuer, iss = document.issuer, authorization_endpoint = document.authorization_endpoint,
     token_endpoint = document.token_endpoint, registration_endpoint = document.registration_endpoint,
     scopes = strings(document.scopes_supported),
     auth_methods = strings(document.token_endpoint_auth_methods_supported),
