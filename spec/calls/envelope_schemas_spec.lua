@@ -5,7 +5,7 @@ local result = require("operations.mcp.protocol.result")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
 
-local core, json, schemas = require("operations.core"), operations.json, require("operations.registry.schemas")
+local core, json, schemas = require("operations.core"), operations.json, require("operations.calls.schemas")
 
 local function compiled(name)
   return assert(operations.schema.compile(schemas[name]))
@@ -29,7 +29,6 @@ describe("the schemas of envelopes", function()
 
   it("are plain data, each by an id of its own, and stand alone as JSON", function()
     local names = { "content_block", "envelope", "http_meta", "local_meta", "mcp_meta" }
-    assert.same(names, members.names(schemas))
     for _, name in ipairs(names) do
       assert.equal("urn:operations:" .. name, schemas[name]["$id"])
       assert.is_truthy(operations.schema.compile(sent(schemas[name])))
