@@ -1,6 +1,7 @@
 local editor = require("spec.support.serving_editor")
 local inside = require("spec.support.inside")
 local lfs = require("lfs")
+local task = require("operations.task")
 
 local SERVE = "assert(require('operations.nvim').serve())"
 
@@ -103,6 +104,20 @@ describe("operations mcp --nvim", function()
       .. "busy; the call may have begun" }, { answer.id, answer.error.message })
     nvim:wait_for("1", "1")
     assert.equal(nvim.child.pid, client:call("editor_state").result.structuredContent.pid)
+  end)
+
+  it("leaves a call that waits for the user's approval alone while the user pauses at a prompt", function()
+    local nvim = editor.start(SERVE:gsub("serve%(%)", "serve({ allow = { 'buffers.edit' } })"))
+    local client = nvim:client()
+    client:send({ id = "edit", method = "tools/call", params = { name = "buffers_edit", arguments = { buffer = 1,
+      from = 1, to = 1, lines = { "new" } } } })
+    task.sleep(2.5) -- a sign of life after the call
+    inside.shell(("nvim --server %s --remote-send '\"'"):format(nvim.address))
+    assert.matches("does not respond", client:call("editor_state").error.message)
+    inside.shell(("nvim --server %s --remote-send '<Esc>'"):format(nvim.address))
+    nvim:eval("execute('OperationsAnswer once')")
+    local answer = client:receive()
+    assert.same({ "edit", 1 }, { answer.id, answer.result.structuredContent.lines })
   end)
 
   it("carries long messages whole, also to a slow reader", function()

@@ -15,9 +15,10 @@ local SERVE = "call serve() of operations.nvim"
 local GRACE = 5 -- seconds for the editor to answer a client that has ended
 
 -- Messages. An editor that waits for a key (at "Press ENTER", for a register) or is busy answers nothing: it is asked
--- by a ping of ours before a request that follows a silence, and while an answer is due.
+-- by a ping of ours before a request that follows a silence, and while an answer is due. A call that it has taken may
+-- wait for its user, who may pause at a prompt.
 
-local FRESH, PATIENCE, LOOK = 200, 2000, 250 -- ms
+local FRESH, PATIENCE, TAKEN, LOOK = 200, 2000, 30000, 250 -- ms
 local PING = "operations bridge"
 local SILENT = "the editor does not respond: it waits for a key of its user (Press ENTER, a prompt), or is busy"
 
@@ -127,7 +128,8 @@ end
 ---@field out operations.Stream  to the client
 ---@field heard number  when the editor said something
 ---@field pinged number?  when it was asked, if it has not answered
----@field pending table<string, any>  ids of requests without an answer, by their JSON
+---@field pending table<string, { id: any, sent: number, method: string }>  requests without an answer, by the JSON of
+---  their ids
 ---@field refused table<string, true>  of those that were answered here
 local Bridge = {}
 Bridge.__index = Bridge
@@ -172,7 +174,7 @@ function Bridge:from_client(line)
     if not self:responds() then
       return self:refuse(message.id, "; nothing was called") ~= nil
     end
-    self.pending[key] = message.id
+    self.pending[key] = { id = message.id, sent = core.now(), method = message.method }
   end
   return self.editor:write(line) ~= nil
 end
@@ -193,6 +195,19 @@ function Bridge:from_editor(line)
   return self.out:write(line) ~= nil
 end
 
+-- The ids of requests that wait in vain, by their JSON, after a silence: those that the editor has not taken, and later
+-- the calls that it has.
+function Bridge:stuck(silence)
+  local list = {}
+  for key, request in pairs(self.pending) do
+    local is_taken = self.heard > request.sent
+    if not is_taken or silence > TAKEN and request.method == "tools/call" then
+      list[key] = request.id
+    end
+  end
+  return list
+end
+
 -- Answers what waits for an editor that does not respond, and cancels it there.
 function Bridge:watch()
   while true do
@@ -201,7 +216,7 @@ function Bridge:watch()
       self:ping()
     end
     if self.pinged and core.now() - self.pinged > PATIENCE then
-      for key, id in pairs(self.pending) do
+      for key, id in pairs(self:stuck(core.now() - self.pinged)) do
         self.refused[key], self.pending[key] = true, nil
         self:refuse(id, "; the call may have begun")
         send(self.editor, { method = "notifications/cancelled", params = { requestId = id, reason = SILENT } })
