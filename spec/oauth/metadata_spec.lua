@@ -120,15 +120,15 @@ describe("metadata that is fetched", function()
   end
 
   it("of an issuer has its endpoints and what it supports", function()
-    assert.same({ issuer = ISSUER, iss = ISSUER, authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t",
-      registration_endpoint = ISSUER .. "/r", scopes = { "s" }, auth_methods = { "none" }, takes_metadata_urls = true,
-      names_issuer = true, has_s256 = true }, server(json.encode({ issuer = ISSUER,
+    assert.same({ issuer = ISSUER, iss = ISSUER, authorization_endpoint = ISSUER .. "/a",
+      token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r", scopes = { "s" },
+      auth_methods = { "none" }, takes_metadata_urls = true, names_issuer = true, has_s256 = true }, server(json.encode({ issuer = ISSUER,
       authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r",
       scopes_supported = { "s" }, token_endpoint_auth_methods_supported = { "none" },
       client_id_metadata_document_supported = true, authorization_response_iss_parameter_supported = true,
       code_challenge_methods_supported = { "plain", "S256" } })))
-    assert.same({ issuer = ISSUER, token_endpoint = ISSUER .. "/t", takes_metadata_urls = false, names_issuer = false,
-      has_s256 = false }, server(json.encode({ issuer = ISSUER, token_endpoint = ISSUER .. "/t",
+    assert.same({ issuer = ISSUER, iss = ISSUER, token_endpoint = ISSUER .. "/t", takes_metadata_urls = false,
+      names_issuer = false, has_s256 = false }, server(json.encode({ issuer = ISSUER, token_endpoint = ISSUER .. "/t",
       client_id_metadata_document_supported = "yes", authorization_response_iss_parameter_supported = 1,
       code_challenge_methods_supported = { "plain" } })))
   end)
