@@ -387,6 +387,30 @@ describe("a TLS server", function()
       assert.same({ "reset", true }, { err.details.kind, err.retryable })
     end)
 
+    -- A frame of HTTP/2 (RFC 9113, 4.1).
+    local function frame(kind, flags, id, payload)
+      return ("\0\0%c%c%c\0\0\0%c"):format(#payload, kind, flags, id) .. payload
+    end
+
+    it("gives whole answers only, where a stream is reset in the middle of one", function()
+      local length = "\x0F\x0D\x01" -- Content-Length, of one digit
+      for _, case in ipairs({
+        { length .. "2", 0 }, { length .. "5", 0, "truncated" }, { length .. "5", 8, "reset" }, { "", 8, "reset" },
+      }) do
+        speak("h2")
+        local opened = task.spawn(http.open, { url = "https://localhost:" .. port .. "/", ca_file = server.ca_file })
+        wait_for("PRI * HTTP/2.0")
+        program:write(frame(4, 0, 0, "") .. frame(4, 1, 0, "") .. frame(1, 4, 1, "\x88" .. case[1])
+          .. frame(0, 0, 1, "hi"))
+        local source = assert(opened:wait())
+        assert.equal("hi", source:read())
+        program:write(frame(3, 0, 1, "\0\0\0" .. string.char(case[2]))) -- NO_ERROR, CANCEL
+        local more, err = source:read()
+        assert.same({ nil, case[3] }, { more, err and err.details.kind })
+        program:stop({ close = 0 })
+      end
+    end)
+
     it("is asked a second time, and no third, over HTTP/1.1", function()
       speak("h2,http/1.1")
       local asked = ask()
