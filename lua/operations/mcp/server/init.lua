@@ -59,6 +59,7 @@ local mcp_server = {}
 ---@field max_body? integer  bytes of a message, default 16 MiB
 ---@field max_requests? integer  running at once, default 1,024
 ---@field max_identity_requests? integer  of them over HTTP for one identity or, without one, address, default 256
+---@field as_tools? boolean  also offers tools that list and read resources and prompts, for clients that know no others
 ---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
 ---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  includes the messages of unexpected errors
@@ -90,6 +91,7 @@ local option_kinds = {
   max_identity_sessions = "number", max_batch = "number", session_bytes = "number", identity_bytes = "number",
   kept_bytes = "number", max_sessions = "number", session_ttl = "number", wait = "number", search = "string or boolean",
   pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
+  as_tools = "boolean",
   oauth = "table", access_log = "function or string", log = "function", cors = "table", trusted_proxies = "table",
 }
 

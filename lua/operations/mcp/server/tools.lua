@@ -1,5 +1,6 @@
 --- Operations as tools: `tools/list` and `tools/call`. Queries and mutations that the caller may see, in the order of
 --- registration.
+local as_tools = require("operations.mcp.server.as_tools")
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
 local guard = require("operations.registry.guard")
@@ -29,7 +30,9 @@ local function offer_of(server)
       end
     end
     local searched = many.applies(server.options, #specs)
-    local named, flaws = names.assign(specs, searched and many.reserved or nil)
+    local reserved = members.merged(searched and many.reserved or nil,
+      server.options.as_tools and members.set(as_tools.names) or nil)
+    local named, flaws = names.assign(specs, reserved)
     for _, flaw in ipairs(flaws) do
       server.options.log("warn", flaw.message)
     end
@@ -149,7 +152,7 @@ function tools.listed(call)
   for _, bare in ipairs(seen) do
     list[#list + 1] = (not searched or names.is_pinned(bare, server.options.pinned)) and made(call, bare) or nil
   end
-  return many.trim(server.options, searched and many.add(list) or list)
+  return many.trim(server.options, as_tools.add(call, searched and many.add(list) or list))
 end
 
 -- A page of more tools than one page has: only that page is made, without schemas of results, which would be too long.
@@ -282,7 +285,9 @@ tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(c
   if call.server.awaited and not offer_of(call.server).names.of_name[name] then
     call.server:_settle(true)
   end
-  if many.reserved[name] and select(2, seen_by(call)) then
+  if as_tools.has(call, name) then
+    return as_tools.run(call, name, input)
+  elseif many.reserved[name] and select(2, seen_by(call)) then
     return many.run(call, name, input, searched)
   end
   return invoke(call, name, input, true)
