@@ -1,7 +1,6 @@
 --- The parameters of a tool, from the input schema of an operation. Vendors require an object without combinators at
 --- its top: other schemas are wrapped as `{ input = ... }`, and the input is unwrapped again.
 local core = require("operations.core")
-local dialects = require("operations.tools.dialects")
 local members = require("operations.base.members")
 local merge = require("operations.tools.merge")
 local number_text = require("operations.base.number_text")
@@ -146,7 +145,7 @@ local function loose(root, definitions, format)
   elseif next(definitions) then
     offered["$defs"] = definitions
   end
-  local pattern = dialects.key_patterns[format]
+  local pattern = subset.key_patterns[format]
   if pattern then
     return rename(offered, pattern)
   end
@@ -190,7 +189,7 @@ end
 function parameters.of(input, format, strict)
   local definitions = merge.definitions(input)
   local root, wrapped = root_of(input, definitions)
-  local caps = dialects.strict[format]
+  local caps = subset.strict[format]
   if strict then
     local schema, plan = subset.of(root, definitions, caps)
     if schema and fits(schema, caps) then
