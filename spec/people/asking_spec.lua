@@ -104,6 +104,18 @@ describe("asking a person", function()
     assert.same({ 1, 2 }, value_of({ type = "array", items = { type = "integer" } }, "[1, 2]"))
   end)
 
+  it("survives schemas that refer to themselves, and keywords of the wrong type", function()
+    for _, wrong in ipairs({ { ["$ref"] = "#/properties/v" }, { allOf = array({ { ["$ref"] = "#/properties/v" } }) },
+      { enum = "x" }, { oneOf = array({ 1 }) }, { type = "array", items = true }, { title = 7, description = {} },
+      { type = "string", enumNames = "x", minLength = "x" }, { anyOf = "x", allOf = "x" }, { required = "x" },
+      true }) do
+      assert.has_no.errors(function() value_of(wrong, "x") end)
+    end
+    assert.equal("b", value_of({ allOf = array({ { allOf = array({ { enum = array({ "a", "b" }) } }) } }) }, "b"))
+    local whole = { allOf = array({ { ["$ref"] = "#" } }), required = "v", properties = "v" }
+    assert.same({}, asking.ask(face, { title = "", text = "", schema = whole, all = true }))
+  end)
+
   it("asks only for what a value lacks, in the objects within it too", function()
     local whole = { type = "object", required = array({ "id", "body" }), properties = { id = { type = "integer" },
       body = { ["$ref"] = "#/$defs/Body" }, note = { type = "string" } }, ["$defs"] = {

@@ -178,6 +178,7 @@ function Form:ask_choice(place, choices)
     if place.schema.default == choice.value then
       first = table.remove(items, i)
       table.insert(items, 1, first)
+      break
     end
   end
   if not place.is_required then

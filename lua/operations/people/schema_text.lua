@@ -35,6 +35,11 @@ end
 
 local scalars = { string = true, integer = true, number = true, boolean = true, null = true }
 
+-- The items of a keyword that has a list, if it has one.
+local function list_of(value)
+  return type(value) == "table" and value or {}
+end
+
 local function texts_of(list, fn)
   local texts = {}
   for i, item in ipairs(list) do
@@ -103,13 +108,13 @@ function type_of(root, schema)
     return schema == false and "nothing" or "any"
   elseif schema["$ref"] then
     return reference_text(root, schema["$ref"])
-  elseif schema.enum then
+  elseif type(schema.enum) == "table" then
     return table.concat(texts_of(schema.enum, literal), " | ")
   elseif schema.const ~= nil then
     return literal(schema.const)
-  elseif schema.anyOf or schema.oneOf then
+  elseif type(schema.anyOf or schema.oneOf) == "table" then
     return joined(root, schema.anyOf or schema.oneOf, " | ")
-  elseif schema.allOf and not schema.type and not schema.properties then
+  elseif type(schema.allOf) == "table" and not schema.type and not schema.properties then
     return joined(root, named_parts(schema.allOf), " & ")
   end
   return named_type(root, schema)
@@ -163,15 +168,15 @@ local function gather(root, schema, found, depth)
       found.names[#found.names + 1] = name
     end
   end
-  for _, name in ipairs(target.required or {}) do
+  for _, name in ipairs(list_of(target.required)) do
     found.required[name] = true
   end
-  for _, branch in ipairs(target.anyOf or target.oneOf or {}) do
+  for _, branch in ipairs(list_of(target.anyOf or target.oneOf)) do
     if target_of(root, branch).type ~= "null" then
       found.branches[#found.branches + 1] = branch
     end
   end
-  for _, part in ipairs(depth < MAX_DEPTH and target.allOf or {}) do
+  for _, part in ipairs(depth < MAX_DEPTH and list_of(target.allOf) or {}) do
     gather(root, part, found, depth + 1)
   end
   return found
@@ -278,10 +283,11 @@ end
 ---@param schema any
 ---@return table
 function schema_text.target(root, schema)
-  local target = target_of(root, schema)
-  if type(target.allOf) == "table" and #target.allOf == 1 then
-    target = members.merged(schema_text.target(root, target.allOf[1]), target)
-    target.allOf = nil
+  local target, depth = target_of(root, schema), 0
+  while type(target.allOf) == "table" and #target.allOf == 1 and depth < MAX_DEPTH do
+    local part = target_of(root, target.allOf[1])
+    target = members.merged(part, target, { allOf = false })
+    target.allOf, depth = part.allOf, depth + 1
   end
   return target
 end
