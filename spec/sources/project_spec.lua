@@ -14,6 +14,7 @@ local sources = { sources = {
     ["api-key"] = { "k=cmd:./key.sh", "l=env:L" },
     profiles = { work = { ["client-secret"] = "cmd:sh work.sh" } } },
   many = { ["mcp-config"] = "tools/mcp.json" },
+  programs = { command = "programs.json" },
 } }
 
 local servers = { mcpServers = {
@@ -29,7 +30,8 @@ local trap = "touch $TRAP\n"
 local files = {
   [".operations.json"] = json.encode(sources), ["tools/mcp.json"] = json.encode(servers), ["api.json"] = document,
   ["parts/p.json"] = '{ "name": "q", "in": "query", "schema": { "type": "string" } }', ["ca.pem"] = "x",
-  ["mend.json"] = "[]", ["key.sh"] = trap,
+  ["mend.json"] = "[]", ["key.sh"] = trap, ["run.sh"] = trap,
+  ["programs.json"] = '[{"namespace":"p","name":"run","argv":["./run.sh",["-n","{n}"]]}]',
   ["server.sh"] = trap, ["token.sh"] = trap, ["work.sh"] = trap, ["team.txt"] = "a", ["hook.js"] = "", [".env"] = "A=1",
   ["dist/index.js"] = "", ["header.sh"] = trap, ["bin/node"] = trap, ["definitions/a.lua"] =
     'os.execute("touch $TRAP") return { namespace = "d", name = "a", handler = function() return 1 end }',
@@ -74,7 +76,8 @@ describe("the sources of a project", function()
   local refusal = "is not trusted, so its sources are left out: operations trust %S+/project shows and trusts them\n"
 
   it("are refused without a terminal, with the command to run, and nothing of them is run", function()
-    for _, words in ipairs({ "list", "call tools.x", "describe api.a", "watch definitions.a", "export many",
+    for _, words in ipairs({ "list", "call tools.x", "call p.run",
+      "describe api.a", "watch definitions.a", "export many",
       "mcp tools", "serve definitions --port 0", "worker definitions --redis redis://127.0.0.1:1", "login api" }) do
       local result = run("operations " .. words)
       assert.matches(refusal, result.err, words)
@@ -88,7 +91,8 @@ describe("the sources of a project", function()
 
   it("are shown as they would run", function()
     local shown = run("operations trust --show").err
-    for _, line in ipairs({ "tools", "mcp runs: sh ./server.sh", "bearer runs: sh -c ./token.sh",
+    for _, line in ipairs({ "tools", "    runs: ./run.sh '-n {n}'",
+      "mcp runs: sh ./server.sh", "bearer runs: sh -c ./token.sh",
       "header runs: sh -c 'cat team.txt'",
       "api-key runs: sh -c ./key.sh", "client-secret runs: sh -c 'sh work.sh'",
       "runs the Lua file " .. home .. "/project/definitions/a.lua", "openapi: " .. home .. "/project/api.json",

@@ -412,7 +412,7 @@ local function entries_of(source, given)
       return nil, tell(source, err)
     end
   end
-  local known = source.kind ~= "lua" and not given.refresh and cache.entries(source)
+  local known = source.kind ~= "lua" and source.kind ~= "command" and not given.refresh and cache.entries(source)
   if known then
     return known
   end

@@ -41,6 +41,7 @@ local config = {}
 ---@field lenient? boolean  reads answers that are almost JSON: invalid UTF-8 and escapes of half a character become
 ---  U+FFFD, NaN and infinities null; each such answer is told to the registry's `on_warning`
 ---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; for this API only
+---@field unix_socket? string  path of the socket to connect to, whatever host the URLs name
 ---@field ca_file? string  trusted certificates instead of the system's
 ---@field proxy? string|false  instead of the environment's
 ---@field encoded_slashes? boolean  false: refuses path parameters with a slash or backslash, for servers that decode
@@ -76,6 +77,7 @@ local kinds = members.merged(importing.kinds, {
   eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table", patch = "table",
   idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
+  unix_socket = "string",
   encoded_slashes = "boolean", redirect_all = "boolean", trust_extension = "boolean", decode_text = "boolean",
   lenient = "boolean",
   refresh = "number", location = "string",

@@ -99,6 +99,7 @@ local function fetch(address, base, options, known)
   local reply, err = options.http.request({
     method = "GET", url = address, headers = headers, timeout = options.timeout, credentials = names,
     max_body = limits.document, jar = options.jar, ca_file = options.ca_file, proxy = options.proxy,
+    unix_socket = options.unix_socket,
   })
   if not reply then
     return nil, err

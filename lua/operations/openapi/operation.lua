@@ -167,7 +167,7 @@ local function new_plan(build, place, info, input, output)
       url = base, method = info.method, credentials = bound_headers, query_credentials = bound_query,
       timeout = options.timeout, idle_timeout = options.idle_timeout, max_body = options.max_body,
       retry = options.retry, jar = options.jar, redirect_all = options.redirect_all,
-      ca_file = options.ca_file, proxy = options.proxy,
+      ca_file = options.ca_file, proxy = options.proxy, unix_socket = options.unix_socket,
     },
   }
 end

@@ -2,6 +2,7 @@
 local cache = require("operations.sources.cache")
 local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
+local files = require("operations.base.file")
 local limits = require("operations.base.limits")
 local scanner = require("operations.registry.scanner")
 local source_options = require("operations.sources.options")
@@ -150,22 +151,27 @@ function load.lua(source, options)
   return is_whole and list or nil
 end
 
--- A file with one description of a program, or a list of them. The code for them is loaded on first use.
-function load.command(source)
-  local file, message = io.open(source.place, "rb")
-  local text = file and file:read(limits.document + 1)
-  if file then
-    file:close()
-  end
+--- The descriptions of programs in a file: one, or a list of them, in JSON or YAML.
+---@param path string
+---@return table[]?
+---@return any err
+function loader.descriptions(path)
+  local text, message = files.read(path)
   if not text or #text > limits.document then
-    return nil, message or ("%s: no file, or larger than %d bytes"):format(source.place, limits.document)
+    return nil, message or ("%s: larger than %d bytes"):format(path, limits.document)
   end
-  local list, err = require("operations.openapi.document").parse(text, source.place)
+  local list, err = require("operations.openapi.document").parse(text, path)
+  return list and list.argv and { list } or list, err
+end
+
+-- The code for programs is loaded on first use.
+function load.command(source)
+  local list, err = loader.descriptions(source.place)
   if not list then
     return nil, err
   end
   local definitions = {}
-  for _, description in ipairs(list.argv and { list } or list) do
+  for _, description in ipairs(list) do
     definitions[#definitions + 1] = require("operations").command(description)
   end
   return definitions

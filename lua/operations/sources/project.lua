@@ -58,6 +58,26 @@ function add.lua(subject, path)
   end
 end
 
+-- The file of descriptions, and what each of them would run.
+function add.command(subject, path, _, base)
+  subject:file(path)
+  local descriptions, err = require("operations.sources.loader").descriptions(path)
+  if not descriptions then
+    subject.problem = subject.problem or tostring(err)
+    return
+  end
+  for _, each in ipairs(descriptions) do
+    local words = {}
+    for _, item in ipairs(type(each) == "table" and type(each.argv) == "table" and each.argv or {}) do
+      words[#words + 1] = type(item) == "table" and table.concat(item, " ") or tostring(item)
+    end
+    subject:line("    runs: %s", trust().command_line(words))
+    for _, word in ipairs(words) do
+      subject:words(word, { base, directories.current() })
+    end
+  end
+end
+
 function add.openapi(subject, place, entry)
   if place:find("^https?://") then
     return
