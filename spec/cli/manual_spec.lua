@@ -1,6 +1,6 @@
 local catalog = require("operations.cli.catalog")
 local command = require("spec.support.command")
-local file = require("operations.base.file")
+local files = require("operations.base.files")
 local manual = require("spec.doc.manual")
 local markdown = require("spec.doc.markdown")
 local shown = require("operations.cli.manual")
@@ -13,7 +13,7 @@ end
 describe("the manual page", function()
   it("is made of the page as it is (make help-file)", function()
     local made = manual.make(markdown.read("command-line"))
-    assert.is_true(made == file.own("operations/cli/operations.1"), "operations.1: run make help-file")
+    assert.is_true(made == files.own("operations/cli/operations.1"), "operations.1: run make help-file")
   end)
 
   it("has paragraphs, code, tables, lists and headings in the language of man", function()

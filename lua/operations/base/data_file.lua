@@ -1,6 +1,6 @@
 --- Files of data that people write: JSON, YAML, or Lua that returns it.
 local errors = require("operations.base.error")
-local files = require("operations.base.file")
+local files = require("operations.base.files")
 local json = require("operations.base.json")
 local yaml = require("operations.base.yaml")
 

@@ -3,7 +3,7 @@ local destination = require("operations.cli.destination")
 local exposures = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local files = require("operations.base.file")
+local files = require("operations.base.files")
 local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 

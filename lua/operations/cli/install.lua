@@ -1,7 +1,7 @@
 --- `operations install`: adds remembered sources to the MCP servers of another program.
 local clients = require("operations.sources.clients")
 local directories = require("operations.base.directories")
-local files = require("operations.base.file")
+local files = require("operations.base.files")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")

@@ -1,6 +1,6 @@
 --- `operations help manual`: the manual page, which is beside this file, as text. spec/doc/manual.lua makes it, with
 --- the few requests of man(7) that are read here.
-local file = require("operations.base.file")
+local files = require("operations.base.files")
 local prose = require("operations.people.prose")
 
 local manual = {}
@@ -63,7 +63,7 @@ end
 ---@param style operations.cli.Style
 ---@return string? text  nil: its file is not installed
 function manual.text(style)
-  local source = file.own("operations/cli/operations.1")
+  local source = files.own("operations/cli/operations.1")
   if not source then
     return nil
   end

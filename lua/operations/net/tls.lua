@@ -2,7 +2,7 @@
 --- are renewed.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
-local files = require("operations.base.file")
+local files = require("operations.base.files")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local runtime = require("operations.base.runtime")

@@ -1,9 +1,9 @@
 --- The page at `/docs`, where people read about operations and call them: our own, or an installed component. Its files
 --- are public and contain nothing of the registry; the page fetches the document. Files are read once, and only those
 --- listed here are served.
+local base_files = require("operations.base.files")
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
-local file = require("operations.base.file")
 
 local page = {}
 
@@ -59,7 +59,7 @@ end
 local function own_files()
   local files = {}
   for _, name in ipairs(own) do
-    local body = file.own("operations/server/page/" .. name)
+    local body = base_files.own("operations/server/page/" .. name)
     if not body then
       return nil, errors.new("UNAVAILABLE", ("the page's file operations/server/page/%s is not where package.path "
         .. "leads; install it beside the Lua files"):format(name))
@@ -73,7 +73,7 @@ end
 local function component_files(component, folder)
   local files = {}
   for _, name in ipairs(component.files) do
-    local body = file.read(folder .. name)
+    local body = base_files.read(folder .. name)
     if not body then
       return nil
     end

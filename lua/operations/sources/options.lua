@@ -1,7 +1,7 @@
 --- The options for sources and their connections: on the command line, and as members of a remembered source, with the
 --- same names.
 local core = require("operations.core")
-local files = require("operations.base.file")
+local files = require("operations.base.files")
 local members = require("operations.base.members")
 local secret = require("operations.sources.secret")
 local system = require("operations.system")

@@ -2,8 +2,8 @@
 --- remembers each server's era while this program runs.
 local compat = require("operations.base.compat")
 local message = require("operations.mcp.protocol.message")
+local metadata = require("operations.mcp.protocol.metadata")
 local negotiation = require("operations.mcp.protocol.negotiation")
-local requests = require("operations.mcp.protocol.request")
 local results = require("operations.mcp.protocol.result")
 
 local handshake = {}
@@ -51,7 +51,7 @@ end
 function steps.discover(self, state)
   self._self.modern, self._self.version = true, state.version
   self._link:speak(true, state.version)
-  return state:discovered(ask(self, "server/discover", requests.params(self._self, {}, {}), self._config.probe_timeout))
+  return state:discovered(ask(self, "server/discover", metadata.params(self._self, {}, {}), self._config.probe_timeout))
 end
 
 function steps.initialize(self, state)
@@ -63,7 +63,7 @@ function steps.initialize(self, state)
     end
   end
   self._link:speak(false)
-  local params = requests.initialize(self._self, state.version)
+  local params = metadata.initialize(self._self, state.version)
   return state:initialized(ask(self, "initialize", params, self._config.connect_timeout))
 end
 
@@ -86,7 +86,7 @@ local function take_over(self, state)
   self._self.modern, self._self.version = state.modern, state.version
   if state.result then -- otherwise the server's capabilities are unknown
     self.known, self.capabilities = true, type(result.capabilities) == "table" and result.capabilities or {}
-    self.server = requests.server_of(result)
+    self.server = metadata.server_of(result)
     self.instructions = type(result.instructions) == "string" and result.instructions or nil
   end
   self._link:speak(state.modern, state.version)

@@ -8,9 +8,9 @@ local marks = require("operations.base.marked")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
+local metadata = require("operations.mcp.protocol.metadata")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local questions = require("operations.mcp.client.questions")
-local requests = require("operations.mcp.protocol.request")
 local results = require("operations.mcp.protocol.result")
 local task = require("operations.task")
 
@@ -39,7 +39,7 @@ local function ask_caller(config, asked, asker)
   return asker:ask(relayed)
 end
 
--- Answers the server's questions, with the functions that answer legacy requests.
+-- Answers the server's questions, with the functions that answer legacy metadata.
 local function responses_to(session, asked, method, asker)
   local responses, client = marks.object(), session.owner.client
   if not client then
@@ -155,7 +155,7 @@ local function exchange(self, method, params, options, again)
     return nil, err
   end
   local id = link.pending:next_id()
-  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
+  local all = metadata.params(self._self, params, options, options.on_progress and id or nil)
   local reply
   reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
   if reply then

@@ -8,7 +8,7 @@ local json = require("operations.base.json")
 local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
-local requests = require("operations.mcp.protocol.request")
+local metadata = require("operations.mcp.protocol.metadata")
 local rounds = require("operations.mcp.client.rounds")
 local single_flight = require("operations.task.single_flight")
 local supervisors = require("operations.mcp.client.supervisor")
@@ -64,7 +64,7 @@ function session.new(config, open, events)
     _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0, _mended = 0,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
-      client = config.client or requests.client, capabilities = capabilities,
+      client = config.client or metadata.client, capabilities = capabilities,
       log_level = config.log_level,
     },
   }, Session)

@@ -6,7 +6,7 @@ local components = require("operations.openapi.out.components")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local naming = require("operations.openapi.name")
-local request = require("operations.openapi.out.request")
+local requests = require("operations.openapi.out.requests")
 local responses = require("operations.openapi.out.responses")
 local security = require("operations.openapi.out.security")
 local version30 = require("operations.openapi.out.version30")
@@ -78,7 +78,7 @@ end
 -- The Operation Object of an entry, and its method.
 local function operation_of(all, entry, options)
   local spec = entry.spec
-  local taken = request.of(all, entry, options.version)
+  local taken = requests.of(all, entry, options.version)
   local answers, codes = responses.of(all, entry, options.version, taken.method)
   local id = spec.namespace .. "." .. spec.name
   local summary = present(spec.title) or id

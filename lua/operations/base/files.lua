@@ -1,12 +1,12 @@
 --- The texts of files; of those of this library that are not modules by their name. These are beside its Lua files, and
 --- found by `package.path`, as modules are: Neovim derives it from the runtime path, nginx from its configuration.
-local file = {}
+local files = {}
 
 --- Reads a file.
 ---@param path string
 ---@return string? text
 ---@return string? message  with the path; a directory cannot be read
-function file.read(path)
+function files.read(path)
   local handle, message = io.open(path, "rb")
   if not handle then
     return nil, message
@@ -19,13 +19,13 @@ end
 --- Reads a file of this library.
 ---@param name string  such as "operations/server/page/index.html"
 ---@return string? text  nil: it is not installed
-function file.own(name)
+function files.own(name)
   for place in package.path:gmatch("([^;]*)%?%.lua") do
-    local text = file.read(place .. name)
+    local text = files.read(place .. name)
     if text then
       return text
     end
   end
 end
 
-return file
+return files

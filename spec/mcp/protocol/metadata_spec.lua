@@ -1,5 +1,5 @@
 local json = require("operations.base.json")
-local request = require("operations.mcp.protocol.request")
+local metadata = require("operations.mcp.protocol.metadata")
 
 local PREFIX = "io.modelcontextprotocol/"
 
@@ -12,13 +12,13 @@ describe("what a request says of itself", function()
 
   it("is nothing in the legacy era unless something was asked for", function()
     local params = { name = "t" }
-    assert.equal(params, request.params(legacy, params, {}))
-    assert.is_nil(request.params(legacy, nil, {}))
-    assert.same({ name = "t", _meta = { progressToken = 7 } }, request.params(legacy, params, {}, 7))
-    assert.same({ _meta = { traceparent = "00-a" } }, request.params(legacy, nil, { traceparent = "00-a" }))
-    assert.same({ _meta = { k = "v" } }, request.params(legacy, nil, { meta = { k = "v" } }))
+    assert.equal(params, metadata.params(legacy, params, {}))
+    assert.is_nil(metadata.params(legacy, nil, {}))
+    assert.same({ name = "t", _meta = { progressToken = 7 } }, metadata.params(legacy, params, {}, 7))
+    assert.same({ _meta = { traceparent = "00-a" } }, metadata.params(legacy, nil, { traceparent = "00-a" }))
+    assert.same({ _meta = { k = "v" } }, metadata.params(legacy, nil, { meta = { k = "v" } }))
     assert.same({ name = "t" }, params)
-    assert.equal(params, request.params(legacy, params, { meta = {} }))
+    assert.equal(params, metadata.params(legacy, params, { meta = {} }))
   end)
 
   it("names the client and its capabilities in the modern era, beside the given _meta", function()
@@ -27,26 +27,26 @@ describe("what a request says of itself", function()
       own = 1, progressToken = "p",
       [PREFIX .. "protocolVersion"] = "2026-07-28", [PREFIX .. "clientCapabilities"] = { roots = {} },
       [PREFIX .. "clientInfo"] = { name = "c", version = "1" }, [PREFIX .. "logLevel"] = "info",
-    } }, request.params(modern, given, {}, "p"))
+    } }, metadata.params(modern, given, {}, "p"))
     assert.same({ _meta = { own = 1 } }, given)
-    assert.equal("2026-07-28", request.params(modern, nil, {})._meta[PREFIX .. "protocolVersion"])
+    assert.equal("2026-07-28", metadata.params(modern, nil, {})._meta[PREFIX .. "protocolVersion"])
   end)
 
   it("is its revision, its capabilities and its name when it is the first", function()
     assert.same({ protocolVersion = "2025-06-18", capabilities = {}, clientInfo = legacy.client },
-      request.initialize(legacy, "2025-06-18"))
-    local bare = request.initialize({ client = legacy.client }, "2025-06-18")
+      metadata.initialize(legacy, "2025-06-18"))
+    local bare = metadata.initialize({ client = legacy.client }, "2025-06-18")
     assert.equal("{}", json.encode(bare.capabilities))
-    assert.same({ roots = {} }, request.initialize(modern, "2025-06-18").capabilities)
+    assert.same({ roots = {} }, metadata.initialize(modern, "2025-06-18").capabilities)
   end)
 end)
 
 describe("what a server says about itself", function()
   it("is found where its revision has it", function()
     local info = { name = "s", version = "1" }
-    assert.same(info, request.server_of({ serverInfo = info }))
-    assert.same(info, request.server_of({ _meta = { [PREFIX .. "serverInfo"] = info } }))
-    assert.is_nil(request.server_of({ _meta = "none" }))
-    assert.is_nil(request.server_of(nil))
+    assert.same(info, metadata.server_of({ serverInfo = info }))
+    assert.same(info, metadata.server_of({ _meta = { [PREFIX .. "serverInfo"] = info } }))
+    assert.is_nil(metadata.server_of({ _meta = "none" }))
+    assert.is_nil(metadata.server_of(nil))
   end)
 end)

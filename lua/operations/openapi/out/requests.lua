@@ -2,7 +2,7 @@
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 
-local request = {}
+local requests = {}
 
 -- The keywords of an input schema, besides annotations, that parameters can express.
 local spoken = members.set({ "type", "properties", "required", "additionalProperties", "$defs", "$schema", "title",
@@ -128,7 +128,7 @@ end
 ---@param entry operations.openapi.Entry
 ---@param version "3.0"|"3.1"|"3.2"
 ---@return { method: string, parameters: table[]?, body: table?, input: "body"|"parameters"|nil, open: true? }
-function request.of(all, entry, version)
+function requests.of(all, entry, version)
   if entry.relay then
     return relayed(all, entry)
   end
@@ -150,4 +150,4 @@ function request.of(all, entry, version)
   return made
 end
 
-return request
+return requests

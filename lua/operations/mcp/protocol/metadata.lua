@@ -5,12 +5,12 @@ local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local version = require("operations.base.version")
 
-local request = {}
+local metadata = {}
 
 local PREFIX = message.PREFIX
 
 --- The default name and version of the client.
-request.client = { name = "operations", version = version }
+metadata.client = { name = "operations", version = version }
 
 ---@class operations.mcp.Self
 ---@field modern boolean
@@ -42,7 +42,7 @@ end
 ---@param extras operations.mcp.Extras
 ---@param token? string|integer  for progress reports of the server
 ---@return table?  nil: none
-function request.params(self, params, extras, token)
+function metadata.params(self, params, extras, token)
   if not (self.modern or token or extras.traceparent or extras.meta) then
     return params
   end
@@ -57,16 +57,16 @@ end
 ---@param self operations.mcp.Self
 ---@param protocol string  the requested revision
 ---@return table
-function request.initialize(self, protocol)
+function metadata.initialize(self, protocol)
   return { protocolVersion = protocol, capabilities = self.capabilities or marks.object(), clientInfo = self.client }
 end
 
 --- The name and version of a server (`Implementation`), in any revision.
 ---@param result? table  of `initialize`, or of any request of the modern era
 ---@return table? info  { name, version, title?, ... }
-function request.server_of(result)
+function metadata.server_of(result)
   local meta = result and type(result._meta) == "table" and result._meta or {}
   return message.present(result and result.serverInfo) or message.present(meta[PREFIX .. "serverInfo"])
 end
 
-return request
+return metadata
