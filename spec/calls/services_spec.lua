@@ -196,7 +196,7 @@ describe("the definitions of a peer's operations", function()
     map:close()
   end)
 
-  it("leave out what is no spec, and say so", function()
+  it("leave out invalid specs, and say so", function()
     local list, report = operations.from_peer({ subscribe = print, offered = function() return {} end, call = function()
       return { data = { operations = { "x", { namespace = "a", name = "b" }, { namespace = "a", name = 1 } } } }
     end })

@@ -18,7 +18,7 @@ describe("an import", function()
     assert.same({ false, true }, wants({ exclude = is_a }))
   end)
 
-  it("sets how operations are checked, and returns who may call them", function()
+  it("sets how operations are checked, and returns their access control", function()
     local definition = { name = "a" }
     local access = { requiredScopes = { "x" } }
     assert.equal(access, importing.finish(definition, { accessControl = access, normalize = "off", validate = "warn" }))

@@ -1,4 +1,4 @@
---- What importers of every source share: the options that say which operations are taken, who may call them, and how
+--- Reads the options of importers of every source: which operations are taken, who may call them, and how
 --- their inputs and results are checked.
 local importing = {}
 

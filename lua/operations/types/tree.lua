@@ -1,4 +1,4 @@
---- What the printers of types share: the operations of a registry with the types of their inputs and answers, made of
+--- The types that all printers write: the operations of a registry with those of their inputs and answers, made of
 --- their schemas. Objects, enums and the definitions of schemas have names, so that an editor shows them and recursion
 --- ends. A type says what a schema says of kinds, members and values; limits (lengths, patterns) are no types.
 local core = require("operations.core")
@@ -192,7 +192,7 @@ local function alternatives(node)
   return list
 end
 
--- The members of an object, those of its `allOf` too; nil: it is none.
+-- The members of an object, those of its `allOf` too; nil: it is not an object.
 function Builder:shape(root, node, into, depth)
   into = into or { fields = {}, places = {}, required = {} }
   depth = depth or 0
