@@ -1,3 +1,4 @@
+local callers = require("spec.support.callers")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local failed = require("operations.task.dictionary")
@@ -315,6 +316,23 @@ describe("examples/nginx and examples/gateway", function()
       eventually(function()
         return get(url .. "/readyz").body == "ready\nupstreams connected: 1\n"
       end)
+      -- Workers are replaced and killed while calls keep coming: none is lost that had not begun.
+      local nginx, turn = started[#started].child.pid, 0
+      local calling = callers.start(function()
+        turn = turn + 1
+        local is_post = turn % 2 == 0
+        local came, err = operations.http.request({ method = is_post and "POST" or "GET", headers = headers,
+          url = url .. (is_post and "/words/say_hello" or "/notes") })
+        if came and came.status ~= 200 and came.status ~= 429 then
+          return came.status .. " " .. came.body
+        end
+        return err and not err.mayHaveRun and tostring(err) or nil
+      end)
+      for _, signal in ipairs({ "HUP %d", "KILL $(pgrep -P %d | head -n 1)", "HUP %d" }) do
+        os.execute("kill -" .. signal:format(nginx))
+        calling.more_answers()
+      end
+      assert.is_nil(calling.finish())
       key:remove()
       mcp:close()
       api:close()

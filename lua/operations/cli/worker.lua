@@ -66,7 +66,8 @@ local function answer_supervisors(at, state, metrics)
   if not listener then
     return output.usage("worker: --health: %s", err.message)
   end
-  output.complain("health: http://%s:%d/readyz", at.host, listener.port)
+  output.complain("health: http://%s:%d/readyz", at.host:find(":", 1, true) and "[" .. at.host .. "]" or at.host,
+    listener.port)
   output.at_end(server)
 end
 
