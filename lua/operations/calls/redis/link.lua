@@ -78,7 +78,7 @@ function redis_link.address(url, options)
   for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
     found[name] = options[name]
   end
-  found.proxy, found.nodes = options.proxy or "", options.nodes and read_nodes(options.nodes, 3)
+  found.proxy, found.nodes = options.proxy or "", read_nodes(options.nodes or {}, 3)
   return found
 end
 
