@@ -480,8 +480,9 @@ describe("operations serve", function()
   end))
 
   it("serves before an MCP server is there, but does not begin with one that cannot start", within(function()
-    local served = serve.start({ "--no-auth", "--mcp", "http://127.0.0.1:9/mcp" })
+    local served = serve.start({ "--no-auth", "--mcp", "http://127.0.0.1:9/mcp", "--expose", "far.*" })
     assert.equal("ready\nupstreams retrying: 1\n", served:get("/readyz").body)
+    assert.is_nil(served:said("serving 0 operations"):find("--expose far", 1, true)) -- its operations may follow
     local result = fails("--mcp /nonexistent/program")
     assert.equal(12, result.code)
     assert.matches("/nonexistent/program", result.err, 1, true)

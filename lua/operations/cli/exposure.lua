@@ -127,7 +127,8 @@ end
 ---@param registry operations.Registry
 ---@param who? { identity: operations.Identity?, advice: string }  the caller, if known; advice on how to give it more
 ---  rights
-function Exposure:tell(registry, who)
+---@param is_partial? boolean  further operations may follow
+function Exposure:tell(registry, who, is_partial)
   local all, hidden, denied = registry:specs({ schemas = false }), {}, {}
   for _, spec in ipairs(all) do
     local sight = registry:visible(spec, who and who.identity)
@@ -142,7 +143,7 @@ function Exposure:tell(registry, who)
     output.notice("serving %d of %d operations; %s", #all - #hidden, #all, proposals(hidden))
   end
   for _, entry in ipairs(self._patterns) do
-    if not entry.used then
+    if not entry.used and not is_partial then
       output.complain("--expose %s: no operation of a source is called so", entry.text)
     end
   end

@@ -298,6 +298,21 @@ local function await(clients)
   end
 end
 
+-- Is there a server that is not connected yet?
+local function is_partial(clients)
+  for _, client in ipairs(clients) do
+    for _, name in ipairs(client.names or {}) do
+      if client:state(name) == "connecting" or client:state(name) == "retrying" then
+        return true
+      end
+    end
+    if client.state == "connecting" or client.state == "retrying" then
+      return true
+    end
+  end
+  return false
+end
+
 -- The registry with its watched directories, and what loads the other sources again; or nil and the exit code. Fills
 -- `clients` with those of MCP servers.
 local function collect(parsed, exposure, middleware, clients)
@@ -483,7 +498,8 @@ function serve.run(parsed)
     task.detach(follow_hangups, system.hangups(), parsed, options, listener, load_again)
   end
   exposure:tell(registry, not options.authorize and { identity = options.identity,
-    advice = options.tokens and " (--scopes A,B gives it some)" or " (--token gives some)" } or nil)
+    advice = options.tokens and " (--scopes A,B gives it some)" or " (--token gives some)" } or nil,
+    is_partial(clients))
   announce(options, listener, parsed.options.prefix)
   run(server, directories, options)
   return output.codes.OK

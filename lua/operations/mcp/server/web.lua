@@ -32,7 +32,8 @@ function web.listen(server, options)
   local opened, err = listener.listen(given, function(request)
     local path = request_head.split(request.target)
     request.is_local = is_local
-    return (path == "/mcp" or path:find("^/%.well%-known/")) and server:handle(request) or not_found()
+    local is_mcp = path == "/mcp" or path == "/mcp/"
+    return (is_mcp or path:find("^/%.well%-known/")) and server:handle(request) or not_found()
   end, server.options.access_log and function(refused)
     access_log.refused(server.options.access_log, server.options.log, refused)
   end)
