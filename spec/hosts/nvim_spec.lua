@@ -104,7 +104,8 @@ describe("Neovim", function()
           end })
           local _, refused = operations.http.request({ url = "http://127.0.0.1:1/" })
           local _, raised = pcall(require("operations.nvim").setup)
-          return table.concat({ assert(registry:execute("a.b")).data, refused.details.kind, raised:match("[^:]*$") }, " ")
+          return table.concat({ assert(registry:execute("a.b")).data, refused.details.kind,
+            raised:match("[^:]*$") }, " ")
         end)
         local file = io.open(result, "w")
         file:write(tostring(text))
@@ -115,8 +116,8 @@ describe("Neovim", function()
       os.remove(path)
       vim.cmd("qa!")
     ]])
-    assert.same({ out = "waited connect operations.nvim.setup works inside of Neovim only, on its main thread", code = 0 },
-      result)
+    assert.same({ code = 0,
+      out = "waited connect operations.nvim.setup works inside of Neovim only, on its main thread" }, result)
   end)
 
   it("continues tasks that take more than a turn without any other event", function()

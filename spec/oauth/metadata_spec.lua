@@ -122,7 +122,8 @@ describe("metadata that is fetched", function()
   it("of an issuer has its endpoints and what it supports", function()
     assert.same({ issuer = ISSUER, iss = ISSUER, authorization_endpoint = ISSUER .. "/a",
       token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r", scopes = { "s" },
-      auth_methods = { "none" }, takes_metadata_urls = true, names_issuer = true, has_s256 = true }, server(json.encode({ issuer = ISSUER,
+      auth_methods = { "none" }, takes_metadata_urls = true, names_issuer = true, has_s256 = true },
+      server(json.encode({ issuer = ISSUER,
       authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r",
       scopes_supported = { "s" }, token_endpoint_auth_methods_supported = { "none" },
       client_id_metadata_document_supported = true, authorization_response_iss_parameter_supported = true,

@@ -24,7 +24,8 @@ describe("make", function()
       cmp "$place/one/b/operations/redis.so" "$place/another and longer/b/operations/redis.so"
       ! grep -q "$place" "$place/one/b/operations/system.so"
       rm "$place/one/b/redis/"*.o
-      ! make -s -C "$place/one" LUA=%s BUILD=b CPPFLAGS='-include no_such_header.h' b/operations/redis.so >"$place/out" 2>&1
+      ! make -s -C "$place/one" LUA=%s BUILD=b CPPFLAGS='-include no_such_header.h' \
+        b/operations/redis.so >"$place/out" 2>&1
       grep -o 'no_such_header.h' "$place/out" | head -n 1
     ]]):format(runtime, runtime))
     assert.same({ 0, "no_such_header.h\n" }, { result.code, result.out })

@@ -56,7 +56,8 @@ describe("types", function()
 
   it("tell null, unions, lists and maps", function()
     local input = T.object({ a = { type = { "string", "null" } }, b = { anyOf = { { type = "integer" }, {
-      type = "array", items = { type = "string" } } } }, c = { type = "array", items = { type = { "string", "integer" } } },
+      type = "array", items = { type = "string" } } } },
+      c = { type = "array", items = { type = { "string", "integer" } } },
       d = { type = "object", additionalProperties = { type = "boolean" } }, e = true, f = { const = 3 } })
     local text = lua(input)
     for name, expected in pairs({ a = "string|operations.Null", b = "integer|string[]", c = "(string|integer)[]",

@@ -15,8 +15,8 @@ local nvim = {}
 ---  `url` or `document`, and the options of `from_openapi`
 ---@field mcp? operations.mcp.Config  configuration for all servers
 ---@field registry? operations.Registry  for the operations; default: a new one
----@field policy? operations.PolicyRule[]|string  rules: which calls run, are asked about in the editor, or never run; or
----  a file of them beside init.lua. Not with `registry`, which has its own
+---@field policy? operations.PolicyRule[]|string  rules: which calls run, are asked about in the editor, or never run;
+---  or a file of them beside init.lua. Not with `registry`, which has its own
 
 ---@class operations.nvim.SourceSpec  one of
 ---@field operations? operations.Definition[]

@@ -33,8 +33,8 @@ end
 ---@field audience? string  the API that the tokens are for
 ---@field resource? string|string[]  the same as a URL (RFC 8707)
 ---@field scope? string|string[]
----@field subject? fun(context: operations.Context): string?, operations.Error?  the caller's token; default: the one that
----  `resource_server` has checked
+---@field subject? fun(context: operations.Context): string?, operations.Error?  the caller's token; default: the one
+---  that `resource_server` has checked
 ---@field subject_token_type? string  default: that of an access token
 ---@field requested_token_type? string
 ---@field params? table<string, string>  further fields of the request, such as `actor_token`

@@ -1,6 +1,6 @@
 --- OAuth 2.1: tokens for programs (`token_source`) and, as MCP requires, for their users (`authorizer`); for servers,
---- callers identified by tokens (`resource_server`, `static_tokens`) or passwords (`basic`), and tokens of other APIs in
---- exchange for those of the callers (`token_exchange`).
+--- callers identified by tokens (`resource_server`, `static_tokens`) or passwords (`basic`), and tokens of other APIs
+--- in exchange for those of the callers (`token_exchange`).
 local authorizer = require("operations.oauth.authorizer")
 local exchange = require("operations.oauth.exchange")
 local loopback = require("operations.oauth.loopback")

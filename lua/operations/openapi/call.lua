@@ -159,7 +159,8 @@ function call.outcome(plan, reply, context, credentials)
     context.log("warn", "the API's answer: " .. warning) -- MCP clients read it, so it has no address
   end
   local details = failure and failure.details
-  if failure and failure.code:find("^HTTP_%d") and type(details) == "table" then -- what a script needs to know which request it was
+  if failure and failure.code:find("^HTTP_%d") and type(details) == "table" then
+    -- What a script needs to know which request it was.
     details.method, details.url = plan.method, url.redact(reply.url or plan.base)
     details.operation, details.attempts = plan.id, reply.attempts
   end

@@ -13,8 +13,8 @@ local config = {}
 
 ---@class operations.openapi.Config
 ---@field namespace? string  default: the document's title
----@field base_url? string|string[]  instead of the document's servers; of several addresses of one API the next is asked
----  where a request could not be sent to the one before
+---@field base_url? string|string[]  instead of the document's servers; of several addresses of one API the next is
+---  asked where a request could not be sent to the one before
 ---@field server_variables? table<string, string>  instead of their defaults
 ---@field server? integer|string  selects one of several servers: by position in the list, name (3.2), description, or
 ---  URL as in the document; default 1

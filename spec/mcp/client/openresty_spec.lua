@@ -76,8 +76,8 @@ describe("an MCP server behind nginx", function()
     write("server.lua", program)
     write("nginx.conf", (configuration:gsub("%$(%l+)", { port = port, runtime = runtime,
       cpath = ("%s/build/%s/?.so;;"):format(root, runtime) })))
-    local nginx = assert(operations.process.spawn({ "nginx", "-p", directory, "-c", "nginx.conf", "-e", "error.log", "-g",
-      "daemon off;", cwd = directory, env = { PATH = os.getenv("PATH") .. ":/usr/sbin",
+    local nginx = assert(operations.process.spawn({ "nginx", "-p", directory, "-c", "nginx.conf", "-e", "error.log",
+      "-g", "daemon off;", cwd = directory, env = { PATH = os.getenv("PATH") .. ":/usr/sbin",
         LUA_PATH = ("%s/lua/?.lua;%s/lua/?/init.lua;;"):format(root, root),
         LUA_CPATH = root .. "/build/luajit/?.so;;" } }))
     operations.run(function()
