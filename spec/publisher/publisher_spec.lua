@@ -354,7 +354,8 @@ describe("a publisher in nginx", function()
   end
 
   it("is heard by the readers at all of 4 workers, and resumed at any", function()
-    local app = test_server.start({ app = true, workers = 4 })
+    local app = test_server.start({ app = true, workers = 4,
+      init = 'package.loaded["spec.events"] = require("operations").publisher({ store = "notes", keep = 20 })' })
     local function say(n)
       local answer = assert(operations.http.request({ method = "POST", url = app.url .. "/published/room/say",
         headers = { ["content-type"] = "application/json", connection = "close" }, body = ('{"n":%d}'):format(n) }))
@@ -368,7 +369,9 @@ describe("a publisher in nginx", function()
           headers = { ["last-event-id"] = id } }))
         local parser = operations.sse_parser(function(event)
           local data = operations.json.decode(event.data)
-          if data.worker then
+          if event.event == "end" then
+            found.ended = data.reason
+          elseif data.worker then
             found.worker, found.gap = data.worker, data.gap
           else
             found.got[#found.got + 1] = data.n
@@ -423,11 +426,21 @@ describe("a publisher in nginx", function()
       eventually(function()
         return late.got[1] == 11 and #readers[1].got == 30
       end)
+      -- A reload ends the streams at once: their readers come back to new workers.
+      assert(os.execute("kill -HUP " .. app.pid))
       for _, list in ipairs({ readers, again, { late } }) do
         for _, each in ipairs(list) do
-          each.task:cancel()
+          each.task:wait()
+          assert.equal("draining", each.ended)
         end
       end
+      local back = reader(say(31).id)
+      assert.is_nil(workers[back.worker])
+      say(32)
+      eventually(function()
+        return back.got[1] == 32
+      end)
+      back.task:cancel()
     end)
     app:stop()
   end)

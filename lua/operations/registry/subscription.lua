@@ -320,7 +320,7 @@ function Subscription:close()
   state.closing = true
   self._ready = EMPTY
   if state.running then
-    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation:id() .. " was closed"))
+    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation:id() .. " was closed"), state.strand)
   else
     finish(state)
   end

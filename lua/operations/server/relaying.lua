@@ -152,7 +152,7 @@ local function take_json(call, relay, request)
     return nil, err, status
   end
   local value
-  value, err = json.decode(body, { max_depth = options.max_depth })
+  value, err = json.decode(body, { max_depth = options.max_depth, unique = true }) -- the API may read another one
   if err then
     local message = "the body is not JSON: " .. err.message
     return refuse(400, message, { { path = "", keyword = "format", message = message } })
@@ -174,6 +174,9 @@ end
 ---@return operations.Error? err
 ---@return integer? status
 function relaying.read(call, request, plan, query)
+  if query and query:gsub("%%%x%x", ""):find("%", 1, true) then
+    return refuse(400, "the query is malformed: percent-encoding expected")
+  end
   local input, raw = wire.read(plan, call.below, query, request.headers)
   if not input then
     return refuse(422, ("%s: %s"):format(raw[1].path, raw[1].message), raw)

@@ -270,9 +270,10 @@ end
 --- Ends the wait of a generator coroutine, if it waits: raises `failure` there.
 ---@param co thread  one that `resume` runs
 ---@param failure any
+---@param strand? operations.Strand  its own, for a caller in another request of nginx
 ---@return boolean interrupted  false when it was not waiting
-function scheduler.interrupt(co, failure)
-  local strand = strands.known()[co]
+function scheduler.interrupt(co, failure, strand)
+  strand = strand or strands.known()[co]
   local wait = strand and strand.inner
   if not wait or wait.done then
     return false
