@@ -39,6 +39,24 @@ describe("a failure whose message the caller does not learn", function()
   end)
 end)
 
+describe("the cause of a lost or silent server behind", function()
+  local function read(details, http, rule)
+    local call = { http = http, server = { options = { upstream_errors = rule, log = function() end } } }
+    local err = operations.error("EXECUTION_ERROR", "srv: the server ended: no token", details)
+    return told.read(call, err, "a.b").message
+  end
+
+  it("reaches the client that has started this program, over stdio", function()
+    for _, details in ipairs({ { kind = "closed", command = "srv" }, { kind = "connect", state = "retrying" },
+      { kind = "timeout", method = "tools/call" } }) do
+      assert.equal("srv: the server ended: no token", read(details))
+      assert.is_nil(read(details, {}):find("token", 1, true))
+      assert.is_nil(read(details, nil, "none"):find("token", 1, true))
+    end
+    assert.is_nil(read({ kind = "timeout", url = "http://inside/" }):find("token", 1, true)) -- of an API
+  end)
+end)
+
 describe("the JSON-RPC error of a server behind", function()
   local function refused(code)
     return operations.error("MCP_" .. code, "tools/call: Unknown city", { rpcCode = code, data = { 1 } })

@@ -17,7 +17,8 @@ function told.read(call, err, name, spec)
     return err, true
   end
   local details = type(err.details) == "table" and err.details or {}
-  if not call.http and (details.state or details.kind == "closed") and options.upstream_errors ~= "none" then
+  local is_of_server = details.state or details.kind == "closed" or details.kind == "timeout" and details.method
+  if not call.http and is_of_server and options.upstream_errors ~= "none" then
     return err, true -- over stdio the caller has started this program, and the cause is its own
   end
   local seen, is_told, hidden = disclosure.read(err, options.upstream_errors, spec)

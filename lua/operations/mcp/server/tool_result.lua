@@ -121,6 +121,12 @@ local function lines_of(issues)
   return table.concat(lines, "\n")
 end
 
+-- Was the answer lost, so that the call may have run? What remote callers read of it says so already.
+local function is_unknown(err, details)
+  return err.mayHaveRun and (details.kind == "closed" or details.kind == "timeout")
+    and not err.message:find("may have run", 1, true)
+end
+
 --- The result of a failed call: with the details that a model needs to correct it.
 ---@param err operations.Error
 ---@param told boolean  may the caller see the message?
@@ -130,8 +136,8 @@ function tool_result.of_error(err, told)
   if err.code == "VALIDATION_ERROR" and given[1] then
     text = "The input does not fit the tool's inputSchema:\n" .. lines_of(given)
   else
-    text = told and ("%s: %s%s"):format(err.code, err.message, given.kind == "closed" and err.mayHaveRun
-      and "; the call may have run" or "") or "the operation failed"
+    text = told and ("%s: %s%s"):format(err.code, err.message, is_unknown(err, given) and "; the call may have run" or "")
+      or "the operation failed"
   end
   if told and given.statusCode and given.body ~= nil then -- what an API answered
     local body = type(given.body) == "string" and given.body or json.encode(given.body, { sort_keys = true })
