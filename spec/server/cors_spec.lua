@@ -53,7 +53,7 @@ describe("pages of other origins", function()
   it("may read answers, failures and streams", function()
     local server = serve({ mcp = true, authorize = function() return nil end, anonymous = true })
     for target, status in pairs({ ["/a/get"] = 200, ["/a/fail"] = 500, ["/a/secret"] = 401, ["/a/watch"] = 200,
-      ["/openapi.json"] = 200, ["/nothing"] = 404, ["/healthz"] = 200, ["/mcp"] = 406 }) do
+      ["/openapi.json"] = 200, ["/nothing"] = 404, ["/healthz"] = 200, ["/mcp"] = 400 }) do
       local answer = send(server, "GET", target, { origin = APP })
       assert.equal(status, answer.status, target)
       assert.equal(APP, answer.headers["access-control-allow-origin"], target)
@@ -140,7 +140,7 @@ describe("to_mcp alone", function()
     local server = operations.to_mcp(operations.registry(), { origins = { APP }, log = function() end })
     assert.equal(204, preflight(server, "/mcp").status)
     local answer = send(server, "GET", "/mcp", { origin = APP })
-    assert.same({ 406, APP }, { answer.status, answer.headers["access-control-allow-origin"] })
+    assert.same({ 400, APP }, { answer.status, answer.headers["access-control-allow-origin"] })
     assert.matches("MCP%-Session%-Id", answer.headers["access-control-expose-headers"])
   end)
 end)
