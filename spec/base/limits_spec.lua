@@ -16,7 +16,7 @@ local promised = {
   mcp_wait = 10000, mcp_slow = 500,
   mcp_rounds = 16, mcp_server_requests = 64, concurrency = 16, unconsumed_events = 64, unconsumed_bytes = 4194304,
   consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000, oauth_lock = 60000,
-  oauth_margin = 30000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
+  oauth_margin = 30000, oauth_exchanged = 300000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
   heartbeat = 15000, server_max_timeout = 600000, upstream_body = 16384,
   ping_interval = 15000, handshake_timeout = 10000,
   reconnect_delay = 50, reconnect_max_delay = 5000, redis_silence = 2000, presence = 2000, redis_patience = 10000,
