@@ -16,7 +16,8 @@ local promised = {
   mcp_wait = 10000, mcp_slow = 500,
   mcp_rounds = 16, mcp_server_requests = 64, concurrency = 16, unconsumed_events = 64, unconsumed_bytes = 4194304,
   consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000, oauth_lock = 60000,
-  oauth_margin = 30000, oauth_exchanged = 300000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
+  oauth_margin = 30000, oauth_exchanged = 300000,
+  oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
   heartbeat = 15000, server_max_timeout = 600000, upstream_body = 16384,
   ping_interval = 15000, handshake_timeout = 10000,
   reconnect_delay = 50, reconnect_max_delay = 5000, redis_silence = 2000, presence = 2000, redis_patience = 10000,
@@ -38,6 +39,8 @@ local promised = {
   identity_requests = 256, turn_bytes = 262144,
   tls_session = 7200000, middleware_keys = 10000, middleware_queue = 100, cache_bytes = 16777216,
   cache_entry = 1048576, metrics_series = 10000, mcp_tools = 64, mcp_schema_bytes = 65536, mcp_watched = 1000,
+  publisher_keep = 256, publisher_retry = 500, publisher_age = 86400000, publisher_poll = 50,
+  publisher_bytes = 67108864, publisher_topics = 10000, publisher_keep_bytes = 4194304, oauth_exchanges = 1000,
   search_query = 1024, search_words = 32, search_hits = 10, cli_cache = 268435456,
 }
 
