@@ -136,8 +136,8 @@ function tool_result.of_error(err, told)
   if err.code == "VALIDATION_ERROR" and given[1] then
     text = "The input does not fit the tool's inputSchema:\n" .. lines_of(given)
   else
-    text = told and ("%s: %s%s"):format(err.code, err.message, is_unknown(err, given) and "; the call may have run" or "")
-      or "the operation failed"
+    local more = is_unknown(err, given) and "; the call may have run" or ""
+    text = told and ("%s: %s%s"):format(err.code, err.message, more) or "the operation failed"
   end
   if told and given.statusCode and given.body ~= nil then -- what an API answered
     local body = type(given.body) == "string" and given.body or json.encode(given.body, { sort_keys = true })
