@@ -29,6 +29,8 @@ local DOCUMENT = { openapi = "3.1.0", info = { title = "t", version = "1" },
         required = true, schema = { type = "string" } } }, requestBody = { content = {
         ["application/octet-stream"] = { schema = { type = "string", format = "binary" } } } } },
     },
+    ["/events/{id}"] = { get = { operationId = "events", parameters = { ID }, responses = { ["200"] = {
+      description = "", content = { ["text/event-stream"] = { schema = { type = "object" } } } } } } },
     ["/chat"] = { post = { operationId = "chat", requestBody = { content = { ["application/json"] = JSON } },
       responses = { ["200"] = { description = "", content = { ["application/json"] = { schema = {} },
         ["text/event-stream"] = { schema = {} } } } } } },
@@ -264,6 +266,34 @@ describe("an API as its own document says", function()
       assert.equal("{}", api.request("POST", "/chat", JSON_TYPE, '{"n":1}').body)
       assert.equal("data: 1\n\ndata: 2\n\n", api.request("POST", "/chat", { ["content-type"] = "application/json",
         accept = "text/event-stream" }, '{"n":1}').body)
+    end)
+  end)
+
+  it("streams events byte for byte, a share of them for each caller, and ends them when it drains", function()
+    with({ server = { max_identity_streams = 1 } }, function(api)
+      function api.answer(request)
+        local at = 0
+        return { status = request.headers["last-event-id"] == "bad" and 409 or 200, headers = {
+          ["content-type"] = "text/event-stream" }, body = function()
+          at = at + 1
+          if at > 1 then
+            operations.sleep(60)
+          end
+          return "id: 7\nevent: x\ndata: {\"a\": 1}\n\n"
+        end }
+      end
+      assert.equal(422, api.request("GET", "/events/x").status)
+      local stream = assert(operations.http.open({ url = api.url .. "/events/7",
+        headers = { ["Last-Event-ID"] = "6" } }))
+      assert.same({ 200, "id: 7\nevent: x\ndata: {\"a\": 1}\n\n" }, { stream.status, stream:read() })
+      assert.same({ "/v1/events/7", "6" }, { api.seen[1].target, api.seen[1].headers["last-event-id"] })
+      assert.equal(503, api.request("GET", "/events/7").status)
+      local ended = operations.spawn(function()
+        return stream:read()
+      end)
+      api.server:drain(1000)
+      assert.is_nil((ended:wait()))
+      eventually(function() return next(api.server.streams_of) == nil end)
     end)
   end)
 

@@ -23,6 +23,7 @@ local relay = {}
 ---@field body? string|{ read: function }  as received
 ---@field size? integer  of a body to be read
 ---@field keeps? string  the middleware `cache` may keep its answer, beside those to requests with another such text
+---@field streams? boolean  the answer is sent in pieces, of any size
 ---@field unread? boolean  the body passes by: it is not in the input
 ---@field begin fun(head: operations.RelayHead)  the answer's head, before its body is sent in pieces
 ---@field send fun(bytes: string)  the next piece; waits until it was taken
@@ -122,7 +123,7 @@ local function take(source, plan, own, credentials)
   elseif own.method == "HEAD" then
     own.begin(head)
     return envelope_of(head)
-  elseif head.length and head.length > limits.window
+  elseif own.streams or head.length and head.length > limits.window
     or not head.length and not media.is_json(media.essence(headers["content-type"])) then
     return pass_on(source, head, "", own)
   end

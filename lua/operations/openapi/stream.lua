@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
+local relay = require("operations.openapi.relay")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local subscription = require("operations.registry.subscription")
@@ -256,8 +257,12 @@ end
 ---@param plan operations.openapi.Plan  changed here
 ---@return fun(input: table, context: operations.Context): nil, operations.Error?
 function stream.handler(plan)
+  local relayed = relay.handler(plan)
   prepare(plan)
   return function(input, context)
+    if context.relay then
+      return relayed(input or {}, context)
+    end
     local connection = { plan = plan, context = context, id = context.lastEventId }
     if context.defer then
       context.defer(function()

@@ -246,6 +246,11 @@ local function begin_stream(server, owner)
   return true
 end
 
+local function too_many_streams(call, owner)
+  return problem.refuse(call, 503, "BUSY", ("%d streams of this caller are open, no more are accepted"):format(
+    call.server.streams_of[owner]), { ["retry-after"] = "1" })
+end
+
 local function end_stream(server, owner)
   local count = server.streams_of[owner] - 1
   server.streams_of[owner] = count > 0 and count or nil
@@ -259,8 +264,7 @@ local function stream(call, request, value, last_event_id)
   local context, owner = context_of(call, request), owner_of(call)
   context.lastEventId = last_event_id
   if not begin_stream(server, owner) then
-    return problem.refuse(call, 503, "BUSY", ("%d streams of this caller are open, no more are accepted"):format(
-      server.streams_of[owner]), { ["retry-after"] = "1" })
+    return too_many_streams(call, owner)
   end
   local subscription, err = server.registry:subscribe(call.route.id, value, context)
   if not subscription then
@@ -354,30 +358,46 @@ local function serve_sink(call, request, values)
   return refusal or run_sink(call, request, value)
 end
 
+-- Sends a request on, and its answer back; `done` is called at the end.
+local function send_on(call, request, relay, done)
+  local response, envelope, err = relaying.run(call, relay, context_of(call, request), function(worker)
+    watch(call, worker)
+    if relay.streams then
+      call.server.streams[call] = function()
+        worker:cancel("draining")
+      end
+    end
+  end, done)
+  call.streams = response ~= nil
+  return response or conclude(call, envelope, err)
+end
+
+-- As `send_on`, for an answer that is a stream: one of its caller's share.
+local function send_on_stream(call, request, relay)
+  local server, owner = call.server, owner_of(call)
+  if not begin_stream(server, owner) then
+    return too_many_streams(call, owner)
+  end
+  relay.streams = true
+  return send_on(call, request, relay, function()
+    end_stream(server, owner)
+    server.streams[call] = nil
+    leave(call)
+  end)
+end
+
 -- Serves an imported operation as its own document says.
 local function serve_relay(call, request)
-  local route, is_stream = call.route, call.route.kind == "subscription"
-  local last_event_id, query = nil, call.query
-  if is_stream then
-    last_event_id, query = take_last_event_id(request, query)
-  end
-  local relay, err, status = relaying.read(call, request, route.relay, query)
+  local relay, err, status = relaying.read(call, request, call.route.relay, call.query)
   local refusal = err and problem.answer(call, err, status) or not call.counted and admit_more(call)
   if refusal then
     return refusal
-  elseif is_stream and relay.unread then
-    return problem.refuse(call, 415, "VALIDATION_ERROR", "the body of a subscription has to be JSON")
-  elseif is_stream then
-    return stream(call, request, relay.given, last_event_id)
+  elseif call.route.kind == "subscription" then
+    return send_on_stream(call, request, relay)
   end
-  local response, envelope
-  response, envelope, err = relaying.run(call, relay, context_of(call, request), function(worker)
-    watch(call, worker)
-  end, function()
+  return send_on(call, request, relay, function()
     leave(call)
   end)
-  call.streams = response ~= nil
-  return response or conclude(call, envelope, err)
 end
 
 -- Runs in a task of its own, which is cancelled when the caller leaves.

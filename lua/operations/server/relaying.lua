@@ -17,8 +17,8 @@ local relaying = {}
 -- server; others concern the connection.
 local sent_on = members.set({ "accept", "accept-encoding", "accept-language", "cache-control", "content-encoding",
   "content-language", "content-disposition", "content-md5", "digest", "content-digest", "if-match",
-  "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "idempotency-key", "pragma", "prefer",
-  "range", "tracestate" })
+  "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "idempotency-key", "last-event-id",
+  "pragma", "prefer", "range", "tracestate" })
 
 -- Header fields of answers that are sent on, beside those that the document declares. Others concern the connection,
 -- the cookies and the origin of the API.

@@ -68,7 +68,19 @@ local function execute(registry, route, value, context)
   if task.cancelled() then
     return nil, errors.new("ABORTED", "the caller left")
   end
-  return registry:execute(route.id, value, context)
+  if route.kind ~= "subscription" then
+    return registry:execute(route.id, value, context)
+  end
+  local stream, err = registry:subscribe(route.id, value, context) -- its handler sends pieces, no events
+  if not stream then
+    return nil, err
+  end
+  local ok, envelope, failure = pcall(stream.next, stream)
+  stream:close()
+  if not ok then
+    error(envelope, 0)
+  end
+  return envelope, failure
 end
 
 -- Runs the handler in a task of its own.
