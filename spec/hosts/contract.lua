@@ -475,6 +475,54 @@ return function(name, busted)
       })))
     end)
 
+    it("ends a block at its deadline, and lets a cleanup wait in a cancelled task", function()
+      local _, late = operations.within(20, operations.sleep, 60)
+      assert.equal("TIMEOUT", late.code)
+      local steps = {}
+      task.run(function()
+        local worker = task.spawn(function()
+          pcall(operations.sleep, 60)
+          steps[1] = operations.shield(5000, function()
+            operations.sleep(0.01)
+            return "cleaned up"
+          end)
+        end)
+        operations.sleep(0.01)
+        worker:cancel()
+        worker:wait()
+      end)
+      assert.same({ "cleaned up" }, steps)
+    end)
+
+    it("runs a schedule until it is stopped", function()
+      local count = 0
+      task.run(function()
+        local job
+        job = operations.every(0.01, function()
+          count = count + 1
+          if count == 3 then
+            job:stop()
+          end
+        end)
+        job:wait()
+      end)
+      assert.equal(3, count)
+    end)
+
+    it("ends a process with the call that started it", function()
+      process.allow(true)
+      local registry = operations.registry({ log = function() end })
+      registry:register(operations.command({ namespace = "spec", name = "slow", argv = { "sleep", "1000" } }))
+      registry:register(operations.command({ namespace = "spec", name = "fast", argv = { "echo", "{text}" } }))
+      assert.equal("TIMEOUT", select(2, registry:execute("spec.slow", {}, { timeout = 50 })).code)
+      local envelope, err = registry:execute("spec.fast", { text = "hello" })
+      if name == "openresty" then -- nginx collects exit codes
+        assert.is_true(envelope and envelope.data == "hello\n" or err.details.unknown)
+      else
+        assert.equal("hello\n", envelope.data)
+      end
+    end)
+
     it("ends an operation at its deadline and runs its cleanup once", function()
       local registry, cleaned = operations.registry(), 0
       assert(registry:register({

@@ -187,10 +187,12 @@ end
 local function failure(plan, how, child)
   local stderr = child:stderr()
   local last = stderr:match("([^\n]+)\n*$")
-  local what = how.code and "exit code " .. how.code or how.signal and "signal " .. how.signal or "unknown end"
+  local what = how.code and "exit code " .. how.code or how.signal and "signal " .. how.signal
+    or "its exit code is not known, because another part of this program collected it"
   local code = how.code and plan.errors[how.code] or "EXECUTION_ERROR"
   return errors.new(code, ("%s: %s%s"):format(plan.program, what, last and ": " .. last or ""),
-    { command = plan.program, exitCode = how.code, signal = how.signal, stderr = stderr ~= "" and stderr or nil })
+    { command = plan.program, exitCode = how.code, signal = how.signal, unknown = how.unknown,
+      stderr = stderr ~= "" and stderr or nil })
 end
 
 local function outcome(plan, child)
