@@ -8,6 +8,7 @@ local operations = require("operations")
 
 describe("the changes of an MCP server", function()
   local host, server, told, watched
+  local peers = {}
 
   before_each(function()
     host, told, watched = fake_host.new(1000), {}, {}
@@ -31,6 +32,7 @@ describe("the changes of an MCP server", function()
       told[#told + 1] = name .. " " .. value.method .. (value.params and " " .. value.params.uri or "")
     end }
     server.changes:join(made)
+    peers[#peers + 1] = made -- the server holds them weakly
     return made
   end
 
