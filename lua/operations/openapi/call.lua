@@ -93,7 +93,7 @@ end
 -- Reports how much of a body that is read in pieces was sent.
 local function report_upload(message, context)
   local body, done = message.body, 0
-  if type(body) ~= "table" or type(context) ~= "table" or not context.progress_wanted then
+  if type(context) ~= "table" or not context.progress_wanted then
     return
   end
   message.body = members.merged(body, { read = function(...)
@@ -123,7 +123,9 @@ function call.exchange(plan, input, context, address, headers, relay)
     if not message then
       return nil, credentials
     end
-    report_upload(message, context)
+    if type(message.body) == "table" then
+      report_upload(message, context)
+    end
     local pace = type(context) == "table" and rawget(context, "_pace")
     local refusal = pace and pace()
     if refusal then

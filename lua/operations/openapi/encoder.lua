@@ -12,6 +12,8 @@ local schemas = require("operations.schema")
 
 local encoder = {}
 
+local ordered = { keep_order = true }
+
 ---@class operations.openapi.Payload
 ---@field data string|{ read: function, close: function, again: boolean }
 ---@field size? integer  of the bytes to read; nil if unknown
@@ -21,7 +23,7 @@ local kinds = {}
 
 -- The JSON text; or nil, the error and its path.
 local function json_text(value)
-  local text, err = json.encode(value, { keep_order = true })
+  local text, err = json.encode(value, ordered)
   if text then
     return text
   end
@@ -161,7 +163,9 @@ end
 -- The first type that can carry the files in the value and that it fits; else the first that it fits. An object that
 -- looks like a file is bytes unless another type names all its members.
 local function fitting(plan, value, input_schema)
-  if plan.types[2] and core.kind(value) == "object" then
+  if not plan.types[2] then
+    return plan.types[1]
+  elseif core.kind(value) == "object" then
     for _, made in ipairs(plan.types) do
       if holds_file(made, value) then
         return made, plan.differs and issues_of(made, value, input_schema) or nil

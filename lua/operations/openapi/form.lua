@@ -9,6 +9,8 @@ local style = require("operations.openapi.style")
 
 local form = {}
 
+local ordered = { keep_order = true }
+
 ---@class operations.openapi.Field
 ---@field style? string         only if the document sets style, explode or allowReserved, which then apply
 ---@field explode? boolean
@@ -37,7 +39,7 @@ end
 ---@return string? message
 function form.value_text(field, value)
   if media.is_json(media.essence(field.content_type)) then
-    local text, err = json.encode(value, { keep_order = true })
+    local text, err = json.encode(value, ordered)
     return text, err and err.message
   end
   return style.value_text(value)

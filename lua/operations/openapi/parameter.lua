@@ -9,6 +9,8 @@ local style = require("operations.openapi.style")
 
 local parameter = {}
 
+local ordered = { keep_order = true }
+
 ---@class operations.openapi.Parameter
 ---@field name string      as on the wire
 ---@field key string       as in the input
@@ -94,7 +96,7 @@ local function media_text(media, value)
   if media == "application/x-www-form-urlencoded" then
     return form.text(nil, value)
   elseif media_types.is_json(media) then
-    local text, err = json.encode(value, { keep_order = true })
+    local text, err = json.encode(value, ordered)
     return text, err and err.message
   end
   return style.value_text(value)

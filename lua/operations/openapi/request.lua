@@ -21,6 +21,7 @@ local nothing = {}
 ---@field base string?
 ---@field segments (string|operations.openapi.Parameter)[][]
 ---@field path? string  if no parameter is part of it
+---@field path_keys? table<string, string>  names in the input by those of path parameters, found when needed
 ---@field head { headers: table, names: table }  headers of every request; their spelling by lower-case name
 ---@field options operations.HttpRequest  other options of all requests
 ---@field sender? operations.HttpSender  for the options, set by the first request
@@ -68,10 +69,14 @@ function request.head(...)
   return { headers = parts.headers, names = parts.names }
 end
 
-local function check_names(plan, input)
-  for key in pairs(input) do
-    if not plan.keys[key] then
+-- Refuses unknown members. Those of others go out in the order of the document, then in that of the input, then sorted.
+local function check_members(plan, input)
+  local keys = plan.keys
+  for key, value in pairs(input) do
+    if not keys[key] then
       return invalid(pointer(key), "additionalProperties", "is not a parameter of this operation")
+    elseif type(value) == "table" then
+      marked.order(value, (plan.input_schema.properties or nothing)[key], plan.input_schema)
     end
   end
 end
@@ -85,10 +90,12 @@ local function add_parameter(parts, param, text)
   if param.location == "header" then
     set_header(parts, param.name, text)
   elseif param.location == "path" then
-    parts.path[param.name], parts.keys[param.name] = text, param.key
+    parts.path[param.name] = text
   else
     add_text(parts, param.location == "cookie" and "cookie" or "query", text)
-    parts.sent[param.location == "query" and param.name or ""] = true
+    if parts.sent then
+      parts.sent[param.location == "query" and param.name or ""] = true
+    end
   end
 end
 
@@ -216,11 +223,22 @@ local function relayed_body(plan, input, parts, relay)
   return { data = relay.body, size = relay.size }
 end
 
+-- The keys of the input by the names of path parameters.
+local function path_keys(plan)
+  if not plan.path_keys then
+    plan.path_keys = {}
+    for _, param in ipairs(plan.parameters) do
+      plan.path_keys[param.name] = param.location == "path" and param.key or plan.path_keys[param.name]
+    end
+  end
+  return plan.path_keys
+end
+
 local function url_of(plan, parts)
   local path = plan.path
   if not path then
     local key, message
-    path, key, message = location.fill_path(plan, parts.path, parts.keys)
+    path, key, message = location.fill_path(plan, parts.path, path_keys(plan))
     if not path then
       return nil, invalid(pointer(key), "path", message)
     end
@@ -241,16 +259,6 @@ local function add_query_credentials(address, credentials)
   return address
 end
 
--- Members go out in the order of the document, then in that of the input, then sorted.
-local function order_members(plan, input)
-  local schemas = plan.input_schema.properties or nothing
-  for key, value in pairs(input) do
-    if type(value) == "table" then
-      marked.order(value, schemas[key], plan.input_schema)
-    end
-  end
-end
-
 --- Makes the request of one call.
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
@@ -268,13 +276,14 @@ function request.build(plan, input, credentials, address, headers, relay)
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
   -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
-  local parts = { head = plan.head, query = {}, path = {}, keys = {}, sent = {} }
-  order_members(plan, input)
-  local err = check_names(plan, input) or parameter_texts(plan, input, parts, relay)
+  local parts = { head = plan.head, query = {}, path = {}, sent = plan.query and {} }
+  local err = check_members(plan, input) or parameter_texts(plan, input, parts, relay)
   if err then
     return nil, err
   end
-  add_fixed_query(parts, plan.query or nothing)
+  if plan.query then
+    add_fixed_query(parts, plan.query)
+  end
   add_credentials(parts, credentials)
   if parts.cookie then
     add_cookies(parts)

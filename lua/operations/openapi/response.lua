@@ -62,8 +62,11 @@ end
 
 -- JSON is UTF-8 (RFC 8259, 8.1) unless its type or its first bytes say otherwise.
 local function json_text(body, content_type)
-  local name = media.charset(content_type)
-  local decode = charset.decoder(name) or body:find("^[\254\255][\254\255]") and charset.decoder("utf-16")
+  local name = content_type:find(";", 1, true) and media.charset(content_type)
+  local decode = name and charset.decoder(name)
+  if not decode and body:find("^[\254\255][\254\255]") then
+    decode = charset.decoder("utf-16")
+  end
   return decode and decode(body, true) or body
 end
 

@@ -8,6 +8,8 @@ local url = require("operations.base.url")
 
 local style = {}
 
+local ordered = { keep_order = true }
+
 -- RFC 6570, appendix A. `join` separates the items of a value that is not exploded, `plain` does where nothing is
 -- percent-encoded.
 style.expressions = {
@@ -79,7 +81,7 @@ function style.value_text(value)
   elseif kind == "boolean" then
     return tostring(value)
   elseif kind == "array" or kind == "object" then
-    local text, err = json.encode(value, { keep_order = true })
+    local text, err = json.encode(value, ordered)
     return text, err and err.message
   end
   return nil, "a " .. kind .. " cannot be sent"
