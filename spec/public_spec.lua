@@ -96,7 +96,7 @@ local described = {
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
   hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
-  ["command-line"] = { "SourceOptions" },
+  ["command-to-program"] = { "SourceOptions" },
   pieces = { "CommandOptions", "ProcessEnd", "ProcessOptions", "SseEvent", "SseOptions", "json.DecodeOptions",
     "json.EncodeOptions" },
   neovim = { "nvim.Options" },

@@ -10,7 +10,8 @@ local WIDTH = 78
 vimdoc.pages = {
   "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "http-client", "oauth", "mcp",
   "mcp-server", "http-server", "openapi-document", "tools", "middleware", "calls", "protocol", "scaling", "hosts",
-  "openresty", "command-line", "types", "pieces", "limits", "security", "changed-defaults", "from-typescript",
+  "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security", "changed-defaults",
+  "from-typescript",
 }
 
 local in_help = {}

@@ -1,5 +1,5 @@
 --- A handle of one namespace, whose functions are its operations: `github.issues_create{ ... }` returns data, or nil
---- and an error. `operations export --types lua` prints its types for editors.
+--- and an error. `operations.types` prints its types for editors.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 

