@@ -133,6 +133,9 @@ end
 ---@return operations.Error? err  VALIDATION_ERROR: the file is no list
 function approvals.new(stored, changed)
   if type(stored) == "string" then
+    if stored:find("%z") then
+      error("bad argument #1 to 'approvals' (path with a zero byte)", 2)
+    end
     stored, changed = of_file(stored)
     if not stored then
       return nil, changed
