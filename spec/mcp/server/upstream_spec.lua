@@ -48,6 +48,28 @@ describe("resources and prompts of a server behind an MCP server", function()
     return found
   end
 
+  it("of an HTTP API with upstreams are shown to callers of their operations", function()
+    local registry, scopes = operations.registry({ log = function() end }), {}
+    client._config.accessControl = function(definition)
+      return definition.name:find("^resources") and { requiredScopes = { "read" } } or nil
+    end
+    client:refresh()
+    assert(client:register(registry))
+    local api = assert(operations.to_http(registry, { mcp = true, upstreams = { client }, log = function() end,
+      authorize = function()
+        return { id = "ada", scopes = scopes }
+      end }))
+    assert.same({}, request("resources/list", nil, api).result.resources)
+    assert.equal(-32602, request("resources/read", { uri = "note://hello" }, api).error.code)
+    scopes = { "read" }
+    assert.equal("far_off_hello", request("resources/list", nil, api).result.resources[1].name)
+    assert.equal("hello", request("resources/read", { uri = "note://hello" }, api).result.contents[1].text)
+    assert.same({}, request("prompts/list", nil, api).result.prompts) -- not exposed
+    local prompt = { name = "far_off_greet", arguments = { name = "Ada" } }
+    assert.equal(-32602, request("prompts/get", prompt, api).error.code)
+    api:close()
+  end)
+
   it("are listed under names with the client's in front; URIs stay", function()
     local list = request("resources/list").result.resources
     assert.same({ "near://one", "far_off_hello", "far_off_note://bytes" }, { list[1].name, list[2].name, list[3].name })

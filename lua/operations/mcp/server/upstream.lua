@@ -15,9 +15,9 @@ local upstream = {}
 local Upstream = {}
 Upstream.__index = Upstream
 
-local function add(server, client)
+local function add(server, client, is_guarded)
   local self = setmetatable({ client = client, prefix = client.name:gsub("[^%w_-]", "_") .. "_", _server = server,
-    _log = server.options.log }, Upstream)
+    _log = server.options.log, _is_guarded = is_guarded }, Upstream)
   table.insert(server.providers, self)
   server.relayed[client.name], server._offer_revision = true, nil
   client:on_state(function(state)
@@ -37,14 +37,14 @@ local function add(server, client)
 end
 
 -- Offers the clients of many servers as they are made.
-local function follow(server, servers)
+local function follow(server, servers, is_guarded)
   local known = {}
   local function add_new()
     for _, name in ipairs(servers.names) do
       local client = servers.clients[name]
       if client and not known[client] then
         known[client] = true
-        add(server, client)
+        add(server, client, is_guarded)
       end
     end
   end
@@ -55,13 +55,14 @@ end
 --- Offers the resources and prompts of a client's server, or of many servers.
 ---@param server operations.McpServer
 ---@param given operations.mcp.Client|operations.mcp.Servers  may still be connecting
-function upstream.add(server, given)
+---@param is_guarded? boolean  to those callers only who see the operations for them, as NAME.resources.read
+function upstream.add(server, given, is_guarded)
   local is_many = type(given) == "table" and type(given.clients) == "table"
   if is_many then
-    follow(server, given)
+    follow(server, given, is_guarded)
   else
     argument.object(given, "request", "MCP client or servers", 1, "offer", 4)
-    add(server, given)
+    add(server, given, is_guarded)
   end
   server.awaited = server.awaited or {}
   table.insert(server.awaited, given)
@@ -91,9 +92,22 @@ function Upstream:has(kind)
   return answers(self, kind)
 end
 
+-- May the caller use an operation of the server, such as "resources.read"?
+local function is_open(self, call, name)
+  local client, server = self.client, self._server
+  for _, definition in ipairs(self._is_guarded and client.operations or {}) do
+    if definition.name == name and not (definition._meta or {}).tool then
+      return server.registry:visible(definition.namespace .. "." .. name, call.identity, server.options.filter) == "yes"
+    end
+  end
+  return not self._is_guarded
+end
+
 -- The items of a list; empty if the server has none, or does not answer.
-local function list(self, capability, method, key)
-  if self.client.state ~= "connected" or not self.client:has(capability) then
+local function list(self, call, capability, method, key)
+  if self.client.state ~= "connected" or not self.client:has(capability)
+    or not is_open(self, call, method == "resources/templates/list" and "resources.templates"
+      or capability .. ".list") then
     return {}
   end
   local items, err, problem = results.collect(key, function(cursor)
@@ -112,16 +126,16 @@ local function prefixed(self, items)
   return items
 end
 
-function Upstream:resources()
-  return prefixed(self, list(self, "resources", "resources/list", "resources"))
+function Upstream:resources(call)
+  return prefixed(self, list(self, call, "resources", "resources/list", "resources"))
 end
 
-function Upstream:templates()
-  return prefixed(self, list(self, "resources", "resources/templates/list", "resourceTemplates"))
+function Upstream:templates(call)
+  return prefixed(self, list(self, call, "resources", "resources/templates/list", "resourceTemplates"))
 end
 
-function Upstream:prompts()
-  return prefixed(self, list(self, "prompts", "prompts/list", "prompts"))
+function Upstream:prompts(call)
+  return prefixed(self, list(self, call, "prompts", "prompts/list", "prompts"))
 end
 
 -- A result without the members that each server adds to its own.
@@ -148,7 +162,7 @@ local function failure_of(self, call, err)
 end
 
 function Upstream:read(call, uri)
-  if not answers(self, "resources") then
+  if not answers(self, "resources") or not is_open(self, call, "resources.read") then
     return nil
   end
   local value, err = self.client:request("resources/read", { uri = uri })
@@ -167,7 +181,7 @@ local function own_name(self, name)
 end
 
 function Upstream:get(call, name, given)
-  local own = answers(self, "prompts") and own_name(self, name)
+  local own = answers(self, "prompts") and is_open(self, call, "prompts.get") and own_name(self, name)
   if not own then
     return nil
   end
@@ -180,7 +194,8 @@ end
 
 function Upstream:complete(call, params)
   local ref = params.ref
-  if not answers(self, "completions") then
+  if not answers(self, "completions")
+    or not is_open(self, call, ref.type == "ref/prompt" and "prompts.get" or "resources.read") then
     return nil
   elseif ref.type == "ref/prompt" then
     local own = own_name(self, ref.name)

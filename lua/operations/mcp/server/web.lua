@@ -106,7 +106,9 @@ function web.to_http(registry, options, new)
       ours[name] = options[name]
     end
     given = new(registry, ours)
-    given.awaited = options.upstreams -- their tools are in the registry; their resources and prompts are not offered
+    for _, client in ipairs(options.upstreams or {}) do
+      require("operations.mcp.server.upstream").add(given, client, true) -- late: few servers have some
+    end
   end
   server:mount(server.options.prefix .. "/mcp", given)
   if given.options.oauth and given.options.oauth ~= server.options.oauth then
