@@ -48,7 +48,8 @@ describe("the manual page", function()
   end)
 
   it("is accepted by man without a warning", function()
-    local result = command.run("! command -v groff >/dev/null || groff -man -ww -W break -z lua/operations/cli/operations.1")
+    local result = command.run("! command -v groff >/dev/null || "
+      .. "groff -man -ww -W break -z lua/operations/cli/operations.1")
     assert.equal("", result.out .. result.err)
   end)
 end)

@@ -17,7 +17,7 @@ local IDLE = "mkfifo idle; exec 3<>idle; "
 
 describe("standard input", function()
   it("that stays open is waited for as long as the call may take, and named after a while", function()
-    local result = api:run(IDLE .. "call create owner=a --timeout 1.3 <idle; echo $?")
+    local result = api:run(IDLE .. "call create owner=a --timeout 3 <idle; echo $?")
     assert.equal("6\n", result.out)
     assert.equal("operations: waiting for a body on standard input; - asks for it, </dev/null gives none\n"
       .. "operations: TIMEOUT: standard input gave nothing in time; </dev/null is an empty one\n", result.err)

@@ -126,6 +126,18 @@ describe("types", function()
     assert.is_false(compiled:check({ title = 1 }))
   end)
 
+  it("take no annotation and no end of a comment from a description", function()
+    local input = { type = "object", description = "Says */\n\n@class string\n\nand more",
+      properties = { ["a\n---@class b"] = { type = "string" } } }
+    local text = of(input, "lua")
+    assert.is_nil(text:find("\n%-+ ?@class string"))
+    assert.is_nil(text:find("\n%-+@class b"))
+    assert.matches("\n--- \\@class string\n", text, 1, true)
+    text = of(input, "typescript")
+    assert.matches("Says * /", text, 1, true)
+    assert.matches('\n  "a\\n---@class b"?: string;\n', text, 1, true)
+  end)
+
   it("are the same bytes each time", function()
     for _, format in ipairs({ "lua", "typescript", "json-schema" }) do
       assert.equal(of(task, format), of(task, format))

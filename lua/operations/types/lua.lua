@@ -66,7 +66,7 @@ end
 -- Comment lines before a class, which are shown when the pointer rests on it.
 function Page:describe(text)
   for line in (text and prose.wrap(prose.unmarked(text), 110) or ""):gmatch("([^\n]*)\n") do
-    self:add("---%s", line ~= "" and " " .. line or "")
+    self:add("---%s", line ~= "" and " " .. line:gsub("^%s*@", "\\@") or "") -- no annotation of a document's
   end
 end
 
