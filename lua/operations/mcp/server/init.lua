@@ -178,6 +178,12 @@ function McpServer:offer(client)
   self.changes:changed("prompts")
 end
 
+--- The same, only for callers of the operations for them, such as NAME.resources.read.
+---@param client operations.mcp.Client|operations.mcp.Servers
+function McpServer:_offer_guarded(client)
+  require("operations.mcp.server.upstream").add(self, client, true)
+end
+
 --- Waits for the servers behind this one that are connecting.
 ---@param fresh? boolean
 function McpServer:_settle(fresh)

@@ -107,7 +107,7 @@ function web.to_http(registry, options, new)
     end
     given = new(registry, ours)
     for _, client in ipairs(options.upstreams or {}) do
-      require("operations.mcp.server.upstream").add(given, client, true) -- late: few servers have some
+      given:_offer_guarded(client)
     end
   end
   server:mount(server.options.prefix .. "/mcp", given)
