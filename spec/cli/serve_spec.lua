@@ -152,7 +152,7 @@ describe("operations serve", function()
       true)
     assert.equal(401, served:get("/metrics", { headers = { Authorization = "Bearer wrong" } }).status)
     assert.equal(404, local_definitions():get("/metrics").status)
-    for words, message in pairs({ ["--rate 0"] = "--rate: expected a number above 0",
+    for words, message in pairs({ ["--rate 0"] = "--rate: expected a number from 0.001 on",
       ["--timeout x"] = "--timeout: expected a number",
       ["--idempotency disk"] = "--idempotency: memory or redis://" }) do
       assert.matches(message, fails(words .. " --lua " .. directory).err, 1, true)

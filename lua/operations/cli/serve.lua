@@ -90,8 +90,8 @@ local function read_numbers(parsed, options)
       return message
     elseif value and is_whole and value % 1 ~= 0 then
       return ("--%s: expected a whole number, got %q"):format(name, parsed.options[name])
-    elseif value == 0 and i > 5 then
-      return ("--%s: expected a number above 0, got 0"):format(name)
+    elseif value and i > 5 and value < 0.001 then
+      return ("--%s: expected a number from 0.001 on, got %s"):format(name, parsed.options[name])
     end
     options[name:gsub("-", "_")] = value and is_whole and math.floor(value) or value
   end

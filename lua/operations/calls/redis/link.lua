@@ -62,7 +62,7 @@ function redis_link.address(url, options)
   local parsed, expected = urls.parse(url), nil
   if parsed and parsed.scheme:find("sentinel", 1, true) then
     expected = "Redis Sentinel is not asked; the URL of the primary, or of a proxy that follows it,"
-  elseif not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
+  elseif not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" or parsed.host == "" then
     expected = "URL of redis or rediss"
   elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
     expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
