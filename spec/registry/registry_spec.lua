@@ -723,4 +723,19 @@ describe("registry:on_revision", function()
     changed(2)
     assert.error_matches(function() registry:on_revision(1) end, "bad argument #1 to 'on_revision' %(function expected")
   end)
+
+  it("is collected with its handlers and what they refer to", function()
+    local kept = setmetatable({}, { __mode = "k" })
+    for _, type_of in ipairs({ "query", "subscription" }) do
+      local state = {}
+      kept[state] = true
+      assert(operations.registry():register({ namespace = "a", name = "b", type = type_of, handler = function()
+        return #state
+      end }))
+    end
+    for _ = 1, 3 do
+      collectgarbage()
+    end
+    assert.is_nil(next(kept))
+  end)
 end)

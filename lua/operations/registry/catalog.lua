@@ -142,7 +142,8 @@ local function checked(operations, definition, options)
   return result, id
 end
 
--- The handlers of definitions by those around them.
+-- The handlers of definitions by those around them. One that is its own would never be collected by LuaJIT, whose weak
+-- tables are no ephemeron tables; nor would what it refers to.
 local origins = setmetatable({}, { __mode = "k" })
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
@@ -161,7 +162,9 @@ local function set_handler(self, operation, handler)
   if handler ~= given then
     errors.relay(handler, given)
   end
-  origins[handler] = origin
+  if handler ~= origin then
+    origins[handler] = origin
+  end
   local info = debug.getinfo(handler, "u")
   operation:set_handler(handler, info.isvararg or info.nparams >= 2) -- C functions are variadic
 end
@@ -172,7 +175,8 @@ end
 function catalog:origin(id)
   local operation = operations_of(self, "origin"):find(id)
   if operation then
-    return origins[operation:handler() or false]
+    local handler = operation:handler()
+    return handler and (origins[handler] or handler)
   end
   local other, there = mounts.find(self, id)
   return other and other:origin(there)
