@@ -71,7 +71,7 @@ end)
 
 describe("a change to a Lua file is looked for", function()
   it("in the specs of other rooms that require the file, and of those of other rooms' files that do", function()
-    assert.same({ "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
+    assert.same({ "spec/mcp/server/tools_spec.lua", "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
       specs_of.users("lua/operations/offer/search.lua"))
   end)
 

@@ -420,6 +420,16 @@ describe("a publisher in nginx", function()
       end)
       for n = 9, 30 do
         say(n)
+        if n % 10 == 0 then -- the log keeps 20, and readers look for events every 50 ms
+          eventually(function()
+            for _, each in ipairs(readers) do
+              if each.got[#each.got] ~= n then
+                return false
+              end
+            end
+            return again[1].got[#again[1].got] == n and again[#again].got[#again[#again].got] == n
+          end)
+        end
       end
       local late = reader(first)
       assert.is_true(late.gap)

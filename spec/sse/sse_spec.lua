@@ -515,7 +515,7 @@ describe("misuse of the parser", function()
     assert.matches("#2 to 'sse_parser' %(table expected, got number%)", message_of(sse.parser, nil, 7))
     for option, case in pairs({
       max_event = { "7", "number expected, got string" }, json = { 1, "boolean expected, got number" },
-      last_event_id = { 7, "string expected, got number" }, max_evnt = { 7, "unknown" },
+      last_event_id = { 7, "string expected, got number" }, max_evnt = { 7, "unknown; did you mean max_event%?" },
     }) do
       assert.matches(("spec/sse/sse_spec.lua:%%d+: bad option '%s' to 'sse_parser' %%(%s%%)"):format(option, case[2]),
         message_of(function()
