@@ -433,8 +433,8 @@ describe("examples/monitoring", function()
           end
         end },
       }))
-      local server = assert(operations.to_http(registry, { mcp = true, metrics = metrics, log = function() end,
-        upstreams = { { state = "lost" } } }))
+      local server = assert(operations.to_http(registry, { mcp = operations.to_mcp(registry), metrics = metrics,
+        log = function() end, upstreams = { { state = "lost" } } }))
       local listener = assert(server:listen())
       local function get(path, method)
         return assert(operations.http.request({ method = method, url = ("http://127.0.0.1:%d%s"):format(listener.port,
