@@ -727,10 +727,10 @@ describe("registry:on_revision", function()
   it("is collected with its handlers and what they refer to", function()
     local kept = setmetatable({}, { __mode = "k" })
     for _, type_of in ipairs({ "query", "subscription" }) do
-      local state = {}
+      local state, registry = {}, operations.registry()
       kept[state] = true
-      assert(operations.registry():register({ namespace = "a", name = "b", type = type_of, handler = function()
-        return #state
+      assert(registry:register({ namespace = "a", name = "b", type = type_of, handler = function()
+        return #state, registry
       end }))
     end
     for _ = 1, 3 do

@@ -142,9 +142,9 @@ local function checked(operations, definition, options)
   return result, id
 end
 
--- The handlers of definitions by those around them. One that is its own would never be collected by LuaJIT, whose weak
--- tables are no ephemeron tables; nor would what it refers to.
-local origins = setmetatable({}, { __mode = "k" })
+-- The handlers of definitions by those around them, which refer to them. Weak values: LuaJIT's tables with weak keys are
+-- no ephemeron tables, and would keep what a handler refers to.
+local origins = setmetatable({}, { __mode = "kv" })
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
 local function set_handler(self, operation, handler)
