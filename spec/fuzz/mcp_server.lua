@@ -114,7 +114,7 @@ local function sent_by_server(text)
 end
 
 -- The requests of a text, and what is none but has an id, each by its id as JSON; and those that it cancels.
-local function count(text, version, asked, cancelled)
+local function count(text, version, asked, cancelled, sessions)
   local value, err = message.decode(text)
   local is_batch = type(value) == "table" and value.jsonrpc == nil and value[1] ~= nil
   if err or #text > MAX_BODY or is_batch and version ~= "2025-03-26" then
@@ -125,6 +125,10 @@ local function count(text, version, asked, cancelled)
     local has_id = type(one) == "table" and (type(one.id) == "string" or core.kind(one.id) == "integer")
     if has_id and kind ~= "answer" then
       local id = json.encode(one.id)
+      sessions.current = sessions.current + (one.method == "initialize" and 1 or 0)
+      -- A request of an earlier session is cancelled when a new one uses its id.
+      cancelled[id] = cancelled[id] or sessions[id] ~= nil and sessions[id] ~= sessions.current
+      sessions[id] = sessions.current
       asked[id] = (asked[id] or 0) + 1
       cancelled[id] = cancelled[id] or one.method == "subscriptions/listen" -- that ends when it is cancelled
     elseif kind == "notification" and one.method == "notifications/cancelled" and one.params then
@@ -136,6 +140,7 @@ end
 local function over_stdio(server, lines)
   local take_bytes
   local asked, cancelled, answered, long = {}, {}, {}, false
+  local sessions = { current = 0 } -- and by id the session that used it last
   local input = { each_chunk = function(_, fn)
     take_bytes = fn
   end, close = function() end }
@@ -159,7 +164,7 @@ local function over_stdio(server, lines)
   end)
   operations.sleep(0)
   for _, line in ipairs(lines) do
-    count(line, link.peer.version, asked, cancelled)
+    count(line, link.peer.version, asked, cancelled, sessions)
     long = long or #line > MAX_BODY -- is refused under the id that its ends show
     local cut = random.upto(#line + 1)
     take_bytes(line:sub(1, cut - 1))

@@ -142,8 +142,8 @@ local function checked(operations, definition, options)
   return result, id
 end
 
--- The handlers of definitions by those around them, which refer to them. Weak values: LuaJIT's tables with weak keys are
--- no ephemeron tables, and would keep what a handler refers to.
+-- The handlers of definitions by those around them, which refer to them. Weak values: LuaJIT's tables with weak keys
+-- are no ephemeron tables, and would keep what a handler refers to.
 local origins = setmetatable({}, { __mode = "kv" })
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.

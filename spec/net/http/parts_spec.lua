@@ -129,9 +129,9 @@ describe("a request", function()
   end)
 
   it("trusts the certificates that SSL_CERT_FILE names", function()
-    local script = ("SSL_CERT_FILE=%%s %s -e 'local http = require([[operations]]).http "
+    local script = ("SSL_CERT_FILE=%%s lua -e 'local http = require([[operations]]).http "
       .. "local answer, err = http.request({ url = [[%s/echo]] }) print(answer and answer.status or err.details.kind)'")
-      :format(command.interpreter(), server.tls)
+      :format(server.tls)
     assert.equal("200\n", command.run(script:format(server.ca_file)).out)
     assert.equal("tls\n", command.run(script:format("''")).out)
   end)

@@ -8,8 +8,8 @@ describe("OPERATIONS_LOG", function()
   local running = server.around(setup, teardown)
 
   local function logged(what, script)
-    return command.run(("OPERATIONS_LOG=%s %s -e 'local operations = require([[operations]]) local url = [[%s]] %s'")
-      :format(what, command.interpreter(), running.url, script)).err
+    return command.run(("OPERATIONS_LOG=%s lua -e 'local operations = require([[operations]]) local url = [[%s]] %s'")
+      :format(what, running.url, script)).err
   end
 
   it("shows exchanges, retries and failures of HTTP, without queries", function()
