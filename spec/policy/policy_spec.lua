@@ -99,6 +99,38 @@ describe("a policy", function()
     assert.equal("APPROVAL_REQUIRED: tasks.add needs an approval (writes), and no person can be asked", tostring(err))
   end)
 
+  it("asks the user of the client that calls, who may answer, decline, or have no forms", function()
+    local registry = registry_of({ { match = "add", action = "ask", name = "writes" } }, { { name = "add" } })
+    local prompts, given = {}, nil
+    local function call(context)
+      local envelope, err = registry:execute("tasks.add", { a = 1 }, context)
+      return envelope and "ran" or err.code
+    end
+    local function elicit(prompt, schema)
+      prompts[#prompts + 1] = { prompt, schema.properties.answer.enum[2] }
+      return given and "accept" or "decline", given
+    end
+    assert.equal("ACCESS_DENIED", call({ elicit = elicit }))
+    given = { answer = "Yes, once" }
+    assert.equal("ran", call({ elicit = elicit }))
+    assert.same({ 'tasks.add: {"a":1} (writes)', "Yes, once" }, prompts[1])
+    local keys = {}
+    local function ask(requests)
+      local key, request = next(requests)
+      keys[#keys + 1] = key
+      assert.equal("elicitation/create", request.method)
+      if given then
+        return { [key] = { action = "accept", content = given } }, {}
+      end
+      return {}, { [key] = operations.error("CAPABILITY_MISSING", "no forms") }
+    end
+    given = { answer = "Yes, always" }
+    assert.equal("ran", call({ ask = ask })) -- of callers without an identity nothing is remembered
+    given = nil
+    assert.equal("APPROVAL_REQUIRED", call({ ask = ask }))
+    assert.equal(keys[1], keys[2]) -- the same question, in all rounds of a call
+  end)
+
   it("does not ask about calls that access control or the schema refuses", function()
     local registry = registry_of(asking({ { action = "ask" } }), {
       { name = "add", inputSchema = { type = "object", required = { "a" } } },

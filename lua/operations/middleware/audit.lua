@@ -1,4 +1,4 @@
---- A record of what was done: one line of JSON for each call, also for those that were refused.
+--- A record of calls: one line of JSON for each, also for those that were refused.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")

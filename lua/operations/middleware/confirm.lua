@@ -13,15 +13,6 @@ local confirm = {}
 
 local kinds = { memory = "table", queries = "boolean" }
 
--- Asks the user of the client that called. Callers without an identity are one for the memory, so it gets nothing from
--- them.
-local function by_caller(context)
-  return function(call)
-    local approved, scope = asking.approve(asking.through(context), call)
-    return approved, approved and call.identity == nil and "once" or scope
-  end
-end
-
 --- Asks before each mutation. `ask(call)` gets `{ operationId, input, identity, spec }`, may wait, and returns `true`
 --- and the scope: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. With "caller"
 --- the user of the MCP client that called is asked. A call that is not approved fails with ACCESS_DENIED. An approval
@@ -47,7 +38,7 @@ function confirm.new(ask, options)
     local id = layer.id(spec)
     return function(input, context)
       local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = spec },
-        ask == "caller" and by_caller(context) or ask, memory)
+        ask == "caller" and asking.by_caller(context) or ask, memory)
       if not ok then
         return nil, err.mayHaveRun == false and err or layer.not_begun(err)
       end

@@ -432,4 +432,16 @@ function asking.through(context, key)
   }
 end
 
+--- Asks the user of the client that called, as `confirm` of `operations.approvals`. Callers without an identity are one
+--- for a memory of approvals, so an answer of theirs covers one call.
+---@param context operations.Context
+---@param key? string  identifies the question
+---@return operations.Confirm
+function asking.by_caller(context, key)
+  return function(call)
+    local approved, scope = asking.approve(asking.through(context, key), call)
+    return approved, approved and call.identity == nil and "once" or scope
+  end
+end
+
 return asking

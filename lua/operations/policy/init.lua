@@ -176,16 +176,6 @@ local function key_of(call)
   end):sub(1, 24)
 end
 
--- Asks the user of the client that called. Callers without an identity are one for the memory, so it keeps nothing of
--- theirs.
-local function by_caller(context)
-  return function(call)
-    local asking = require("operations.people.asking")
-    local approved, scope = asking.approve(asking.through(context, key_of(call)), call)
-    return approved, approved and call.identity == nil and "once" or scope
-  end
-end
-
 local function narrowed(confirm, remember)
   return function(call)
     local approved, scope = confirm(call)
@@ -208,7 +198,8 @@ function Policy:ask(rule, remember, call, context)
   if self._approvals:allows(call) then
     return true, "memory"
   end
-  local confirm = self._ask or context:can_be_asked() and by_caller(context)
+  local confirm = self._ask or context:can_be_asked()
+    and require("operations.people.asking").by_caller(context, key_of(call))
   if not confirm then
     return nil, unasked(call.operationId, rule)
   end

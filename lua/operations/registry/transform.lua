@@ -73,19 +73,21 @@ local function open(schema, root)
   return copied_properties(members.copy(schema))
 end
 
--- The schema of the object that has a field, opened on the way from the root; and the field's name in it.
+-- The schema of the object that has a field, opened on the way from the root; the field's name in it; and its place in
+-- inputs: the names of the objects around it, and its own. Or nil and a suggestion.
 local function holder_of(root, path)
-  local node, names = root, path
-  while node.properties[names] == nil do
-    local first, rest = names:match("^([^.]+)%.(.+)$")
+  local node, name, place = root, path, {}
+  while node.properties[name] == nil do
+    local first, rest = name:match("^([^.]+)%.(.+)$")
     local inner = first and node.properties[first] ~= nil and open(node.properties[first], root)
     if not inner then
-      return nil, suggestion.behind(names, property_order.names(node.properties))
+      return nil, suggestion.behind(name, property_order.names(node.properties))
     end
-    node.properties[first] = inner
-    node, names = inner, rest
+    node.properties[first], place[#place + 1] = inner, first
+    node, name = inner, rest
   end
-  return node, names
+  place[#place + 1] = name
+  return node, name, place
 end
 
 local function without(list, name)
@@ -112,18 +114,6 @@ local function rename_in(node, old, new)
 end
 
 -- Values.
-
--- Where a field is in an input: the names of the objects around it, and its own.
-local function split(root, path)
-  local node, names, place = root, path, {}
-  while node.properties[names] == nil do
-    local first, rest = names:match("^([^.]+)%.(.+)$")
-    place[#place + 1] = first
-    node, names = resolved(node.properties[first], root), rest
-  end
-  place[#place + 1] = names
-  return place
-end
 
 -- The object that holds a field in a copy of the input; with `make`, it is made where it is missing.
 local function object_at(input, place, make)
@@ -299,11 +289,11 @@ end
 
 -- Calls `act(node, name, place)` for a field: the schema that has it, its name there, and its place in inputs.
 local function field(work, kind, path, act)
-  local node, name = holder_of(work.root, path)
+  local node, name, place = holder_of(work.root, path)
   if not node then
     report(work, kind, path, "no such field%s", name)
   else
-    act(node, name, split(work.root, path))
+    act(node, name, place)
   end
 end
 
