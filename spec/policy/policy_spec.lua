@@ -99,7 +99,7 @@ describe("a policy", function()
     assert.equal("APPROVAL_REQUIRED: tasks.add needs an approval (writes), and no person can be asked", tostring(err))
   end)
 
-  it("asks the user of the client that calls, who may answer, decline, or have no forms", function()
+  it("asks the user of a calling client: an answer, a refusal, and a client without forms", function()
     local registry = registry_of({ { match = "add", action = "ask", name = "writes" } }, { { name = "add" } })
     local prompts, given = {}, nil
     local function call(context)

@@ -7,6 +7,7 @@ local specs_of = {}
 --- Which spec covers a file that has none at its own path: that of the file, else that of the nearest folder.
 specs_of.covered = {
   ["lua/operations/base/data_file.lua"] = "spec/policy/rules_spec.lua",
+  ["lua/operations/base/hexadecimal.lua"] = "spec/oauth/crypto_spec.lua",
   ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
   ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
   ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",

@@ -2,6 +2,7 @@
 --- `issuer`, `id` and every other member, with their types. Rights, and claims that are new in each token, are left
 --- out: a caller with a renewed token is the same one.
 local core = require("operations.core")
+local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
@@ -9,7 +10,6 @@ local number_text = require("operations.base.number_text")
 local identity_key = {}
 
 local MAX_DEPTH = 16
-local HEXADECIMAL = ("%02x"):rep(32)
 
 local rights = members.set({ "scopes", "resources" })
 
@@ -52,7 +52,7 @@ function identity_key.of(identity)
   local claims = identity.claims
   local text = write_table(identity, members.merged(rights, { claims = true }), 0)
     .. (type(claims) == "table" and write_table(claims, passing, 0) or write(claims) or "")
-  return HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+  return hexadecimal.of(core.sha256(text))
 end
 
 local sorted = { sort_keys = true }

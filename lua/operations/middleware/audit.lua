@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hexadecimal = require("operations.base.hexadecimal")
 local hmac = require("operations.base.hmac")
 local hold = require("operations.task.hold")
 local json = require("operations.base.json")
@@ -34,12 +35,6 @@ local HIDDEN = "***"
 ---@field lost integer  lines that could not be written
 local Audit = {}
 Audit.__index = Audit
-
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
 
 -- Hiding.
 
@@ -182,7 +177,7 @@ local function record_of(self, call, err)
   return { time = time_of(call.start), operation = call.id, id = call.requestId, parent = call.parent,
     identity = identity_of(call.identity), client = client_of(call.metadata),
     outcome = err and outcome_of(err) or call.failed and "tool_error" or "ok", code = err and err.code,
-    duration = call.finish - call.start, input = encoded and hexadecimal(self._sign(encoded)) or nil,
+    duration = call.finish - call.start, input = encoded and hexadecimal.of(self._sign(encoded)) or nil,
     rule = call.approval and call.approval.rule or details.rule, approval = call.approval and call.approval.by,
     preview = self._pointers and call.input ~= nil and preview_of(self, call.input, call.schema) or nil }
 end

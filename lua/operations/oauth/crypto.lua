@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hexadecimal = require("operations.base.hexadecimal")
 local hmac = require("operations.base.hmac")
 local json = require("operations.base.json")
 local jwk = require("operations.oauth.jwk")
@@ -82,9 +83,7 @@ end
 ---@return string  lower case
 function crypto.hex(bytes)
   argument.expect(bytes, "string", 1, "hex")
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
+  return hexadecimal.of(bytes)
 end
 
 --- Random bytes of the operating system.

@@ -2,6 +2,7 @@
 --- can use; and a lock, so that programs do not renew one token at the same time.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local system = require("operations.system")
@@ -27,12 +28,6 @@ function store.memory()
       values[key] = value
     end,
   }
-end
-
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
 end
 
 local RECORD = 1024 * 1024 -- bytes of a record
@@ -80,7 +75,7 @@ end
 ---@return operations.oauth.Store
 function store.directory(directory)
   local function path_of(key, kind)
-    return ("%s/%s.%s"):format(directory, hexadecimal(core.sha256(key)), kind)
+    return ("%s/%s.%s"):format(directory, hexadecimal.of(core.sha256(key)), kind)
   end
   return {
     load = function(key)

@@ -6,6 +6,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hexadecimal = require("operations.base.hexadecimal")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -38,7 +39,6 @@ local approvals = {}
 local Approvals = {}
 Approvals.__index = Approvals
 
-local HEXADECIMAL = ("%02x"):rep(32)
 
 -- An id has no control characters, so keys cannot collide.
 local function key_of(item)
@@ -51,7 +51,7 @@ local function identity_of(call)
 end
 
 local function digest_of(text)
-  return HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+  return hexadecimal.of(core.sha256(text))
 end
 
 -- Nil when the input is not JSON: such calls are asked about each time.

@@ -2,6 +2,7 @@
 --- that can run something. The command line and Neovim share the store, $XDG_STATE_HOME/operations/trust.json.
 local core = require("operations.core")
 local directories = require("operations.base.directories")
+local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -59,12 +60,6 @@ end
 
 -- Digests.
 
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
-
 -- The digest of a regular file; of a large one its size and the time of its last change.
 local function digest_of(path)
   local kind, _, version = system.kind(path)
@@ -74,7 +69,7 @@ local function digest_of(path)
     return "version " .. version
   end
   local text, message = system.read_regular(path, limits.trust_file)
-  return text and hexadecimal(core.sha256(text)), message
+  return text and hexadecimal.of(core.sha256(text)), message
 end
 
 -- Subjects.

@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local printable = require("operations.base.printable")
@@ -171,9 +172,7 @@ end
 -- One question has one key in all rounds of a call, and calls with different inputs have different ones.
 local function key_of(call)
   local text = json.encode(call.input, { sort_keys = true }) or ""
-  return "approval_" .. core.sha256(call.operationId .. "\n" .. text):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end):sub(1, 24)
+  return "approval_" .. hexadecimal.of(core.sha256(call.operationId .. "\n" .. text):sub(1, 12))
 end
 
 local function narrowed(confirm, remember)

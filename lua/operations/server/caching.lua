@@ -2,6 +2,7 @@
 --- nothing unless an operation says `_meta.http.cache`.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
+local hexadecimal = require("operations.base.hexadecimal")
 local limits = require("operations.base.limits")
 
 local caching = {}
@@ -59,9 +60,7 @@ end
 ---@param bytes string
 ---@return string tag  with its quotes
 function caching.tag_of(bytes)
-  return '"' .. core.sha256(bytes):sub(1, 16):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end) .. '"'
+  return '"' .. hexadecimal.of(core.sha256(bytes):sub(1, 16)) .. '"'
 end
 
 --- Does a field If-None-Match match the tag? Tags are compared weakly; "*" matches any (RFC 9110, 13.1.2).

@@ -6,6 +6,7 @@
 local answer_store = require("operations.server.answer_store")
 local core = require("operations.core")
 local dictionary = require("operations.task.dictionary")
+local hexadecimal = require("operations.base.hexadecimal")
 local identity_key = require("operations.base.identity_key")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -43,12 +44,6 @@ end
 -- The owner of the share that an answer takes. Unchecked credentials can be made up, so they own nothing.
 local function owner_of(call, request, from)
   return call.identity and core.sha256(from) or "-" .. tostring(request.peer and request.peer.address)
-end
-
-local function hex(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
 end
 
 -- The digest of an input and its kind (text or JSON). nil and an error: it is nested too deeply.
@@ -142,7 +137,7 @@ function idempotency.answer(call, request, value, run, refuse)
   elseif not print then
     return refuse(call, 422, "VALIDATION_ERROR", "an input with an Idempotency-Key: " .. flaw.message)
   end
-  local store, id = server.answers, hex(core.sha256(framed(from) .. framed(route.id) .. read_key(field)))
+  local store, id = server.answers, hexadecimal.of(core.sha256(framed(from) .. framed(route.id) .. read_key(field)))
   local mark, owner = "r" .. print .. core.random_id(), owner_of(call, request, from)
   local lease = request_head.timeout(request.headers, server.options) + limits.idempotency_lease
   local known, err = store:add(id, mark, lease, owner)

@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local directories = require("operations.base.directories")
 local entry = require("operations.sources.entry")
+local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
@@ -15,12 +16,6 @@ local cache = {}
 local FORMAT = 1
 local HEADER = 65536 -- the longest header line in bytes
 
-local function hexadecimal(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
-
 local function directory()
   local place = directories.cache()
   return place and place .. "/sources"
@@ -29,7 +24,7 @@ end
 -- The file of a key, without its suffix.
 local function path_of(key)
   local place = directory()
-  return place and ("%s/%s"):format(place, hexadecimal(core.sha256(key)):sub(1, 32))
+  return place and ("%s/%s"):format(place, hexadecimal.of(core.sha256(key)):sub(1, 32))
 end
 
 ---@class operations.sources.CacheEntry

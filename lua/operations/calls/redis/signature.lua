@@ -3,6 +3,7 @@
 --- replayed: a number counts once, and a process that was not heard yet, or for long, must send a new time.
 --- Specification: doc/protocol.md, section 9.
 local core = require("operations.core")
+local hexadecimal = require("operations.base.hexadecimal")
 local hmac = require("operations.base.hmac")
 local limits = require("operations.base.limits")
 
@@ -11,7 +12,6 @@ local redis_signature = {
   most = 128, -- bytes by which a signed text is longer, at most
 }
 
-local HEXADECIMAL = ("%02x"):rep(32)
 local FORM = '^,"sig":"(' .. ("%x"):rep(64) .. ')"}$'
 local TAIL = #',"sig":""}' + 64
 
@@ -21,7 +21,7 @@ local Signature = { secret = true }
 Signature.__index = Signature
 
 local function digest(self, place, body)
-  return HEXADECIMAL:format(self._sign(place .. "\n" .. body):byte(1, 32))
+  return hexadecimal.of(self._sign(place .. "\n" .. body))
 end
 
 --- Signs a JSON object.

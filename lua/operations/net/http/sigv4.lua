@@ -1,5 +1,6 @@
 --- AWS Signature Version 4: a signing function for `auth` of the HTTP client.
 local core = require("operations.core")
+local hexadecimal = require("operations.base.hexadecimal")
 local hmac = require("operations.base.hmac")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
@@ -14,12 +15,6 @@ local sigv4 = {}
 ---@field region string
 ---@field service string
 ---@field sign_body? boolean  sends the body's digest, default true; a body that is not a text is not signed
-
-local function hex(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
 
 -- Each pair encoded, sorted.
 local function canonical_query(query)
@@ -70,7 +65,7 @@ function sigv4.new(options)
     local stamp = os.date("!%Y%m%dT%H%M%SZ", math.floor(scheduler.host().now() / 1000))
     local body = request.body or ""
     local is_signed = type(body) == "string" and options.sign_body ~= false
-    local digest = is_signed and hex(core.sha256(body)) or "UNSIGNED-PAYLOAD"
+    local digest = is_signed and hexadecimal.of(core.sha256(body)) or "UNSIGNED-PAYLOAD"
     local headers = request.headers
     headers["X-Amz-Date"], headers["X-Amz-Security-Token"] = stamp, options.session_token
     if options.service == "s3" then
@@ -86,9 +81,10 @@ function sigv4.new(options)
     for _, part in ipairs({ day, options.region, options.service, "aws4_request" }) do
       key = hmac.signer(key)(part)
     end
-    local signature = hmac.signer(key)(("AWS4-HMAC-SHA256\n%s\n%s\n%s"):format(stamp, scope, hex(core.sha256(text))))
+    local signature = hmac.signer(key)(("AWS4-HMAC-SHA256\n%s\n%s\n%s"):format(stamp, scope,
+      hexadecimal.of(core.sha256(text))))
     headers.Authorization = ("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s"):format(
-      options.access_key, scope, names, hex(signature))
+      options.access_key, scope, names, hexadecimal.of(signature))
   end
 end
 

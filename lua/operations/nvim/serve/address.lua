@@ -1,6 +1,7 @@
 --- The socket of an editor that is an MCP server: the serving editor and the bridge compute it by the same rule,
 --- without communicating. Needs nothing of Neovim.
 local core = require("operations.core")
+local hexadecimal = require("operations.base.hexadecimal")
 
 local address = {}
 
@@ -34,7 +35,7 @@ function address.path(directory, of)
   if of:sub(1, #directory + 1) == directory .. "/" and address.is_socket(of) then
     return of
   end
-  return directory .. "/" .. ("%02x"):rep(8):format(core.sha256(of):byte(1, 8)) .. ENDING
+  return directory .. "/" .. hexadecimal.of(core.sha256(of):sub(1, 8)) .. ENDING
 end
 
 --- Is this the name of a socket file?
