@@ -339,6 +339,17 @@ describe("the architecture", function()
     assert.same({}, wrong)
   end)
 
+  -- members.mark says why.
+  it("gives a table the metatable of another by members.mark only", function()
+    local wrong = {}
+    for _, path in ipairs(lua_files) do
+      if path ~= "lua/operations/base/members.lua" and sources.read(path):find("setmetatable%([^\n]*getmetatable%(") then
+        wrong[#wrong + 1] = path
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
   it("names the globals of a host in its own file only", function()
     local wrong = {}
     for _, path in ipairs(lua_files) do

@@ -17,6 +17,17 @@ describe("members", function()
     assert.is_nil(getmetatable(members.merged(list)))
   end)
 
+  it("are copied without a mark where LuaJIT moves the copy out of a compiled loop", function()
+    local copy
+    for n = 1, 400 do
+      local made = members.mark({}, {})
+      if n > 200 then
+        copy = made
+      end
+    end
+    assert.is_nil(getmetatable(copy)) -- setmetatable({}, nil) ends the process there
+  end)
+
   it("of a list are described: its items by key, one of them, or several", function()
     assert.same({ a = true, b = true }, members.set({ "a", "b" }))
     assert.is_true(members.contains({ "a", "b" }, "b"))

@@ -20,7 +20,7 @@ local function refuse(message, ...)
 end
 
 local function copy_of(node)
-  local copy = property_order.carry(setmetatable({}, getmetatable(node)), node)
+  local copy = property_order.carry({}, node)
   for key, value in pairs(node) do
     copy[key] = value
   end

@@ -14,6 +14,17 @@ function members.merged(...)
   return all
 end
 
+--- Gives a copy the mark (metatable) of its original.
+--- Without a mark it never calls setmetatable: LuaJIT up to 2.1 of January 2024 crashes where compiled code gives a new
+--- table the metatable nil (LuaJIT's issue 1147).
+---@param copy table
+---@param original table
+---@return table copy
+function members.mark(copy, original)
+  local mark = getmetatable(original)
+  return mark and setmetatable(copy, mark) or copy
+end
+
 --- A shallow copy that keeps the mark (metatable).
 ---@param map table
 ---@return table
@@ -22,7 +33,7 @@ function members.copy(map)
   for key, value in pairs(map) do
     copy[key] = value
   end
-  return setmetatable(copy, getmetatable(map))
+  return members.mark(copy, map)
 end
 
 --- The keys as strings, sorted.

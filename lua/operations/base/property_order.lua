@@ -1,5 +1,6 @@
 --- The order of a schema's properties in a document or a program, which Lua's tables lack. It is kept beside the table
 --- `properties` while that is in use; copies get it too.
+local members = require("operations.base.members")
 local core = require("operations.core")
 
 local property_order = {}
@@ -14,13 +15,13 @@ function property_order.set(properties, names)
   known[properties] = names
 end
 
---- Gives a copy the order of its original.
+--- Gives a copy the order and the mark (metatable) of its original.
 ---@param copy table
 ---@param original table
 ---@return table copy
 function property_order.carry(copy, original)
   known[copy] = known[original]
-  return copy
+  return members.mark(copy, original)
 end
 
 --- The names of properties: those with a known order first, the others sorted after them.

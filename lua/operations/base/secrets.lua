@@ -1,4 +1,5 @@
 --- Texts that errors must not show: their names, and removing them from messages.
+local members = require("operations.base.members")
 local url = require("operations.base.url")
 
 local secrets = {}
@@ -40,7 +41,7 @@ local function hide(value, list)
     for key, item in pairs(value) do
       copy[key] = hide(item, list)
     end
-    return setmetatable(copy, getmetatable(value))
+    return members.mark(copy, value)
   end
   return value
 end

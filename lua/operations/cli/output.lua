@@ -161,7 +161,7 @@ local function map(value, seen)
     copy[map(key, seen)] = map(item, seen)
   end
   core.property_order[copy] = order and map(order, seen) or nil
-  return setmetatable(copy, getmetatable(value))
+  return members.mark(copy, value)
 end
 
 --- Data whose texts are to be read, names of members included.

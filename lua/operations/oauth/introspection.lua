@@ -5,6 +5,7 @@ local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local single_flight = require("operations.task.single_flight")
 local url = require("operations.base.url")
 
@@ -85,7 +86,7 @@ local function copied(value)
   if type(value) ~= "table" then
     return value
   end
-  local copy = setmetatable({}, getmetatable(value))
+  local copy = members.mark({}, value)
   for name, each in pairs(value) do
     copy[name] = copied(each)
   end

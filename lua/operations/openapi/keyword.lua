@@ -137,7 +137,7 @@ function keyword.typed_enum(schema)
     enum[i] = value == nil and member or value
     changed = changed or enum[i] ~= member
   end
-  return changed and setmetatable(enum, getmetatable(schema.enum)) or nil
+  return changed and members.mark(enum, schema.enum) or nil
 end
 
 -- Keywords that restrict a value without other schemas.

@@ -84,7 +84,7 @@ local function rebased(node, file, depth)
   if type(node) ~= "table" or depth > MAX_DEPTH then
     return node
   end
-  local copy = property_order.carry(setmetatable({}, getmetatable(node)), node)
+  local copy = property_order.carry({}, node)
   for key, value in pairs(node) do
     copy[key] = rebased(value, file, depth + 1)
   end

@@ -47,7 +47,7 @@ function walk.copy(schema, change)
     if how == "one" then
       value = walk.copy(value, change)
     elseif how == "many" then
-      local inner = setmetatable({}, getmetatable(value))
+      local inner = members.mark({}, value)
       for name, each in pairs(value) do
         inner[name] = walk.copy(each, change)
       end
@@ -57,7 +57,7 @@ function walk.copy(schema, change)
     copy[key] = value
   end
   change(copy, schema)
-  return setmetatable(copy, getmetatable(schema))
+  return members.mark(copy, schema)
 end
 
 --- Replaces the references of a schema, but not of inner ones: `$ref`, and the targets of a discriminator's mapping.

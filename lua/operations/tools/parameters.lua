@@ -89,7 +89,7 @@ local function written_out(schema, definitions, open, count)
     open[name] = nil
     return result
   end
-  local copy = property_order.carry(setmetatable({}, getmetatable(schema)), schema)
+  local copy = property_order.carry({}, schema)
   for key, value in pairs(schema) do
     if key == "enum" or key == "const" or key == "default" or key == "examples" or key == "required" then
       copy[key] = value

@@ -127,7 +127,7 @@ end
 local copy_of
 
 local function copy_of_members(value, schema, walk)
-  local copy = property_order.carry(setmetatable({}, getmetatable(value)), value)
+  local copy = property_order.carry({}, value)
   walk.seen[value] = copy
   local names = core.kind(value) == "array" and value or property_order.names(value)
   for key, name in ipairs(names) do -- in order: it is that of the blocks

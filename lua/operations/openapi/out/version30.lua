@@ -36,7 +36,7 @@ local function list_of(list)
 end
 
 local function map_of(map)
-  local copy = property_order.carry(setmetatable({}, getmetatable(map)), map)
+  local copy = property_order.carry({}, map)
   for name, value in pairs(map) do
     copy[name] = schema_of(value)
   end
@@ -216,7 +216,7 @@ function convert(schema)
     return { title = schema.title, description = schema.description, ["x-schema"] = schema }
   end
   schema = loosened(schema)
-  local made = setmetatable({}, getmetatable(schema))
+  local made = members.mark({}, schema)
   for key, value in pairs(schema) do
     if inner[key] then
       made[key] = inner[key](value)
@@ -277,9 +277,9 @@ end
 
 -- Scopes of schemes other than OAuth 2 and OpenID Connect do not exist in 3.0.
 local function security_of(requirements, schemes)
-  local copy = setmetatable({}, getmetatable(requirements))
+  local copy = members.mark({}, requirements)
   for i, requirement in ipairs(requirements) do
-    copy[i] = setmetatable({}, getmetatable(requirement))
+    copy[i] = members.mark({}, requirement)
     for name, scopes in pairs(requirement) do
       local kind = type(schemes[name]) == "table" and schemes[name].type
       copy[i][name] = (kind == "oauth2" or kind == "openIdConnect") and scopes or setmetatable({}, core.array_mt)
@@ -318,7 +318,7 @@ function version30.document(document)
   local schemes = components.securitySchemes or nothing
   copy.openapi, copy.jsonSchemaDialect, copy.info = "3.0.4", nil, info_of(document.info)
   components.schemas, components.responses = map_of(components.schemas), responses_of(components.responses)
-  copy.components, copy.paths = components, setmetatable({}, getmetatable(document.paths))
+  copy.components, copy.paths = components, members.mark({}, document.paths)
   for path, item in pairs(document.paths) do
     copy.paths[path] = {}
     for method, operation in pairs(item) do
