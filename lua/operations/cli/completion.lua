@@ -110,8 +110,8 @@ end
 
 -- The completions for a place. Each calls `offer(word, description)`.
 
-local function each_entry(named, fn)
-  for _, item in ipairs(named:entries()) do
+local function each_entry(named, fn, prefix)
+  for _, item in ipairs(named:entries(prefix)) do
     fn(item)
   end
 end
@@ -237,7 +237,7 @@ local function offer_words(command, words, named, offer)
       if fits then
         offer(item.id, item.title)
       end
-    end)
+    end, words[1])
   elseif takes_operation[command] and command ~= "describe" then
     offer_keys(named, words, offer)
   elseif takes_sources[command] or command == "request" and #words == 1 then

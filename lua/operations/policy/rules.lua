@@ -1,5 +1,4 @@
 --- The rules of a policy: read, checked, and found by the id of an operation. Nothing is asked here.
-local data_file = require("operations.base.data_file")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local schemas = require("operations.schema")
@@ -292,7 +291,7 @@ end
 ---@return { list: operations.PolicyRead[], index: table }?
 ---@return operations.Error? err  VALIDATION_ERROR
 function rules.file(path, added)
-  local value, message = data_file.read(path)
+  local value, message = require("operations.base.data_file").read(path)
   if value == nil then
     return nil, errors.new("VALIDATION_ERROR", message)
   end

@@ -201,11 +201,14 @@ end
 ---@param list operations.sources.Entry[]
 ---@return operations.sources.Entry[]
 function entry.find(word, list)
-  local found, wanted, endpoint = {}, plain(word), endpoint_of(word)
   for _, item in ipairs(list) do
     if item.id == word then
       return { item }
-    elseif endpoint and item.method and endpoint_of(item.method .. " " .. tostring(item.path)) == endpoint
+    end
+  end
+  local found, wanted, endpoint = {}, plain(word), endpoint_of(word)
+  for _, item in ipairs(list) do
+    if endpoint and item.method and endpoint_of(item.method .. " " .. tostring(item.path)) == endpoint
       or not endpoint and is_named(item, wanted) then
       found[#found + 1] = item
     end

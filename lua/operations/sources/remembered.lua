@@ -372,11 +372,13 @@ function Named:profiles()
   return members.names(all)
 end
 
---- The cached entries of all sources, each with its source's name.
+--- The cached entries of all sources, each with its source's name; where the beginning of an id names a source, its own.
+---@param prefix? string
 ---@return operations.sources.Entry[]
-function Named:entries()
+function Named:entries(prefix)
   local all = {}
-  for _, name in ipairs(self.names) do
+  local only = prefix and prefix:match("^([%w_-]+)%.")
+  for _, name in ipairs(self._all[only] and { only } or self.names) do
     local source = self:get(name)
     for _, item in ipairs(source and cache.entries(source) or {}) do
       item.source = name

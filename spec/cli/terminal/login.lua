@@ -1,4 +1,5 @@
 --- `operations login`: a user, a terminal and a browser.
+local free_port = require("spec.support.free_port")
 local json = require("operations.base.json")
 local operations = require("operations")
 local server = require("spec.support.server")
@@ -42,7 +43,7 @@ describe("operations login", function()
 
   -- Logs in: the browser follows the address that the terminal shows.
   local function log_in()
-    terminal:type(("clear; OPERATIONS_LOGIN=%d operations login api"):format(20000 + api.pid % 20000), { "Enter" })
+    terminal:type(("clear; OPERATIONS_LOGIN=%d operations login api"):format(free_port()), { "Enter" })
     local address = terminal:wait("code_challenge_method"):match("(http://%S+code_challenge%S+)")
     assert(operations.http.request({ url = address }))
     terminal:wait("logged in to api")
