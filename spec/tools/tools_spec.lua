@@ -425,23 +425,26 @@ for _, format in ipairs(answers.formats) do
         { id = "4", name = "call_operation", arguments = { name = "tasks_inner", arguments = "{}" } },
         { id = "5", name = "call_operation", arguments = { name = "tasks_add", arguments = { title = "" } } },
         { id = "6", name = "search_operations", arguments = { query = "secret inner watch" } } })
-      assert.equal("tasks_add", json.decode(results[1].content.text)[1].name)
-      assert.same(title.required, json.decode(results[2].content.text).parameters.required)
+      local found = json.decode(results[1].content.text)
+      assert.same({ "tasks_add", 3 }, { found.operations[1].name, found.total })
+      assert.matches("^tasks_add%(input: { .*title: string }%): ", found.operations[1].signature)
+      assert.same(title.required, json.decode(results[2].content.text).inputSchema.required)
       assert.same({ { title = "x" } }, added)
       assert.equal("OPERATION_NOT_FOUND", results[4].error.code)
       assert.equal("VALIDATION_ERROR", results[5].error.code)
-      assert.equal("[]", results[6].content.text)
+      assert.same({ operations = {}, total = 0, hint = "namespaces: tasks" }, json.decode(results[6].content.text))
     end)
 
-    it("find five when no limit is given", function()
+    it("find ten when no limit is given", function()
       local definitions = {}
-      for i = 1, 7 do
+      for i = 1, 12 do
         definitions[i] = { namespace = "tasks", name = "add" .. i, description = "Adds a task", handler = print }
       end
       local tools = to_tools(registry_of(definitions), format, { search = true })
       local _, results = run(tools, { { id = "1", name = "search_operations", arguments = { query = "task" } },
         { id = "2", name = "search_operations", arguments = { query = "task", limit = 6 } } })
-      assert.same({ 5, 6 }, { #json.decode(results[1].content.text), #json.decode(results[2].content.text) })
+      assert.same({ 10, 6 }, { #json.decode(results[1].content.text).operations,
+        #json.decode(results[2].content.text).operations })
     end)
 
     it("answer calls of other tools than the three with an error", function()
@@ -459,8 +462,8 @@ for _, format in ipairs(answers.formats) do
         assert.matches("VALIDATION_ERROR .*/name: expected string", answer_to("describe_operation", { name = 7 }))
         assert.matches('OPERATION_NOT_FOUND .*there is no tool "x"', answer_to("describe_operation", { name = "x" }))
         assert.matches("VALIDATION_ERROR .*/query: required", answer_to("search_operations", {}))
-        assert.matches("VALIDATION_ERROR .*/limit: .*at most 50",
-          answer_to("search_operations", { query = "x", limit = 51 }))
+        assert.matches("VALIDATION_ERROR .*/limit: .*at most 100",
+          answer_to("search_operations", { query = "x", limit = 101 }))
         assert.matches("VALIDATION_ERROR .*/name: required", answer_to("call_operation", {}))
         assert.matches('OPERATION_NOT_FOUND .*there is no tool "x"', answer_to("call_operation", { name = "x" }))
         assert.matches("VALIDATION_ERROR .*JSON", answer_to("call_operation", { name = "a_b", arguments = '{"n":' }))

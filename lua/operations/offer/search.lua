@@ -18,6 +18,13 @@ Search.__index = Search
 ---@field spec operations.Spec  without schemas; not to be changed
 ---@field score number
 
+---@class operations.SearchOptions
+---@field identity? operations.Identity
+---@field namespace? string
+---@field accept? fun(spec: operations.Spec): boolean  which operations count
+---@field limit? integer  how many at most, default 10
+---@field offset? integer  how many of the best are left out
+
 -- BM25's constants: how soon repetitions count less, and how much long texts are penalized.
 local K1, B = 1.2, 0.75
 
@@ -30,7 +37,8 @@ local fields = { "name", "title", "description", "parameters" }
 local weights = { name = 3, title = 2, description = 1, parameters = 1 }
 
 local option_kinds = { filter = "table or function" }
-local find_kinds = { identity = "table", limit = "number", accept = "function" }
+local find_kinds = { identity = "table", limit = "number", offset = "number", namespace = "string",
+  accept = "function" }
 
 -- "listIssues_v2" -> "list Issues_v2", "HTTPServer" -> "HTTP Server"
 local function parts(text)
@@ -170,9 +178,9 @@ end
 --- The operations that fit a query best and that this identity may call, best first, equal ones in the order of
 --- registration. A query without words finds all, in the order of registration.
 ---@param query string  words; text beyond `limits.search_query` is ignored
----@param options? { identity?: operations.Identity, limit?: integer, accept?: fun(spec: operations.Spec): boolean }
----  `limit`: how many at most, default 10; `accept`: which of those count
+---@param options? operations.SearchOptions
 ---@return operations.SearchHit[]
+---@return integer total  how many fit
 function Search:find(query, options)
   argument.self(self, Search, "search", "find")
   argument.expect(query, "string", 1, "find")
@@ -180,19 +188,19 @@ function Search:find(query, options)
   options = options or {}
   argument.options(options, find_kinds, "find")
   read(self)
-  local hits, limit = {}, options.limit or limits.search_hits
+  local hits, total, from = {}, 0, options.offset or 0
+  local last = from + (options.limit or limits.search_hits)
   local order, scores = ranked(self, query)
   for _, at in ipairs(order) do
-    if #hits >= limit then
-      break
-    end
     local id, spec = self._ids[at], self._specs[at]
-    if self._registry:visible(id, options.identity, self._filter) == "yes"
+    if (not options.namespace or spec.namespace == options.namespace)
+      and self._registry:visible(id, options.identity, self._filter) == "yes"
       and (not options.accept or options.accept(spec)) then
-      hits[#hits + 1] = { id = id, spec = spec, score = scores[at] or 0 }
+      total = total + 1
+      hits[#hits + 1] = total > from and total <= last and { id = id, spec = spec, score = scores[at] or 0 } or nil
     end
   end
-  return hits
+  return hits, total
 end
 
 return search

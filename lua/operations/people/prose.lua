@@ -16,6 +16,14 @@ function prose.unmarked(text)
   return (text:gsub("&(%a+);", entities):gsub("^%s+", ""):gsub("%s+$", ""))
 end
 
+--- The first paragraph of a text, in one line.
+---@param text string
+---@return string
+function prose.summary(text)
+  local paragraph = (prose.unmarked(text) .. "\n\n"):match("^(.-)\n%s*\n")
+  return (paragraph:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
+end
+
 -- Adds the lines of one paragraph.
 local function add_paragraph(lines, paragraph, width, indent)
   local line = ""

@@ -23,9 +23,10 @@ end
 
 --- The error for an unknown tool.
 ---@param name any
+---@param near? string  the name that may be meant, in parentheses
 ---@return operations.Error
-function call.unknown(name)
-  local err = errors.new("OPERATION_NOT_FOUND", ("there is no tool %s"):format(shown(name)))
+function call.unknown(name, near)
+  local err = errors.new("OPERATION_NOT_FOUND", ("there is no tool %s%s"):format(shown(name), near or ""))
   err.retryable, err.mayHaveRun = false, false
   return err
 end

@@ -133,7 +133,7 @@ end
 function Tools:_target(name, arguments)
   refresh(self)
   if self._search_tools and self._search_tools[name] then
-    return searching.target(self, name, self._search_tools[name], arguments)
+    return searching.target(self, self._search_tools[name], arguments)
   end
   local id = self._names.of_name[name]
   local tool = id and self:_tool(id)
@@ -240,14 +240,13 @@ function tools.new(registry, options)
   local kept = members.merged({ strict = false, parallel = limits.concurrency, max_result = limits.tool_result,
     max_image = limits.tool_image, log = log.write, approvals = approvals.new() }, options, { shows = format.shows })
   local self = setmetatable({ _registry = registry, _options = kept, _format = format, _revision = false,
-    _definitions = false, _search_tools = false, _search_order = false, _search = false, _told = 0 }, Tools)
+    _definitions = false, _search_tools = false, _search_order = false, _told = 0 }, Tools)
   local err = names.error(refresh(self))
   if err then
     return nil, err
   end
   if kept.search then
     self._search_tools, self._search_order = searching.tools(self)
-    self._search = searching.index(registry, kept.filter)
   end
   return self
 end

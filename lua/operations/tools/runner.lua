@@ -71,7 +71,8 @@ end
 local function perform(self, call, context)
   local options = self._options
   if call.own then
-    return { text = call.own(call.input), images = {}, failed = false }
+    local text, failed = call.own(call.input)
+    return { text = text, images = {}, failed = failed }
   end
   local ok, envelope, err = pcall(execute, self, call, context)
   if not ok then

@@ -29,7 +29,7 @@ function types.of(registry, options)
     return nil, errors.new("VALIDATION_ERROR",
       ("format: expected lua, typescript or json-schema, got %q"):format(format))
   end
-  return printers[format].text(tree.of(registry, options and options.namespaces))
+  return printers[format].text(tree.of((registry:specs()), options and options.namespaces))
 end
 
 return types

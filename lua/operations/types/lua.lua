@@ -41,15 +41,9 @@ local function of_type(of)
   return table.concat(list, "|")
 end
 
--- The first paragraph, in one line.
-local function summary(text)
-  local paragraph = (prose.unmarked(text or "") .. "\n\n"):match("^(.-)\n%s*\n")
-  return (paragraph:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
-end
-
 -- What an editor shows beside a field.
 local function note(text, is_deprecated)
-  local said = summary(text)
+  local said = prose.summary(text or "")
   if is_deprecated then
     said = said == "" and "deprecated" or "deprecated: " .. said
   end

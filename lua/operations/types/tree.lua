@@ -22,6 +22,7 @@ local tree = {}
 ---@field required boolean
 ---@field description? string
 ---@field deprecated? boolean
+---@field node any  its schema
 
 ---@class operations.types.Named
 ---@field parts string[]  of its name; the first is a namespace
@@ -230,7 +231,7 @@ function Builder:fields(root, shape, parts)
     local node = field.node
     local described = is_object(node) and node or {}
     fields[i] = {
-      name = field.name, type = self:type(root, node, members.joined(parts, { field.name })),
+      name = field.name, node = node, type = self:type(root, node, members.joined(parts, { field.name })),
       required = shape.required[field.name] == true, deprecated = described.deprecated == true or nil,
       description = type(described.description) == "string" and described.description or nil,
     }
@@ -240,6 +241,7 @@ end
 
 -- The type of an object: named where it has members.
 function Builder:object(root, node, parts)
+  node = type(node.type) == "table" and members.merged(node, { type = "object" }) or node
   local shape = self:shape(root, node)
   if not shape then
     return { kind = "map", item = ANY }
@@ -342,16 +344,16 @@ function Builder:operation(spec)
   }
 end
 
---- Reads the operations of a registry.
----@param registry operations.Registry
+--- Reads a list of operations.
+---@param specs operations.Spec[]  whole
 ---@param namespaces? string[]  default: all
 ---@return operations.types.Tree
-function tree.of(registry, namespaces)
+function tree.of(specs, namespaces)
   local wanted = namespaces and members.set(namespaces)
   local self = setmetatable({ names = {}, named = {}, definitions = {}, roots = setmetatable({}, { __mode = "k" }) },
     Builder)
   local list = {}
-  for _, spec in ipairs((registry:specs())) do
+  for _, spec in ipairs(specs) do
     if not wanted or wanted[spec.namespace] then
       list[#list + 1] = self:operation(spec)
     end

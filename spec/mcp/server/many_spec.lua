@@ -60,8 +60,9 @@ describe("an MCP server of many tools", function()
     start("extra=70")
     local found = server:call("search_operations", { query = "number 33", limit = 2 }).result
     assert.equal(2, #found.structuredContent.operations)
-    assert.same({ name = "extra_tool33", description = "One of many, number 33" },
-      found.structuredContent.operations[1])
+    assert.equal(71, found.structuredContent.total)
+    assert.same({ name = "extra_tool33", description = "One of many, number 33",
+      signature = "extra_tool33(input?: any): { i?: integer, input?: any }" }, found.structuredContent.operations[1])
     assert.same(found.structuredContent, operations.json.decode(found.content[1].text))
     local described = server:call("describe_operation", { name = "extra_tool33" }).result.structuredContent
     assert.equal("object", described.inputSchema.type)

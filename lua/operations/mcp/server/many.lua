@@ -1,5 +1,6 @@
 --- Many tools: a model sees the pinned ones, and three by which it finds, describes and calls the others.
 local core = require("operations.core")
+local guide = require("operations.offer.guide")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
@@ -8,33 +9,12 @@ local message = require("operations.mcp.protocol.message")
 
 local many = {}
 
-local text, name_schema = { type = "string" }, { type = "string", description = "Name of the operation" }
-
-local read_only = { readOnlyHint = true, openWorldHint = false }
-
 -- The three tools, in the order of their use.
-local definitions = {
-  { name = "search_operations", title = "Search operations", annotations = read_only,
-    description = "Finds operations by words. Search before you conclude that something cannot be done; then read the "
-      .. "input of one with describe_operation and call it with call_operation.",
-    inputSchema = { type = "object", required = { "query" }, properties = {
-      query = { type = "string", description = "What the operation is about, in a few words" },
-      limit = { type = "integer", minimum = 1, maximum = 100, description = "How many at most" } } },
-    outputSchema = { type = "object", required = { "operations" }, properties = { operations = { type = "array",
-      items = { type = "object", required = { "name" }, properties = { name = text, title = text,
-        description = text } } } } } },
-  { name = "describe_operation", title = "Describe an operation", annotations = read_only,
-    description = "Tells what an operation does and the JSON Schema of its input.",
-    inputSchema = { type = "object", required = { "name" }, properties = { name = name_schema } } },
-  { name = "call_operation", title = "Call an operation",
-    description = "Calls an operation that search_operations found.",
-    inputSchema = { type = "object", required = { "name" }, properties = { name = name_schema,
-      arguments = { type = "object", description = "Its input, as describe_operation tells it" } } } },
-}
+local definitions = guide.tools("name")
 
 --- Reserved names.
 ---@type table<string, true>
-many.reserved = members.set({ "search_operations", "describe_operation", "call_operation" })
+many.reserved = members.set(guide.names)
 
 --- Must this many tools be searched instead of listed?
 ---@param options operations.McpOptions
@@ -86,32 +66,29 @@ local function refused(text_of_it)
   return { content = marks.array({ { type = "text", text = text_of_it } }), isError = true }
 end
 
-local function find(call, input, tools)
-  local server = call.server
-  local limit = core.kind(input.limit) == "integer" and math.min(math.max(input.limit, 1), 100) or limits.search_hits
-  if type(input.query) ~= "string" then
-    return refused("search_operations: query: string expected")
-  end
-  server._search = server._search
-    or require("operations.offer.search").new(server.registry, { filter = server.options.filter })
-  local found = marks.array()
-  local hits = server._search:find(input.query, { identity = call.identity, limit = limit, accept = function(spec)
-    return tools.name_of(call, spec) ~= nil
-  end })
-  for i, hit in ipairs(hits) do
-    found[i] = { name = tools.name_of(call, hit.spec), title = hit.spec.title, description = hit.spec.description }
-  end
-  return result_of({ operations = found })
+-- What the caller knows of: tools, by their names.
+local function sight_of(call, tools)
+  return { identity = call.identity, word = "name", name_of = function(id)
+    return tools.name_of(call, id)
+  end, id_of = function(name)
+    return (tools.find(call, name))
+  end, definition = function(id)
+    return tools.definition_of(call, id)
+  end }
 end
 
-local function describe(call, input, tools)
-  local definition = type(input.name) == "string" and tools.definition_of(call, input.name)
-  if not definition then
-    return refused(("unknown operation %q%s: search_operations finds operations"):format(
-      tostring(input.name), type(input.name) == "string" and tools.hint(call, input.name) or ""))
+local function guide_of(server)
+  server._guide = server._guide or guide.new(server.registry, server.options.filter)
+  return server._guide
+end
+
+-- Runs `search` or `describe` of the guide.
+local function asked(method)
+  return function(call, input, tools)
+    local server = guide_of(call.server)
+    local result, problem = server[method](server, input, sight_of(call, tools))
+    return result and result_of(result) or refused(problem)
   end
-  definition.outputSchema = nil
-  return result_of(definition)
 end
 
 local function call_named(call, input, tools)
@@ -124,13 +101,14 @@ local function call_named(call, input, tools)
   return tools.invoke(call, input.name, given)
 end
 
-local runs = { search_operations = find, describe_operation = describe, call_operation = call_named }
+local runs = { search_operations = asked("search"), describe_operation = asked("describe"),
+  call_operation = call_named }
 
 --- Runs one of the three tools.
 ---@param call operations.mcp.ServerCall
 ---@param name string
 ---@param input table
----@param tools { name_of: function, definition_of: function, invoke: function }
+---@param tools { name_of: function, find: function, definition_of: function, invoke: function }
 ---@return table? result
 ---@return operations.mcp.Failure?
 function many.run(call, name, input, tools)

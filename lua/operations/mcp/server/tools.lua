@@ -59,8 +59,8 @@ local function seen_by(call)
   return seen, many.applies(call.server.options, #seen)
 end
 
-local function name_of(call, bare)
-  return offer_of(call.server).names.of_id[bare.namespace .. "." .. bare.name]
+local function name_of(call, id)
+  return offer_of(call.server).names.of_id[id]
 end
 
 -- The input of a tool is an object, whatever else its schema allows.
@@ -137,10 +137,14 @@ function tools.definition(spec, name, modern)
   })
 end
 
+local function definition_of(call, id)
+  local spec = call.server.registry:get_spec(id)
+  return spec and tools.definition(spec, name_of(call, id), call.modern)
+end
+
 -- The definition of a tool that a caller sees.
 local function made(call, bare)
-  local spec = call.server.registry:get_spec(bare.namespace .. "." .. bare.name)
-  return spec and tools.definition(spec, name_of(call, bare), call.modern)
+  return definition_of(call, bare.namespace .. "." .. bare.name)
 end
 
 --- The tools listed for a caller.
@@ -185,7 +189,7 @@ local function hint(call, name)
   end
   local seen = {}
   for i, bare in ipairs((seen_by(call))) do
-    seen[i] = name_of(call, bare)
+    seen[i] = name_of(call, bare.namespace .. "." .. bare.name)
   end
   return suggestion.behind(name, seen)
 end
@@ -264,13 +268,7 @@ local function invoke(call, name, input, is_direct)
   end)
 end
 
-local function definition_of(call, name)
-  local id = find(call, name)
-  local spec = id and call.server.registry:get_spec(id)
-  return spec and tools.definition(spec, name, call.modern)
-end
-
-local searched = { name_of = name_of, definition_of = definition_of, invoke = invoke, hint = hint }
+local searched = { name_of = name_of, find = find, definition_of = definition_of, invoke = invoke }
 
 tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
   local params = call.params
