@@ -118,6 +118,8 @@ local functions = {
   { "subscribe a.s", 2, function(...) return fresh():subscribe("a.s", ...) end },
   { "schema:check", 1, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):check(...) end },
   { "schema:cast", 2, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):cast(...) end, 2 },
+  { "from_graphql.document", 2, function(...) return operations.from_graphql.document(...) end },
+  { "from_graphql.file", 2, function(...) return operations.from_graphql.file(...) end },
   { "from_openapi.document", 2, function(...) return operations.from_openapi.document(...) end },
   { "from_openapi.file", 2, function(...) return operations.from_openapi.file(...) end },
   { "to_http", 2, operations.to_http },

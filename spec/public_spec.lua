@@ -80,6 +80,7 @@ local described = {
     "McpMeta", "RegistryOptions", "ScanOptions", "ScanProblem", "Spec" },
   schemas = { "Change", "Issue", "schema.Options" },
   openapi = { "openapi.Config", "openapi.FileValue", "openapi.Problem", "openapi.Reconnect" },
+  graphql = { "graphql.Config" },
   ["http-client"] = { "HttpRequest", "HttpResponse", "RetryPolicy", "SigV4Options" },
   oauth = { "oauth.AuthorizerOptions", "oauth.Client", "oauth.ExchangeOptions", "oauth.Store", "oauth.TokenOptions" },
   mcp = { "mcp.Config", "mcp.Problem", "mcp.RequestOptions" },
@@ -146,8 +147,8 @@ describe("the pages", function()
     end
   end)
 
-  for _, part in ipairs({ "base64", "from_mcp", "from_openapi", "http", "json", "middleware", "oauth", "process",
-    "scanner", "schema", "schemas", "sources", "transports", "type" }) do
+  for _, part in ipairs({ "base64", "from_graphql", "from_mcp", "from_openapi", "http", "json", "middleware", "oauth",
+    "process", "scanner", "schema", "schemas", "sources", "transports", "type" }) do
     it("have every function of operations." .. part, function()
       local short = part == "type" and "T" or part
       local found = {}

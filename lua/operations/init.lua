@@ -46,6 +46,7 @@ local version = require("operations.base.version")
 ---@field unwrap fun(envelope: operations.Envelope): any
 ---@field base64 operations.base64
 ---@field crypto operations.crypto
+---@field from_graphql operations.from_graphql
 ---@field from_mcp operations.from_mcp
 ---@field from_openapi operations.from_openapi
 ---@field http operations.http
@@ -122,6 +123,7 @@ local operations = {
 local parts = {
   base64 = "operations.base.base64",
   crypto = "operations.oauth.crypto",
+  from_graphql = "operations.graphql",
   from_mcp = "operations.mcp.client",
   from_openapi = "operations.openapi",
   http = "operations.net.http",

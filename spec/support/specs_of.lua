@@ -15,6 +15,7 @@ specs_of.covered = {
   ["lua/operations/calls/redis"] = "spec/calls/redis/reliable_spec.lua",
   ["lua/operations/calls/websocket"] = "spec/calls/websocket/websocket_spec.lua",
   ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/graphql"] = "spec/graphql/document_spec.lua",
   ["lua/operations/health.lua"] = "spec/nvim/health_spec.lua",
   ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
   ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",

@@ -1,0 +1,139 @@
+--- Operations of a GraphQL service: its root fields, and the operations of documents.
+---
+--- `document`, `file` and `url` return a list of definitions for `registry:register_all`, and a report of what could
+--- not be imported, each `{ pointer, message }`; the pointer is a schema coordinate, such as "Query.repository".
+---
+--- * The input has the arguments of the field, and `select`: the fields to return. It is parsed, checked against the
+---   types and printed again, so a call never leaves the field that was called.
+--- * Types are read and schemas made on first use.
+--- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, but servers
+---   do not offer it to others.
+local argument = require("operations.base.argument")
+local config = require("operations.graphql.config")
+local errors = require("operations.base.error")
+local exchange = require("operations.graphql.exchange")
+local files = require("operations.base.files")
+local importing = require("operations.registry.importing")
+local json = require("operations.base.json")
+local lexer = require("operations.graphql.lexer")
+local operation = require("operations.graphql.operation")
+local parser = require("operations.graphql.parser")
+local result = require("operations.graphql.result")
+local schemas = require("operations.graphql.schema")
+local sdl = require("operations.graphql.sdl")
+
+---@class operations.from_graphql
+local from_graphql = {}
+
+local kinds = { "query", "mutation", "subscription" }
+
+-- Gives each operation a name of its own: a mutation with the name of a query gets "_mutation".
+local function namer(report)
+  local taken = {}
+  return function(kind, wanted, place)
+    local name = wanted
+    if taken[name] then
+      name = wanted .. "_" .. kind
+      report(place, ("the name %q is taken; this operation is called %q"):format(wanted, name))
+    end
+    taken[name] = true
+    return name
+  end
+end
+
+-- What all operations of a service share.
+local function new_shared(schema, options)
+  local report, endpoint = {}, nil
+  local function add(pointer, message)
+    report[#report + 1] = { pointer = pointer, message = message }
+  end
+  return {
+    schema = schema, options = options, problems = report, report = add, name = namer(add),
+    endpoint = function()
+      endpoint = endpoint or exchange.new(options)
+      return endpoint
+    end,
+  }
+end
+
+local function add_fields(shared, list, kind)
+  local root = shared.schema.roots[kind]
+  local of = root and shared.schema:type(root)
+  for _, field in ipairs(of and of.fields or {}) do
+    local place = root .. "." .. field.name
+    if importing.wants(shared.options, { name = field.name, type = kind, deprecated = field.deprecated ~= nil },
+        { [field.name] = true, [place] = true }) then
+      list[#list + 1] = operation.build(shared, kind, place, field)
+    end
+  end
+end
+
+local function load(reader, options)
+  local shared, list = new_shared(schemas.new(reader), options), {}
+  for _, kind in ipairs(kinds) do
+    local _, problem = parser.try(add_fields, shared, list, kind)
+    if problem then
+      shared.report(shared.schema.roots[kind], problem.message)
+    end
+  end
+  return list, shared.problems
+end
+
+-- The reader of SDL or of the JSON of an introspection answer; or nil and the error.
+local function reader_of(source, location)
+  local reader, problem
+  if type(source) == "table" then
+    reader, problem = result.reader(source)
+  else
+    reader, problem = sdl.reader(source)
+  end
+  if reader then
+    return reader
+  end
+  local place = problem.at and lexer.place(source, problem.at) .. ": " or ""
+  return nil, errors.new("EXECUTION_ERROR", ("%s: %s%s"):format(location, place, problem.message),
+    { kind = "document", location = location })
+end
+
+--- Makes definitions of a service's types.
+---@param source string|table  SDL, or the answer to an introspection query
+---@param options? operations.graphql.Config
+---@return operations.Definition[]? definitions
+---@return { pointer: string, message: string }[]|operations.Error report
+function from_graphql.document(source, options)
+  if type(source) ~= "string" then
+    argument.expect(source, "table", 1, "document")
+  end
+  local checked = config.check(options)
+  local reader, err = reader_of(source, "document")
+  if not reader then
+    return nil, err
+  end
+  return load(reader, checked)
+end
+
+--- Reads the types of a service from a file: SDL, or the JSON of an introspection answer.
+---@param path string  the name of JSON ends in ".json"
+---@param options? operations.graphql.Config
+---@return operations.Definition[]? definitions
+---@return { pointer: string, message: string }[]|operations.Error report
+function from_graphql.file(path, options)
+  argument.expect(path, "string", 1, "file")
+  local checked = config.check(options)
+  local source, message = files.read(path)
+  if source and path:find("%.json$") then
+    source, message = json.decode(source)
+    message = not source and path .. ": " .. tostring(message) or nil
+  end
+  if type(source) ~= "string" and type(source) ~= "table" then
+    return nil, errors.new("EXECUTION_ERROR", message or path .. ": expected an object",
+      { kind = "file", location = path })
+  end
+  local reader, err = reader_of(source, path)
+  if not reader then
+    return nil, err
+  end
+  return load(reader, checked)
+end
+
+return from_graphql

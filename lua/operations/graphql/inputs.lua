@@ -1,0 +1,335 @@
+--- Input types as JSON Schema, and checks of values that are written in a selection.
+local core = require("operations.core")
+local lexer = require("operations.graphql.lexer")
+local limits = require("operations.base.limits")
+local marked = require("operations.base.marked")
+local members = require("operations.base.members")
+local printer = require("operations.graphql.printer")
+local property_order = require("operations.base.property_order")
+local suggestion = require("operations.base.suggestion")
+
+local inputs = {}
+
+local fail = lexer.fail
+
+local INT = 2147483647
+
+-- What a value of the scalars of every service is.
+local scalars = {
+  Int = { type = "integer", minimum = -INT - 1, maximum = INT },
+  Float = { type = "number" },
+  String = { type = "string" },
+  Boolean = { type = "boolean" },
+  ID = { type = { "string", "integer" } },
+}
+
+--- The value of a literal as JSON; nil where it has none (a variable).
+---@param literal operations.graphql.Value
+---@return any
+function inputs.json(literal)
+  local kind, value = literal.kind, literal.value
+  if kind == "null" then
+    return core.null
+  elseif kind == "int" or kind == "float" then
+    return tonumber(value)
+  elseif kind == "list" then
+    local list = marked.array()
+    for i, item in ipairs(value) do
+      list[i] = inputs.json(item)
+    end
+    return list
+  elseif kind == "object" then
+    local object = marked.object()
+    for _, member in ipairs(value) do
+      object[member.name] = inputs.json(member.value)
+    end
+    return object
+  end
+  return kind ~= "variable" and value or nil
+end
+
+-- One conversion of types: the definitions that the schema of one operation needs.
+local function new_build(schema, options)
+  return { schema = schema, scalars = options.scalars or {}, definitions = {}, count = 0 }
+end
+
+local function scalar_schema(build, of)
+  local given = build.scalars[of.name]
+  if given ~= nil then
+    return given
+  elseif scalars[of.name] then
+    return members.copy(scalars[of.name])
+  end
+  local notes = { of.name, of.description, of.specified_by }
+  return { description = of.description and of.name .. ": " .. of.description or table.concat(notes, ", ") }
+end
+
+local function enum_schema(of)
+  local names = marked.array()
+  for i, value in ipairs(of.values) do
+    names[i] = value.name
+  end
+  return { type = "string", enum = names, description = of.description }
+end
+
+local ref_schema
+
+-- The properties of arguments or of an input object, and the names of the required ones.
+local function properties_of(build, list)
+  local properties, order, required = marked.object(), {}, marked.array()
+  for i, input in ipairs(list) do
+    local property = ref_schema(build, input.type)
+    if type(property) == "table" then
+      property = members.copy(property)
+      property.description = input.description or property.description
+      property.deprecated = input.deprecated and true or nil
+      property.default = input.default and inputs.json(input.default)
+    end
+    properties[input.name], order[i] = property, input.name
+    if input.type.required and not input.default then
+      required[#required + 1] = input.name
+    end
+  end
+  property_order.set(properties, order)
+  return properties, required
+end
+
+-- `@oneOf`: a branch for each input, which is the only one.
+local function one_of_schema(build, of)
+  local branches, properties = marked.array(), properties_of(build, of.inputs)
+  for i, input in ipairs(of.inputs) do
+    local plain = members.copy(input)
+    plain.type = members.merged(input.type, { required = true })
+    local own = properties_of(build, { plain })
+    branches[i] = { type = "object", properties = own, required = marked.array({ input.name }),
+      additionalProperties = false }
+  end
+  return { type = "object", description = of.description, properties = properties, oneOf = branches }
+end
+
+local function define(build, of)
+  if build.definitions[of.name] then
+    return
+  end
+  build.count = build.count + 1
+  if build.count > limits.graphql_inputs then
+    build.definitions[of.name] = { description = of.name .. ": too large to be described here" }
+    return
+  end
+  build.definitions[of.name] = true -- types may contain themselves
+  if of.one_of then
+    build.definitions[of.name] = one_of_schema(build, of)
+    return
+  end
+  local properties, required = properties_of(build, of.inputs)
+  build.definitions[of.name] = { type = "object", description = of.description, properties = properties,
+    required = required, additionalProperties = false }
+end
+
+local function named_schema(build, name)
+  local of = build.schema:type(name)
+  if of.kind == "SCALAR" then
+    return scalar_schema(build, of)
+  elseif of.kind == "ENUM" then
+    return enum_schema(of)
+  elseif of.kind ~= "INPUT_OBJECT" then
+    fail(("%s is not a type of inputs"):format(name))
+  end
+  define(build, of)
+  return { ["$ref"] = "#/$defs/" .. name }
+end
+
+-- A schema that takes null as well.
+local function nullable(schema)
+  if type(schema) ~= "table" or schema.type == nil and not schema["$ref"] and next(schema) == nil then
+    return schema
+  elseif schema["$ref"] or schema.anyOf or schema.oneOf or schema.allOf or schema.const ~= nil then
+    return { anyOf = { schema, { type = "null" } } }
+  elseif schema.type == nil and not schema.enum then
+    return schema -- anything, null too
+  end
+  local copy = members.copy(schema)
+  local types = type(schema.type) == "table" and schema.type or { schema.type }
+  copy.type = schema.type and members.joined(types, { "null" })
+  copy.enum = schema.enum and marked.array(members.joined(schema.enum, { core.null })) or nil
+  return copy
+end
+
+function ref_schema(build, ref)
+  local made
+  if ref.list then
+    made = { type = "array", items = ref_schema(build, ref.list) }
+  else
+    made = named_schema(build, ref.name)
+  end
+  return ref.required and made or nullable(made)
+end
+
+--- The schema of a scalar or an enum in an answer, without null.
+---@param schema operations.graphql.Schema
+---@param of operations.graphql.Type
+---@param options { scalars: table? }
+---@return table|boolean
+function inputs.leaf(schema, of, options)
+  if of.kind == "ENUM" then
+    return enum_schema(of)
+  end
+  local made = scalar_schema(new_build(schema, options), of)
+  return of.name == "ID" and (options.scalars or {}).ID == nil and { type = "string" } or made
+end
+inputs.nullable = nullable
+
+--- The schema of arguments, or of the variables of a named operation: one flat object.
+---@param schema operations.graphql.Schema
+---@param list operations.graphql.Input[]
+---@param options { scalars: table? }
+---@return table
+function inputs.schema(schema, list, options)
+  local build = new_build(schema, options)
+  local properties, required = properties_of(build, list)
+  return {
+    type = "object", properties = properties, required = required, additionalProperties = false,
+    ["$defs"] = next(build.definitions) and build.definitions or nil,
+  }
+end
+
+-- Kinds of literals that a scalar takes.
+local takes = {
+  Int = { int = true }, Float = { int = true, float = true }, String = { string = true }, Boolean = { boolean = true },
+  ID = { string = true, int = true },
+}
+
+local function wrong(literal, expected)
+  fail(("expected %s, found %s"):format(expected, printer.value(literal)), literal.at)
+end
+
+local check
+
+local function check_object(schema, of, literal, variable)
+  local known, given, names = {}, {}, {}
+  for i, input in ipairs(of.inputs) do
+    known[input.name], names[i] = input, input.name
+  end
+  for _, member in ipairs(literal.value) do
+    local input = known[member.name]
+    if not input then
+      fail(("the input %s has no field %q%s"):format(of.name, member.name, suggestion.behind(member.name, names)),
+        member.at)
+    elseif given[member.name] then
+      fail(("the field %q is given twice"):format(member.name), member.at)
+    end
+    given[member.name] = true
+    check(schema, of.one_of and members.merged(input.type, { required = true }) or input.type, member.value, variable)
+  end
+  for _, input in ipairs(of.inputs) do
+    if input.type.required and not input.default and not given[input.name] then
+      fail(("the input %s lacks the field %q"):format(of.name, input.name), literal.at)
+    end
+  end
+  if of.one_of and #literal.value ~= 1 then
+    fail(("exactly one field of the input %s is given"):format(of.name), literal.at)
+  end
+end
+
+local function check_enum(of, literal)
+  local names = {}
+  for i, value in ipairs(of.values) do
+    names[i] = value.name
+  end
+  if literal.kind ~= "enum" or not members.contains(names, literal.value) then
+    local near = literal.value and suggestion.behind(tostring(literal.value), names) or ""
+    wrong(literal, ("a value of the enum %s%s"):format(of.name, near))
+  end
+end
+
+local function refuse_variables(literal, variable)
+  if literal.kind == "variable" then
+    variable(literal, nil)
+  elseif literal.kind == "list" then
+    for _, item in ipairs(literal.value) do
+      refuse_variables(item, variable)
+    end
+  elseif literal.kind == "object" then
+    for _, member in ipairs(literal.value) do
+      refuse_variables(member.value, variable)
+    end
+  end
+end
+
+local function check_named(schema, ref, literal, variable)
+  local of = schema:type(ref.name)
+  if of.kind == "INPUT_OBJECT" then
+    if literal.kind ~= "object" then
+      wrong(literal, "fields of the input " .. of.name)
+    end
+    check_object(schema, of, literal, variable)
+  elseif of.kind == "ENUM" then
+    check_enum(of, literal)
+  elseif not takes[of.name] then
+    refuse_variables(literal, variable)
+  elseif not takes[of.name][literal.kind] then
+    wrong(literal, of.name)
+  elseif of.name == "Int" and math.abs(tonumber(literal.value)) > INT and tonumber(literal.value) ~= -INT - 1 then
+    wrong(literal, "an Int of 32 bits")
+  elseif of.name == "Float" and math.abs(tonumber(literal.value)) == math.huge then
+    wrong(literal, "a finite Float")
+  end
+end
+
+--- Checks a literal against a type; raises what does not fit.
+---@param schema operations.graphql.Schema
+---@param ref operations.graphql.TypeRef
+---@param literal operations.graphql.Value
+---@param variable fun(literal: operations.graphql.Value, ref: operations.graphql.TypeRef?)  called for variables
+function inputs.check(schema, ref, literal, variable)
+  if literal.kind == "variable" then
+    variable(literal, ref)
+  elseif literal.kind == "null" then
+    if ref.required then
+      wrong(literal, printer.type(ref))
+    end
+  elseif not ref.list then
+    check_named(schema, ref, literal, variable)
+  elseif literal.kind == "list" then
+    for _, item in ipairs(literal.value) do
+      inputs.check(schema, ref.list, item, variable)
+    end
+  else
+    inputs.check(schema, ref.list, literal, variable) -- one item stands for a list of it
+  end
+end
+check = inputs.check
+
+local function add_files(schema, ref, value, path, found)
+  if value == nil or value == core.null then
+    return
+  elseif ref.list and type(value) == "table" then
+    for i, item in ipairs(value) do
+      add_files(schema, ref.list, item, path .. "." .. i - 1, found)
+    end
+  elseif found.scalars[ref.name] then
+    found[#found + 1] = { path = path, value = value }
+  elseif ref.name and type(value) == "table" then
+    local of = schema:type(ref.name)
+    for _, input in ipairs(of.inputs or {}) do
+      add_files(schema, input.type, value[input.name], path .. "." .. input.name, found)
+    end
+  end
+end
+
+--- The files in variables: values of the scalars of `config.uploads`.
+---@param schema operations.graphql.Schema
+---@param list operations.graphql.Input[]
+---@param variables table
+---@param uploads table<string, true>
+---@return { path: string, value: any }[]?
+function inputs.files(schema, list, variables, uploads)
+  local found = { scalars = uploads }
+  for _, input in ipairs(list) do
+    add_files(schema, input.type, variables[input.name], "variables." .. input.name, found)
+  end
+  found.scalars = nil
+  return found[1] and found or nil
+end
+
+return inputs

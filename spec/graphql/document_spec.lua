@@ -1,0 +1,47 @@
+local from_graphql = require("operations.graphql")
+local operations = require("operations")
+
+local sdl = [[
+type Query {
+  "One task."
+  task(id: ID!): Task
+  tasks(first: Int, after: String): TaskConnection!
+}
+type Mutation { task(title: String!): Task }
+type Task { id: ID! title: String! owner: User parts(of: Int!): [String!] }
+type User { login: String! }
+type TaskConnection { nodes: [Task] pageInfo: PageInfo! }
+type PageInfo { hasNextPage: Boolean! endCursor: String }
+]]
+
+local function ids(definitions)
+  local list = {}
+  for i, definition in ipairs(definitions) do
+    list[i] = definition.type .. " " .. definition.namespace .. "." .. definition.name
+  end
+  return list
+end
+
+describe("a GraphQL document", function()
+  it("makes an operation of each root field", function()
+    local definitions, report = from_graphql.document(sdl, { namespace = "tasks" })
+    assert.same({ "query tasks.task", "query tasks.tasks", "mutation tasks.task_mutation" }, ids(definitions))
+    assert.same({ { pointer = "Mutation.task",
+      message = 'the name "task" is taken; this operation is called "task_mutation"' } }, report)
+    assert.equal("One task.", definitions[1].description)
+  end)
+
+  it("describes the input by the arguments and a selection", function()
+    local schema = from_graphql.document(sdl)[1].inputSchema()
+    assert.same({ "id" }, schema.required)
+    assert.same({ "string", "integer" }, schema.properties.id.type)
+    assert.same({ "id title" }, schema.properties.select.examples)
+  end)
+
+  it("fails for a text that is not SDL, with the place", function()
+    local definitions, err = from_graphql.document("type Query {\n a: Int")
+    assert.is_nil(definitions)
+    assert.equal("EXECUTION_ERROR: document: line 1, column 12: a { lacks its }", tostring(err))
+    assert(operations.is_error(err))
+  end)
+end)
