@@ -83,7 +83,7 @@ local described = {
   graphql = { "graphql.Config" },
   ["http-client"] = { "HttpRequest", "HttpResponse", "RetryPolicy", "SigV4Options" },
   oauth = { "oauth.AuthorizerOptions", "oauth.Client", "oauth.ExchangeOptions", "oauth.Store", "oauth.TokenOptions" },
-  mcp = { "mcp.Config", "mcp.Problem", "mcp.RequestOptions" },
+  mcp = { "mcp.Config", "mcp.Problem", "mcp.RequestOptions", "mcp.TaskOptions" },
   ["mcp-server"] = { "McpLinesOptions", "McpOptions", "McpPrompt", "McpPromptArgument", "McpResource" },
   ["http-server"] = { "AccessLogEntry", "CorsOptions", "HttpOptions", "ListenOptions", "PublisherOptions",
     "ServerRequest", "ServerResponse", "TlsOptions", "oauth.IntrospectionOptions", "oauth.ResourceServerOptions" },
@@ -120,7 +120,7 @@ local hidden = {
   ["oauth.ResourceServerOptions.remote"] = true, -- set by the library
   ["ServerRequest.is_local"] = true, ["ServerRequest.breaks_off"] = true, ["ServerRequest.outer_prefix"] = true,
   ["mcp.RequestOptions.mirrored"] = true, ["mcp.RequestOptions.asker"] = true,
-  ["mcp.RequestOptions.repeatable"] = true, ["mcp.RequestOptions.attached"] = true,
+  ["mcp.TaskOptions.asker"] = true, ["mcp.RequestOptions.repeatable"] = true, ["mcp.RequestOptions.attached"] = true,
 }
 
 -- Methods that are for other files of the library, by the object that has them.

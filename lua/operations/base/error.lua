@@ -32,6 +32,7 @@ errors.codes = {
   TRANSPORT_LOST = "TRANSPORT_LOST",
   WORKER_LOST = "WORKER_LOST",
   POISON = "POISON", -- every worker that tried it died
+  DETACHED = "DETACHED", -- it continues as a task of its server, as the caller wished
 }
 
 errors.mt = core.error_mt
@@ -50,6 +51,16 @@ function errors.new(code, message, details)
   argument.expect(code, "string", 1, "error")
   argument.expect(message, "string", 2, "error")
   return setmetatable({ code = code, message = message, details = details }, errors.mt)
+end
+
+--- The error of a call that continues as a task of its server, as its caller wished (`context.detach`).
+---@param id string  of the task
+---@param message string
+---@return operations.Error  DETACHED, details { task = id }
+function errors.detached(id, message)
+  local err = errors.new(errors.codes.DETACHED, message, { task = id })
+  err.retryable, err.mayHaveRun = false, true
+  return err
 end
 
 --- Is `value` an error object of this library?

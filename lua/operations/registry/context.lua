@@ -27,6 +27,8 @@ local context = {}
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
 ---@field attempt? integer  over a reliable transport: above 1, it may have run before
+---@field detach? boolean  by the caller: a call that its server runs as a task ends at once with DETACHED and the id of
+---  the task, which continues
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
 ---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
@@ -103,6 +105,7 @@ local kinds = {
   metadata = "table",
   traceparent = "string",
   attempt = "number",
+  detach = "boolean",
   log = "function",
   lastEventId = "string",
   sink = "function",

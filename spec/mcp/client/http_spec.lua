@@ -137,7 +137,8 @@ describe("an MCP server over HTTP", function()
     assert.equal("2026-07-28", call.headers["mcp-protocol-version"])
     local meta = call.body.params._meta
     assert.equal("2026-07-28", meta["io.modelcontextprotocol/protocolVersion"])
-    assert.same({}, meta["io.modelcontextprotocol/clientCapabilities"])
+    assert.same({ extensions = { ["io.modelcontextprotocol/tasks"] = {} } },
+      meta["io.modelcontextprotocol/clientCapabilities"])
     assert.equal("operations", meta["io.modelcontextprotocol/clientInfo"].name)
   end)
 

@@ -72,6 +72,15 @@ describe("the capabilities of a client", function()
       of({ capabilities = given, roots = {}, sampling = answer, elicitation = answer, questions = "caller" }))
     assert.equal('{"roots":{"a":1},"sampling":{}}', of({ capabilities = { roots = { a = 1 } }, sampling = answer }))
   end)
+
+  it("have tasks among their extensions in the modern era", function()
+    local own = { extensions = { x = { a = 1 }, ["io.modelcontextprotocol/tasks"] = { b = 1 } } }
+    for text, given in pairs({ ['{"extensions":{"io.modelcontextprotocol/tasks":{}}}'] = {},
+      ['{"extensions":{"io.modelcontextprotocol/tasks":{}},"sampling":1}'] = { sampling = 1, extensions = 7 },
+      ['{"extensions":{"io.modelcontextprotocol/tasks":{"b":1},"x":{"a":1}}}'] = own }) do
+      assert.equal(text, json.encode(incoming.extended(given), { sort_keys = true }))
+    end
+  end)
 end)
 
 describe("what a program answers a server", function()

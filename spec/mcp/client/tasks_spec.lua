@@ -2,6 +2,7 @@
 local errors = require("operations.base.error")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local mcp_link = require("spec.support.mcp_link")
 local operations = require("operations")
 
@@ -58,7 +59,7 @@ describe("a tool that an MCP server runs as a task", function()
       { status = "working" }, { status = "working", pollInterval = "x" }, { status = "completed" } }
     local data, _, server = call({ timeout = 200, max_timeout = 60000 })
     assert.same({ done = true }, data)
-    assert.same({ 100, 110, 30110, 31110, 32110 }, asked)
+    assert.same({ 100, 110, 40110, 41110, 42110 }, asked)
     assert.same({ { name = "slow", arguments = {}, task = { ttl = 60000 } } }, mcp_link.params(server, "tools/call"))
     for _, method in ipairs({ "tasks/get", "tasks/result" }) do
       assert.same({ taskId = "t1" }, mcp_link.params(server, method)[1])
@@ -100,7 +101,7 @@ describe("a tool that an MCP server runs as a task", function()
     for _, task in ipairs({ 7, operations.object(), { taskId = 7 } }) do
       created = task
       local _, err = call()
-      assert.same({ "malformed", "tools/call: malformed result: /task: a task expected" },
+      assert.same({ "malformed", "tools/call: malformed result: /taskId: a string expected" },
         { err.details.kind, err.message })
     end
   end)
@@ -196,5 +197,239 @@ describe("a tool that an MCP server runs as a task", function()
     end })
     assert.same({}, seen)
     assert.not_equal(first, token)
+  end)
+end)
+
+describe("a call that a modern MCP server answers with a task", function()
+  local host, states, asked, created, methods, server
+
+  before_each(function()
+    host = fake_host.new(1000)
+    hosts.use(host)
+    asked, created = {}, { resultType = "task", taskId = "t1", pollIntervalMs = 100, status = "working",
+      ttlMs = operations.null }
+    states = { { status = "completed", result = { structuredContent = { done = true },
+      content = operations.array() } } }
+    methods = {
+      ["tools/list"] = function()
+        return { tools = { { name = "slow", inputSchema = operations.object() } } }
+      end,
+      ["tools/call"] = function()
+        return created
+      end,
+      ["tasks/get"] = function()
+        asked[#asked + 1] = host.now() - 1000
+        local state = #states > 1 and table.remove(states, 1) or states[1]
+        if state.code then
+          return nil, state
+        end
+        return state
+      end,
+      ["tasks/update"] = operations.object, ["tasks/cancel"] = operations.object,
+    }
+    server = mcp_link.server("modern", nil, methods)
+  end)
+
+  after_each(function()
+    hosts.use("plain")
+  end)
+
+  local function with(more, fn)
+    return operations.run(function()
+      local client = assert(mcp_link.connect(server, more))
+      local data, err = fn(client)
+      operations.sleep(0.001)
+      client:close()
+      return data, err
+    end)
+  end
+
+  -- Calls the tool; its data, or nil and the error.
+  local function call(more, options)
+    return with(more, function(client)
+      local envelope, err = client:call("slow", {}, options)
+      return envelope and envelope.data, err
+    end)
+  end
+
+  local function names_of(method)
+    local names = {}
+    for i, params in ipairs(mcp_link.params(server, method)) do
+      names[i] = params.taskId
+    end
+    return names
+  end
+
+  it("is asked about at the server's pace, and has its result in the last answer", function()
+    table.insert(states, 1, { status = "working", pollIntervalMs = 5 })
+    table.insert(states, 2, { status = "working", pollIntervalMs = 90000 })
+    table.insert(states, 3, { status = "working" })
+    assert.same({ done = true }, (call()))
+    assert.same({ 100, 110, 90110, 91110 }, asked)
+    assert.same({ "t1", "t1", "t1", "t1" }, names_of("tasks/get"))
+    local said = mcp_link.params(server, "tasks/get")[1]._meta["io.modelcontextprotocol/clientCapabilities"]
+    assert.same({ ["io.modelcontextprotocol/tasks"] = {} }, said.extensions)
+    assert.same({}, names_of("tasks/cancel"))
+  end)
+
+  it("tells what the server says of it, each word once", function()
+    created.statusMessage = "begun"
+    table.insert(states, 1, { status = "working", statusMessage = "begun" })
+    table.insert(states, 2, { status = "working", statusMessage = "half" })
+    local seen = {}
+    call(nil, { on_progress = function(report)
+      seen[#seen + 1] = report.progress .. " " .. report.message
+    end })
+    assert.same({ "1 begun", "2 half" }, seen)
+  end)
+
+  it("may end in a failure of the tool, of the protocol, or be cancelled", function()
+    states = { { status = "completed", result = { isError = true, content = { { type = "text", text = "no" } } } } }
+    assert.equal("no", call()[1].text)
+    for text, state in pairs({
+      ["MCP_-32000: tools/call: broken"] = { status = "failed", error = { code = -32000, message = "broken" } },
+      ["EXECUTION_ERROR: the server's task is failed: why"] = { status = "failed", statusMessage = "why", error = 7 },
+      ["EXECUTION_ERROR: the server's task is cancelled"] = { status = "cancelled", statusMessage = 7 },
+      ["EXECUTION_ERROR: the server's task is lost"] = { status = "lost" },
+      ["EXECUTION_ERROR: the server's task is nil"] = operations.object(),
+      ["EXECUTION_ERROR: tasks/get: malformed result: /result: an object expected"] = { status = "completed" },
+      ["EXECUTION_ERROR: tools/call: malformed result: /content: expected array or null, got integer"] = {
+        status = "completed", result = { content = 7 } },
+      ["MCP_-32602: tasks/get: unknown"] = { code = -32602, message = "unknown" },
+    }) do
+      states = { state }
+      local data, err = call()
+      assert.is_nil(data)
+      assert.equal(text, tostring(err))
+      assert.is_true(err.mayHaveRun)
+    end
+  end)
+
+  it("is refused without an id, and for any other request", function()
+    created.taskId = nil
+    assert.equal("tools/call: malformed result: /taskId: a string expected", select(2, call()).message)
+    server.methods["prompts/get"] = methods["tools/call"]
+    assert.matches('resultType: "task" is unknown', select(2, with(nil, function(client)
+      return client:request("prompts/get", { name = "p" })
+    end)).message)
+  end)
+
+  it("has its questions answered once each, as those of a call", function()
+    local function form(text)
+      return { method = "elicitation/create", params = { message = text } }
+    end
+    local waiting = { status = "input_required", inputRequests = { a = form("A"), b = form("B") } }
+    table.insert(states, 1, waiting)
+    table.insert(states, 2, waiting)
+    table.insert(states, 3, { status = "input_required", inputRequests = { c = form("C") } })
+    local questions = {}
+    assert.same({ done = true }, (call({ elicitation = function(params)
+      questions[#questions + 1] = params.message
+      return { action = "accept", content = {} }
+    end })))
+    assert.same({ "A", "B", "C" }, questions)
+    local updates = mcp_link.params(server, "tasks/update")
+    local yes = { action = "accept", content = {} }
+    assert.same({ a = yes, b = yes }, updates[1].inputResponses)
+    assert.same({ c = yes }, updates[2].inputResponses)
+    assert.equal(2, #updates)
+  end)
+
+  it("is ended when its questions cannot be answered, or never end", function()
+    states = { { status = "input_required", inputRequests = { a = { method = "elicitation/create" } } } }
+    assert.matches("the client has no elicitation/create", select(2, call()).message)
+    assert.same({ "t1" }, names_of("tasks/cancel"))
+    states = { { status = "input_required" } }
+    assert.matches("/inputRequests: an object expected", select(2, call()).message)
+    local count = 0
+    server.methods["tasks/get"] = function()
+      count = count + 1
+      return { status = "input_required", inputRequests = { ["k" .. count] = { method = "elicitation/create" } } }
+    end
+    assert.equal("tools/call: no result after 16 rounds of input", select(2, call({ elicitation = function()
+      return { action = "decline" }
+    end })).message)
+    assert.same({ "t1", "t1", "t1" }, names_of("tasks/cancel"))
+  end)
+
+  it("is waited for as long as any request, then cancelled; and cancelled with its caller", function()
+    states = { { status = "working" } }
+    local _, err = call({ timeout = 500, max_timeout = 5000 })
+    assert.same({ "TIMEOUT", "tools/call: the server's task was not done in time", true },
+      { err.code, err.message, err.mayHaveRun })
+    assert.same({ "t1" }, names_of("tasks/cancel"))
+    with(nil, function(client)
+      local calling = operations.spawn(client.call, client, "slow")
+      operations.sleep(2.5)
+      calling:cancel("enough")
+      pcall(calling.wait, calling)
+      operations.sleep(0.001)
+    end)
+    assert.same({ "t1", "t1" }, names_of("tasks/cancel"))
+  end)
+
+  it("ends with the deadline of its caller", function()
+    states = { { status = "working" } }
+    with(nil, function(client)
+      local registry = operations.registry()
+      assert(client:register(registry))
+      local _, err = registry:execute("s.slow", {}, { timeout = 3000 })
+      assert.equal("TIMEOUT", err.code)
+    end)
+    assert.same({ "t1" }, names_of("tasks/cancel"))
+  end)
+
+  it("survives losses of the connection", function()
+    local get, losses = methods["tasks/get"], 7
+    server.methods["tasks/get"] = function(params, link)
+      if losses > 0 then
+        losses = losses - 1
+        link.pending:fail(nil, mcp_failure.new("lost", "gone"))
+        return nil
+      end
+      return get(params, link)
+    end
+    assert.same({ done = true }, (call()))
+    losses = math.huge
+    assert.equal("gone", select(2, call()).message)
+  end)
+
+  it("is left running by a caller that detaches, and is found again by its id", function()
+    with(nil, function(client)
+      local registry = operations.registry()
+      assert(client:register(registry))
+      local _, err = registry:execute("s.slow", {}, { detach = true })
+      assert.same({ "DETACHED", "t1" }, { err.code, err.details.task })
+    end)
+    assert.same({}, names_of("tasks/get"))
+    states = { { status = "working", statusMessage = "half", createdAt = "c", lastUpdatedAt = "u", ttlMs = 60000 },
+      { status = "working" }, states[1] }
+    with(nil, function(client)
+      local found = client:task("t1", "slow")
+      assert.equal("t1", found.id)
+      assert.same({ status = "working", message = "half", createdAt = "c", lastUpdatedAt = "u", ttlMs = 60000 },
+        found:state())
+      assert.same({ done = true }, assert(found:wait()).data)
+      assert.is_true(found:cancel())
+    end)
+    assert.same({ "t1" }, names_of("tasks/cancel"))
+  end)
+
+  it("continues when a wait for it ends", function()
+    states = { { status = "working" } }
+    with(nil, function(client)
+      local found = client:task("t1")
+      assert.equal("TIMEOUT", select(2, found:wait({ timeout = 2500 })).code)
+      states = { { status = 7 }, { code = -32602, message = "unknown" } }
+      assert.equal("tasks/get: malformed result: /status: a string expected", select(2, found:state()).message)
+      assert.equal("tasks/get: unknown", select(2, found:state()).message)
+    end)
+    assert.same({}, names_of("tasks/cancel"))
+  end)
+
+  it("is the result of a request that a program makes itself", function()
+    with(nil, function(client)
+      assert.equal("t1", client:request("tools/call", { name = "slow" }).taskId)
+    end)
   end)
 end)

@@ -7,7 +7,7 @@ describe("what a request says of itself", function()
   local legacy = { modern = false, version = "2025-06-18", client = { name = "c", version = "1" }, capabilities = {} }
   local modern = {
     modern = true, version = "2026-07-28", client = { name = "c", version = "1" }, capabilities = { roots = {} },
-    log_level = "info",
+    extended = { roots = {}, extensions = {} }, log_level = "info",
   }
 
   it("is nothing in the legacy era unless something was asked for", function()
@@ -25,7 +25,7 @@ describe("what a request says of itself", function()
     local given = { _meta = { own = 1 } }
     assert.same({ _meta = {
       own = 1, progressToken = "p",
-      [PREFIX .. "protocolVersion"] = "2026-07-28", [PREFIX .. "clientCapabilities"] = { roots = {} },
+      [PREFIX .. "protocolVersion"] = "2026-07-28", [PREFIX .. "clientCapabilities"] = { roots = {}, extensions = {} },
       [PREFIX .. "clientInfo"] = { name = "c", version = "1" }, [PREFIX .. "logLevel"] = "info",
     } }, metadata.params(modern, given, {}, "p"))
     assert.same({ _meta = { own = 1 } }, given)

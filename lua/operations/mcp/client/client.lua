@@ -204,6 +204,9 @@ function Client:_call(plan, input, options, again)
     name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
   }, all)
   notice_unknown(self, plan.tool, value, err)
+  if value and value.resultType == "task" and session.modern then
+    value, err = tasks.follow(self, value, plan, all)
+  end
   if value then
     return result.of_tool(value, plan, self._config, session.modern)
   elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
@@ -225,7 +228,17 @@ function Client:call(tool, arguments, options)
   return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options)
 end
 
---- Sends a request and returns the server's result unchanged.
+--- The task with an id that the server gave, of this program or an earlier one: its state, its result.
+---@param id string
+---@param tool? string  that it runs: its `outputSchema` is that of the result
+---@return operations.mcp.Task
+function Client:task(id, tool)
+  argument.expect(id, "string", 1, "task")
+  argument.optional(tool, "string", 2, "task")
+  return tasks.of(self, id, tool and self._plans[tool] or { tool = tool or "the task " .. id })
+end
+
+--- Sends a request and returns the server's result unchanged: of a call that runs as a task, the task.
 ---@param method string
 ---@param params? table
 ---@param options? operations.mcp.RequestOptions

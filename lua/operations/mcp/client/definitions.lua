@@ -116,8 +116,9 @@ local function options_of(context, asker)
       context.progress(report.progress, report.total, report.message)
     end
   end
-  return (traceparent or on_progress or asker)
-    and { traceparent = traceparent, on_progress = on_progress, asker = asker } or nil
+  local detach = context and context.detach
+  return (traceparent or on_progress or asker or detach)
+    and { traceparent = traceparent, on_progress = on_progress, asker = asker, detach = detach } or nil
 end
 
 --- How a tool is called: the argument of `client:_call`.

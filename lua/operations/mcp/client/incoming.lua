@@ -37,6 +37,15 @@ function incoming.capabilities(config)
   return capabilities
 end
 
+--- The same for the modern era: every call may be answered by a task.
+---@param capabilities table
+---@return table
+function incoming.extended(capabilities)
+  local extensions = members.merged(core.kind(capabilities.extensions) == "object" and capabilities.extensions or nil)
+  extensions[message.TASKS] = extensions[message.TASKS] or marks.object()
+  return members.merged(capabilities, { extensions = extensions })
+end
+
 local function roots_list(config)
   local roots = config.roots
   if type(roots) == "function" then

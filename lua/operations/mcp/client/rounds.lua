@@ -39,8 +39,14 @@ local function ask_caller(config, asked, asker)
   return asker:ask(relayed)
 end
 
--- Answers the server's questions, with the functions that answer legacy metadata.
-local function responses_to(session, asked, method, asker)
+--- Answers a server's questions, with the functions that answer requests of legacy servers.
+---@param session operations.mcp.Session
+---@param asked table<string, any>  requests, by key
+---@param method string  that they came with
+---@param asker? operations.mcp.Asker
+---@return table<string, table>? responses  by key
+---@return operations.Error? err  kind "input": a question was not answered
+function rounds.responses(session, asked, method, asker)
   local responses, client = marks.object(), session.owner.client
   if not client then
     return nil, mcp_failure.closed(method .. ": the client was dropped")
@@ -77,7 +83,7 @@ local function next_params(session, params, result, method, asker)
     if core.kind(asked) ~= "object" then
       return invalid(method, "/inputRequests: an object expected")
     end
-    local responses, err = responses_to(session, asked, method, asker)
+    local responses, err = rounds.responses(session, asked, method, asker)
     if not responses then
       return nil, err
     end
@@ -92,13 +98,13 @@ local function other_version(session, failure)
   return core.kind(data) == "object" and negotiation.common(data.supported, true) or nil
 end
 
--- Is the first answer the result?
-local function is_over(session, reply)
+-- Is the first answer the result? A tool's may be a task.
+local function is_over(session, reply, method)
   if reply.error ~= nil or not session.modern then
     return reply.error == nil
   end
   local kind = message.present(reply.result.resultType)
-  return kind == nil or kind == "complete"
+  return kind == nil or kind == "complete" or kind == "task" and method == "tools/call"
 end
 
 -- The server's error. If it may have run the request, the HTTP status is more precise.
@@ -115,7 +121,7 @@ local function judge(session, reply, method, params, asker)
   local result = reply.result
   if reply.error then
     return nil, refusal(reply, method)
-  elseif is_over(session, reply) then
+  elseif is_over(session, reply, method) then
     return result
   elseif result.resultType ~= "input_required" then
     return invalid(method, ("/resultType: %q is unknown"):format(tostring(result.resultType)))
@@ -131,6 +137,7 @@ end
 ---@field meta? table  further keys of `_meta`
 ---@field mirrored? operations.mcp.Mirrored[]  arguments repeated in headers
 ---@field asker? operations.mcp.Asker  the caller, who may be asked
+---@field detach? boolean  a task is left running: DETACHED
 ---@field repeatable? boolean  may be repeated when the answer was lost
 ---@field attached? boolean  concerns this connection only: does not reconnect
 
@@ -198,7 +205,8 @@ local function follow(session, method, params, reply, options)
     ("%s: no result after %d rounds of input"):format(method, limits.mcp_rounds))
 end
 
---- Sends a request and waits for its result.
+--- Sends a request and waits for its result. A call that the server runs as a task has the task as its result
+--- (`resultType` "task").
 ---@param self operations.mcp.Session
 ---@param method string
 ---@param params? table
@@ -214,7 +222,7 @@ function rounds.request(self, method, params, options)
     return nil, err
   end
   local result, in_rounds = reply.result, nil
-  if reply.error ~= nil or self.modern and not is_over(self, reply) then
+  if reply.error ~= nil or self.modern and not is_over(self, reply, method) then
     in_rounds = true
     result, err = follow(self, method, params, reply, options)
     if not result then

@@ -65,6 +65,7 @@ function session.new(config, open, events)
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
       client = config.client or metadata.client, capabilities = capabilities,
+      extended = incoming.extended(capabilities),
       log_level = config.log_level,
     },
   }, Session)

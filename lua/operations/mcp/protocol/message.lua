@@ -17,6 +17,9 @@ local message = {}
 --- What the protocol's own keys of `_meta` begin with.
 message.PREFIX = "io.modelcontextprotocol/"
 
+--- The extension by which calls are answered by tasks (revision 2026-07-28).
+message.TASKS = message.PREFIX .. "tasks"
+
 --- Error codes of JSON-RPC with a meaning in either era of MCP.
 message.codes = {
   INVALID_REQUEST = -32600,

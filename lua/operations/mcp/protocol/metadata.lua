@@ -16,7 +16,8 @@ metadata.client = { name = "operations", version = version }
 ---@field modern boolean
 ---@field version string  of the protocol
 ---@field client { name: string, version: string }
----@field capabilities table
+---@field capabilities table  of the client
+---@field extended table  the same for the modern era: with extensions
 ---@field log_level? string
 
 ---@class operations.mcp.Extras
@@ -28,7 +29,7 @@ local function meta_of(self, given, extras, token)
   local meta = members.merged(type(given) == "table" and given or nil, extras.meta)
   if self.modern then
     meta[PREFIX .. "protocolVersion"] = self.version
-    meta[PREFIX .. "clientCapabilities"] = self.capabilities
+    meta[PREFIX .. "clientCapabilities"] = self.extended
     meta[PREFIX .. "clientInfo"] = self.client
     meta[PREFIX .. "logLevel"] = self.log_level
   end
