@@ -95,6 +95,7 @@ local described = {
   calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImporterOptions",
     "ImportOptions", "PeerOptions", "RedisOptions",
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
+  jobs = { "JobRecord", "JobsOptions" },
   hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
   ["command-to-program"] = { "SourceOptions" },

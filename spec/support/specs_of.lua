@@ -20,6 +20,7 @@ specs_of.covered = {
   ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
   ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",
   ["lua/operations/init.lua"] = "spec/misuse_spec.lua",
+  ["lua/operations/jobs"] = "spec/jobs/memory_spec.lua",
   ["lua/operations/mcp/client"] = "spec/mcp/client/client_spec.lua",
   ["lua/operations/mcp/server"] = "spec/mcp/server/stdio_spec.lua",
   ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",

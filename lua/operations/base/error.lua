@@ -31,6 +31,7 @@ errors.codes = {
   DRAINING = "DRAINING", -- the peer is about to stop
   TRANSPORT_LOST = "TRANSPORT_LOST",
   WORKER_LOST = "WORKER_LOST",
+  PENDING = "PENDING", -- the job has no outcome yet
   POISON = "POISON", -- every worker that tried it died
   DETACHED = "DETACHED", -- it continues as a task of its server, as the caller wished
 }

@@ -95,30 +95,6 @@ function call_event.announces(payload)
   return payload.credit ~= nil or payload.ttl ~= nil
 end
 
-local ENTRY = 32 -- approximate bytes of a key and its value
-
--- The approximate memory of a value in bytes.
-local function weight(value, seen)
-  if type(value) == "string" then
-    return #value
-  elseif type(value) ~= "table" or seen[value] then
-    return 0
-  end
-  seen[value] = true
-  local bytes = 2 * ENTRY
-  for key, item in next, value do
-    bytes = bytes + ENTRY + weight(key, seen) + weight(item, seen)
-  end
-  return bytes
-end
-
---- The approximate memory of an envelope in bytes.
----@param envelope operations.Envelope
----@return integer
-function call_event.weight(envelope)
-  return weight(envelope, {})
-end
-
 --- Makes the `call.error` payload of an error object.
 ---@param request_id string
 ---@param err operations.Error

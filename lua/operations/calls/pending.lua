@@ -7,6 +7,7 @@ local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
+local weight = require("operations.base.weight")
 
 local enter = task.enter
 
@@ -171,7 +172,7 @@ end
 -- Counts an event from a peer without credits, which cannot be told to wait. With too many bytes, stops reading from
 -- the transport if possible.
 local function keep(self, envelope)
-  local transport, bytes = self.map._transport, call_event.weight(envelope)
+  local transport, bytes = self.map._transport, weight.of(envelope)
   if not transport.hold and self.kept > 0 and self.kept + bytes > self.unconsumed_bytes then
     return self:give_up(errors.new("EXECUTION_ERROR", ("%s: more than %d bytes of events from a peer without credits "
       .. "are unconsumed (unconsumed_bytes)"):format(self.payload.operationId, self.unconsumed_bytes)))

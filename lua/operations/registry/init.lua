@@ -20,6 +20,7 @@ local trust = core.trust()
 local registry = {}
 
 ---@class operations.Registry : operations.Catalog
+---@field _jobs? operations.JobList
 local Registry = setmetatable({}, catalog)
 Registry.__index = Registry
 
@@ -278,6 +279,32 @@ function Registry:execute(id, input, given)
     operations_of(self, "execute")
   end
   return execute(self, id, input, given)
+end
+
+--- Starts a call in the background: it continues when the task that started it has ended. Access and input are checked
+--- first. As in `execute`, its questions are put by the functions of `given`.
+---@param id string  "namespace.name", a query or mutation
+---@param input? any
+---@param given? operations.Context|table
+---@return operations.Job? job
+---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
+function Registry:start(id, input, given)
+  operations_of(self, "start")
+  argument.expect(id, "string", 1, "start")
+  context.read(given)
+  local ok, err = self:admit(id, input, given)
+  if not ok then
+    return nil, err
+  end
+  self._jobs = self._jobs or require("operations.registry.job").list()
+  return self._jobs:start(self, { operation = id, input = input, context = given })
+end
+
+--- The jobs that `start` made: the last ones that ended, then those that run, each in order.
+---@return operations.Job[]
+function Registry:jobs()
+  operations_of(self, "jobs")
+  return self._jobs and self._jobs:all() or {}
 end
 
 ---@class operations.registry.Way  how a stream of envelopes is started

@@ -3,8 +3,8 @@
 local dictionaries = require("operations.task.dictionary")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
+local shares = require("operations.base.shares")
 
 local answer_store = {}
 
@@ -16,45 +16,17 @@ local answer_store = {}
 ---@field is_local? boolean  it is of this process only
 
 ---@class operations.LocalAnswers : operations.AnswerStore
----@field count integer  answers
----@field weight integer  bytes of all of them
----@field _of table<string, operations.Lru>  by owner
+---@field _kept operations.Shares
 local Local = { is_local = true }
 Local.__index = Local
 
 local function find(self, key, owner)
-  local kept = self._of[owner]
-  local found = kept and kept:get(key)
+  local found = self._kept:get(owner, key)
   return found and found.ends > scheduler.host().now() and found or nil
 end
 
--- Changes what is kept of an owner.
-local function change(self, owner, method, ...)
-  local kept = self._of[owner] or lru.new(limits.idempotency_sender_keys, limits.idempotency_sender_bytes)
-  local count, weight = kept.count, kept.weight
-  kept[method](kept, ...)
-  self.count, self.weight = self.count + kept.count - count, self.weight + kept.weight - weight
-  self._of[owner] = kept.count > 0 and kept or nil
-end
-
--- The owner with most answers ("count"), or most bytes ("weight").
-local function largest(self, field)
-  local found
-  for owner, kept in pairs(self._of) do
-    found = (not found or kept[field] > self._of[found][field]) and owner or found
-  end
-  return found
-end
-
--- An owner has a share; beyond the limit of all, the one who has most loses the answer used least recently.
 local function put(self, key, owner, value, ttl)
-  change(self, owner, "put", key, { value = value, ends = scheduler.host().now() + ttl }, #key + #value)
-  while self.count > limits.idempotency_keys do
-    change(self, largest(self, "count"), "drop")
-  end
-  while self.weight > limits.idempotency_bytes do
-    change(self, largest(self, "weight"), "drop")
-  end
+  self._kept:put(owner, key, { value = value, ends = scheduler.host().now() + ttl }, #key + #value)
 end
 
 function Local:add(key, value, ttl, owner)
@@ -73,7 +45,7 @@ function Local:swap(key, old, new, ttl, owner)
   elseif new then
     put(self, key, owner, new, ttl)
   else
-    change(self, owner, "remove", key)
+    self._kept:remove(owner, key)
   end
   return true
 end
@@ -82,7 +54,8 @@ end
 --- when the store is full, the sender with most of them does.
 ---@return operations.LocalAnswers
 function answer_store.new()
-  return setmetatable({ _of = {}, count = 0, weight = 0 }, Local)
+  return setmetatable({ _kept = shares.new({ count = limits.idempotency_keys, weight = limits.idempotency_bytes,
+    owner_count = limits.idempotency_sender_keys, owner_weight = limits.idempotency_sender_bytes }) }, Local)
 end
 
 local PREFIX, OWNER = "operations:answer:", "operations:answers of:"

@@ -72,7 +72,7 @@ local function modern_asks(call)
   local round = call.round
   return function(request)
     local given = round.answers[request.key]
-    if given ~= nil and require("operations.mcp.server.question").accepts(request, given) then
+    if given ~= nil and require("operations.registry.question").accepts(request, given) then
       round.used[request.key] = given
       return given
     end
@@ -106,7 +106,7 @@ function Context.__index(self, key)
     return value
   elseif asks[key] then
     local call = self._call
-    local question = require("operations.mcp.server.question")
+    local question = require("operations.registry.question")
     question.add(self, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
     return rawget(self, key)
   end

@@ -1,5 +1,6 @@
 --- The functions of a handler's context that ask the client: `elicit`, `sample`, `roots`, and `ask` for several at
---- once. Other files transport the questions; if that is impossible, `elicit` answers "decline".
+--- once. Questions and answers have the form of MCP. Other files transport them; if that is impossible, `elicit`
+--- answers "decline".
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -10,7 +11,7 @@ local url = require("operations.base.url")
 
 local question = {}
 
----@class operations.mcp.Question
+---@class operations.Question
 ---@field key string  identifies its answer
 ---@field method string
 ---@field params table
@@ -31,7 +32,7 @@ local function elicitation_fits(params, given)
 end
 
 --- Is this a valid answer to the question?
----@param asked operations.mcp.Question
+---@param asked operations.Question
 ---@param given any
 ---@return boolean
 function question.accepts(asked, given)
@@ -104,44 +105,60 @@ local function waiting()
   return errors.new("INPUT_REQUIRED", "the client is asked for input; the operation runs again with the answer")
 end
 
+-- The answer to a question, or its failure; neither: it comes later.
+local function put_one(asked, capabilities, put)
+  if not declares(capabilities, asked) then
+    return nil, incapable(asked)
+  end
+  return fitting(asked, put(asked))
+end
+
+-- Puts questions until each has its answer or its failure, both by key.
+local function answers_to(list, capabilities, put, pause)
+  local answers, failures = {}, {}
+  local waits
+  repeat
+    waits = false
+    for _, asked in ipairs(list) do
+      local key = asked.key
+      if not answers[key] and not failures[key] then
+        answers[key], failures[key] = put_one(asked, capabilities, put)
+        waits = waits or not answers[key] and not failures[key]
+      end
+    end
+    if waits and not pause then
+      error(waiting(), 0)
+    elseif waits then
+      pause()
+    end
+  until not waits
+  return answers, failures
+end
+
 --- Adds the functions to the context of a call.
 ---@param context table
 ---@param capabilities table  the client's
----@param put fun(asked: operations.mcp.Question): table?, operations.Error?  the answer; nil: it comes in the next
----  round
+---@param put fun(asked: operations.Question): table?, operations.Error?  the answer; nil: it comes later
+---@param pause? fun()  waits for an answer to what was put, which is then put again; nil: the handler ends with
+---  INPUT_REQUIRED and runs again with the answers
 ---@return table context
-function question.add(context, capabilities, put)
+function question.add(context, capabilities, put, pause)
   local count = {}
   local function key_of(kind)
     count[kind] = (count[kind] or 0) + 1
     return ("%s_%d"):format(kind, count[kind])
   end
   local function ask_one(asked)
-    if not declares(capabilities, asked) then
-      return nil, incapable(asked)
-    end
-    local answer, err = fitting(asked, put(asked))
-    if not answer and not err then
-      error(waiting(), 0)
-    end
-    return answer, err
+    local answers, failures = answers_to({ asked }, capabilities, put, pause)
+    return answers[asked.key], failures[asked.key]
   end
   function context.ask(requests)
     argument.expect(requests, "table", 1, "ask")
-    local answers, failures, waits = {}, {}, false
-    for _, key in ipairs(members.names(requests)) do
-      local asked = checked(key, requests[key])
-      if not declares(capabilities, asked) then
-        failures[key] = incapable(asked)
-      else
-        answers[key], failures[key] = fitting(asked, put(asked))
-        waits = waits or not answers[key] and not failures[key]
-      end
+    local list = {}
+    for i, key in ipairs(members.names(requests)) do
+      list[i] = checked(key, requests[key])
     end
-    if waits then
-      error(waiting(), 0)
-    end
-    return answers, failures
+    return answers_to(list, capabilities, put, pause)
   end
   function context.elicit(text, requested, key)
     local params

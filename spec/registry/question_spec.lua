@@ -2,7 +2,7 @@ local eventually = require("spec.support.eventually")
 local http_request = require("spec.support.http_request")
 local json = require("operations.base.json")
 local operations = require("operations")
-local questions = require("operations.mcp.server.question")
+local questions = require("operations.registry.question")
 local raises = require("spec.support.raises")
 
 local PREFIX = "io.modelcontextprotocol/"
@@ -141,7 +141,7 @@ describe("what a handler asks the client of its MCP server", function()
       "bad argument #1 to 'ask' (a: {", "bad argument #1 to 'elicit' (string expected, got nil)",
       "bad argument #2 to 'elicit' (table expected, got number)",
       "bad argument #1 to 'sample' (table expected, got nil)" }) do
-      assert.matches("^spec/mcp/server/question_spec%.lua:%d+: ", raised[i])
+      assert.matches("^spec/registry/question_spec%.lua:%d+: ", raised[i])
       assert.truthy(raised[i]:find(expected, 1, true), raised[i])
     end
   end)
@@ -177,7 +177,7 @@ describe("what a handler asks the client of its MCP server", function()
 end)
 
 describe("an answer to a question of a handler", function()
-  local question = require("operations.mcp.server.question")
+  local question = require("operations.registry.question")
 
   it("is accepted where it has the fields of the method", function()
     local form = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } }
