@@ -41,7 +41,7 @@ local lazy = {
     .. "would run is loaded for one",
   ["lua/operations/cli/answer.lua"] = "what writes other formats than JSON is loaded where one is wanted",
   ["lua/operations/cli/exchange.lua"] = "calls that are not over HTTP need no client of it",
-  ["lua/operations/cli/init.lua"] = "its version alone needs the library",
+  ["lua/operations/cli/init.lua"] = "its version alone needs the library, help at a terminal what wraps it",
   ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what prints a program "
     .. "or makes many calls, where that is wanted",
   ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",

@@ -640,6 +640,12 @@ describe("operations watch", function()
       assert.equal("closed\n", result.err)
     end
   end)
+
+  it("ends when its reader goes late", function() -- by then LuaJIT has compiled what writes
+    local result = command.run(("operations watch t.count to=100000000 --lua %s | head -n 20000 | tail -n 1"):format(
+      operations_file))
+    assert.same({ '{"i":20000}\n', "closed\n" }, { result.out, result.err })
+  end)
 end)
 
 describe("--command", function()

@@ -38,6 +38,24 @@ function compat.finalizer(fn)
   return setmetatable({}, { __gc = fn })
 end
 
+--- Writes to a file at once. LuaJIT does not compile it: its compiled code repeats a write that failed, and the second
+--- one succeeds, because the C library has dropped the bytes.
+---@param file file*
+---@param text string
+---@return any ok
+---@return string? message
+function compat.write(file, text)
+  local ok, message = file:write(text)
+  if ok then
+    ok, message = file:flush()
+  end
+  return ok, message
+end
+
+if jit then
+  jit.off(compat.write)
+end
+
 local library = debug.getinfo(1, "S").source:match("^@.*[/\\]operations[/\\]")
 
 -- Is a function the library's, or LuaJIT's own and written in Lua?

@@ -26,7 +26,7 @@ local function help()
       .. "MCP servers,\noperations of other processes and definitions in Lua.\n\nCommands:\n",
   }
   for _, command in ipairs(catalog.commands) do
-    lines[#lines + 1] = ("  %-10s %s\n"):format(command[1], command[2])
+    lines[#lines + 1] = ("  %-11s %s\n"):format(command[1], command[2])
   end
   lines[#lines + 1] = "\n`operations COMMAND --help` lists the options, `operations help manual` is the\n"
     .. "manual page.\n\n"
@@ -42,6 +42,12 @@ local function command_help(command)
       source_options.help),
     "Options:\n", arguments.help(catalog.own_options(command)),
   })
+end
+
+-- Prints a help text; a terminal gets no lines that are longer than it is wide.
+local function show(text)
+  local width = system.terminal_size(1)
+  output.text(width and require("operations.people.prose").fitted(text, width) or text)
 end
 
 local function is_source(name)
@@ -69,7 +75,7 @@ local function run_command(name, command, argv)
   elseif parsed.options.help and command.takes_input and parsed.rest[1] then
     return catalog.find("describe").run({ options = parsed.options, order = parsed.order, rest = { parsed.rest[1] } })
   elseif parsed.options.help then
-    output.text(command_help(command))
+    show(command_help(command))
     return output.codes.OK
   end
   if parsed.options.quiet then
@@ -95,7 +101,7 @@ local function show_help(topic)
   elseif topic and not command then
     return no_command(topic)
   end
-  output.text(command and command_help(command) or help())
+  show(command and command_help(command) or help())
   return output.codes.OK
 end
 

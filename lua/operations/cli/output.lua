@@ -1,5 +1,6 @@
 --- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell; and what is
 --- closed before the program ends.
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -39,10 +40,7 @@ output.codes.APPROVAL_REQUIRED = output.codes.ACCESS_DENIED
 output.closed = setmetatable({}, { __tostring = function() return "stdout is closed" end })
 
 local function write(text)
-  local ok, message = io.stdout:write(text)
-  if ok then
-    ok, message = io.stdout:flush()
-  end
+  local ok, message = compat.write(io.stdout, text)
   if not ok then
     error(message == "Broken pipe" and output.closed or "stdout: " .. tostring(message), 0)
   end

@@ -65,4 +65,21 @@ function prose.wrap(text, width, indent)
   return table.concat(lines, "\n") .. "\n"
 end
 
+--- A text in columns, such as a help text, for a narrower terminal: long lines are broken at blanks, and go on below
+--- their last column.
+---@param text string
+---@param width integer
+---@return string
+function prose.fitted(text, width)
+  return (text:gsub("[^\n]+", function(line)
+    if cells.width(line) <= width then
+      return nil
+    end
+    local left = line:match("^(.*%S  +)%S")
+    left = left and cells.width(left) <= width * 0.6 and left or line:match("^ *")
+    local indent = (" "):rep(cells.width(left))
+    return left .. prose.wrap(line:sub(#left + 1), width, indent):sub(#indent + 1, -2)
+  end))
+end
+
 return prose

@@ -372,7 +372,7 @@ function Named:profiles()
   return members.names(all)
 end
 
---- The cached entries of all sources, each with its source's name; where the beginning of an id names a source, its own.
+--- The cached entries of all sources, each with its source's name; of one where the beginning of an id names it.
 ---@param prefix? string
 ---@return operations.sources.Entry[]
 function Named:entries(prefix)

@@ -1,4 +1,5 @@
 --- What `list` and `describe` look like in terminals of three widths.
+local command = require("spec.support.command")
 local tmux = require("spec.support.tmux")
 
 local document = [[{ "openapi": "3.1.0", "info": { "title": "Pet store", "version": "1" },
@@ -51,6 +52,13 @@ for _, width in ipairs({ 60, 80, 200 }) do
       assert.matches("See the guide for what", text)
       assert.matches("\nAuth:\n  token (HTTP bearer)\n", text, 1, true)
       assert.matches("\nTry:\n  operations call petstore.pets_create name=Tom\n", text, 1, true)
+    end)
+
+    it("breaks no word of a help text", function()
+      local function words(text)
+        return (text:gsub("%s+", " "):gsub("^ ", ""))
+      end
+      assert.equal(words(command.run("operations trust --help").out), words(shown("operations trust --help")))
     end)
 
     it("has colours unless NO_COLOR says otherwise", function()
