@@ -65,7 +65,7 @@ function prose.wrap(text, width, indent)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- A text in columns, such as a help text, for a narrower terminal: long lines are broken at blanks, and go on below
+--- A text in columns, such as a help text, for a narrower terminal: long lines are broken at blanks, and continue below
 --- their last column.
 ---@param text string
 ---@param width integer
