@@ -60,6 +60,8 @@ WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1 plat
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 TLS_OBJ = $(call room,tls) $(call objects,base/buffer base/sha256)
 CRYPTO_OBJ = $(call room,crypto)
+SANDBOX_OBJ = $(call room,sandbox json value) $(call objects,$(addprefix base/,buffer lines) \
+  $(addprefix platform/,clock confine random))
 # Modules that are built if their library's headers are found. CURL_INCDIR, CURL_LIBDIR, and the same for PCRE2, WSLAY,
 # HIREDIS and OPENSSL (3: the first directory with provider.h), name a library that the compiler does not find by
 # itself.
@@ -89,7 +91,8 @@ BUSTED = $(MODULE_PATHS) spec/support/runner/run $(LUA) $(BUILD)/specs '$(PRELOA
 .PHONY: all modules
 all: modules $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
-modules: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(MODULES)/http_server.so $(OPTIONAL)
+modules: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(MODULES)/http_server.so \
+  $(MODULES)/sandbox_child.so $(OPTIONAL)
 
 LIBRARIES =
 $(MODULES)/core.so: $(CORE_OBJ)
@@ -109,6 +112,8 @@ $(MODULES)/tls.so: $(TLS_OBJ)
 $(MODULES)/tls.so: LIBRARIES = -lssl -lcrypto
 $(MODULES)/crypto.so: $(CRYPTO_OBJ)
 $(MODULES)/crypto.so: LIBRARIES = -lcrypto
+$(MODULES)/sandbox_child.so: $(SANDBOX_OBJ)
+$(MODULES)/sandbox_child.so: LIBRARIES = -lm -ldl
 
 # A module stays loaded: LuaJIT unloads it while finalizers still run that call it.
 $(MODULES)/%.so: | $(RESIDENT)

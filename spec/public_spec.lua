@@ -89,6 +89,7 @@ local described = {
     "ServerRequest", "ServerResponse", "TlsOptions", "oauth.IntrospectionOptions", "oauth.ResourceServerOptions" },
   tools = { "ToolsOptions", "Tools", "Approval" },
   types = { "TypesOptions" },
+  sandbox = { "SandboxCall", "SandboxOptions", "SandboxResult" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
   policy = { "PolicyOptions", "PolicyRule", "PolicyExplanation", "PolicyFacts", "AuditOptions" },

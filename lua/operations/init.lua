@@ -54,6 +54,7 @@ local version = require("operations.base.version")
 ---@field middleware operations.middleware
 ---@field oauth operations.oauth
 ---@field process operations.process
+---@field sandbox operations.sandbox
 ---@field scanner operations.scanner
 ---@field schemas operations.schemas
 ---@field sources operations.sources
@@ -131,6 +132,7 @@ local parts = {
   middleware = "operations.middleware",
   oauth = "operations.oauth",
   process = "operations.net.process",
+  sandbox = "operations.sandbox",
   scanner = "operations.registry.scanner",
   schemas = "operations.calls.schemas",
   sources = "operations.sources",

@@ -39,6 +39,7 @@ specs_of.covered = {
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/answering_spec.lua",
   ["lua/operations/sources"] = "spec/cli/sources_spec.lua",
+  ["lua/operations/sandbox"] = "spec/sandbox/sandbox_spec.lua",
   ["lua/operations/tools"] = "spec/tools/tools_spec.lua",
   ["lua/operations/tools/references.lua"] = "spec/tools/subset_spec.lua",
   ["lua/operations/types"] = "spec/types/types_spec.lua",
@@ -55,6 +56,7 @@ specs_of.covered = {
   ["src/platform"] = "spec/reactor/reactor_spec.lua",
   ["src/platform/child.c"] = "spec/net/process_spec.lua",
   ["src/platform/clock.c"] = "spec/value/core_spec.lua",
+  ["src/platform/confine.c"] = "spec/sandbox/confine_spec.lua",
   ["src/platform/fork_page.c"] = "spec/value/core_spec.lua",
   ["src/platform/pipe.c"] = "spec/net/process_spec.lua",
   ["src/platform/random.c"] = "spec/value/core_spec.lua",
@@ -70,6 +72,7 @@ specs_of.covered = {
   ["src/reactor/stream_lua.c"] = "spec/net/stream_spec.lua",
   ["src/regex"] = "spec/regex/regex_spec.lua",
   ["src/registry"] = "spec/registry/registry_spec.lua",
+  ["src/sandbox"] = "spec/sandbox/sandbox_spec.lua",
   ["src/schema"] = "spec/schema/init_spec.lua",
   ["src/schema/cast"] = "spec/schema/cast_spec.lua",
   ["src/schema/check"] = "spec/schema/check_spec.lua",
@@ -95,9 +98,9 @@ specs_of.covered = {
 local exhausted = {
   base = "json sse envelopes", core = "open execute http", crypto = "crypto", format = "schema",
   http = "http http_server", json = "json", platform = "process relay local", reactor = "process relay local http",
-  redis = "open", regex = "schema", registry = "execute subscribe envelopes", schema = "schema execute",
-  server = "http_server", sse = "sse", streams = "sse envelopes subscribe", system = "open", tls = "tls",
-  transfer = "http upload", value = "json execute schema", websocket = "websocket",
+  redis = "open", regex = "schema", registry = "execute subscribe envelopes", sandbox = "json",
+  schema = "schema execute", server = "http_server", sse = "sse", streams = "sse envelopes subscribe", system = "open",
+  tls = "tls", transfer = "http upload", value = "json execute schema", websocket = "websocket",
 }
 
 -- The specs of other rooms that say something of a file, else of the nearest folder.

@@ -1,7 +1,8 @@
 /*
 ** platform.h - the calls that differ between systems: clocks, random bytes,
-** pollers, wake-ups between threads, child processes, sockets and pipes.  The
-** only room that names calls of one system.  No Lua.
+** pollers, wake-ups between threads, child processes, sockets, pipes and the
+** confinement of a process.  The only room that names calls of one system.  No
+** Lua.
 **
 ** Linux has epoll, eventfd, pidfd and getrandom; the others (macOS, BSD) have
 ** kqueue, pipes and arc4random.  -DPLATFORM_KQUEUE uses kqueue on Linux too,
@@ -175,5 +176,17 @@ ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
 /* Opens the pipe or terminal of `fd` again, so that its flags are not shared.
 ** -1 where that is impossible. */
 int platform_reopen(int fd, int flags);
+
+/* platform/confine.c: a process from which nothing gets out. */
+
+/* Why this system cannot confine processes; NULL when it can. */
+const char *platform_cannot_confine(void);
+
+/* From now on this process can read from descriptor 0, write to 1, get memory
+** and the time, and end; any other system call kills it (SIGSYS).  It gets
+** about `memory` bytes more and `seconds` of processor time; then allocations
+** fail, and SIGXCPU ends it.  NULL, or the name of the call that failed, with
+** errno. */
+const char *platform_confine(size_t memory, unsigned seconds);
 
 #endif

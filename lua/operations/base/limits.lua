@@ -182,6 +182,16 @@ local limits = {
   sources_file = 16 * 1024 * 1024, -- bytes of a file of sources of the command line
   mcp_file = 16 * 1024 * 1024, -- bytes of an mcp.json
   cli_cache = 256 * 1024 * 1024, -- bytes of sources that the command line keeps between calls
+  sandbox_max_code = 64 * 1024, -- bytes of a program in the sandbox
+  sandbox_max_calls = 50, -- of one program
+  sandbox_at_once = 8, -- of them at the same time
+  sandbox_max_value = 4 * 1024 * 1024, -- bytes of JSON of the arguments of one call, or of its result
+  sandbox_max_memory = 128 * 1024 * 1024, -- bytes
+  sandbox_max_processor = 5000, -- processor time, without calls
+  sandbox_max_output = 64 * 1024, -- bytes that a program prints
+  sandbox_max_result = 256 * 1024, -- bytes of JSON of what it returns
+  sandbox_max_programs = 16, -- programs at the same time
+  sandbox_max_identity_programs = 4, -- of one identity
   issues = 100, -- reported by one validation
 }
 

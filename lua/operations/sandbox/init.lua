@@ -1,0 +1,249 @@
+--- Runs programs that a stranger wrote, as a language model does: each in a process of its own that can compute, call
+--- the functions that it is given, and nothing else.
+---
+--- The process reads from one pipe and writes to another; the kernel ends it at any other system call (seccomp). It
+--- cannot open a file, start a program, make a connection or send a signal. Where the system has no such filter, no
+--- program runs.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local identity_key = require("operations.base.identity_key")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local number_text = require("operations.base.number_text")
+local process = require("operations.net.process")
+local program = require("operations.sandbox.program")
+local runtime = require("operations.base.runtime")
+local system = require("operations.system")
+local task = require("operations.task")
+
+---@class operations.sandbox
+local sandbox = {}
+
+--- The language of programs: that of this program's Lua.
+---@type "Lua 5.4"|"LuaJIT 2.1"
+sandbox.language = rawget(_G, "jit") and "LuaJIT 2.1" or "Lua 5.4"
+
+---@class operations.SandboxOptions
+---@field interpreter? string  the program that runs programs, a path or a name in PATH: `lua5.4` or `luajit`, as the
+---  modules of this library were built for; default: that of this process, else the one in PATH
+---@field max_code? integer  bytes of a program, default 64 KiB
+---@field max_calls? integer  default 50
+---@field at_once? integer  calls at the same time, default 8
+---@field max_value? integer  bytes of JSON of the arguments of one call, or of its result, default 4 MiB
+---@field max_memory? integer  bytes, default 128 MiB
+---@field max_processor? integer  ms of processor time, default 5000; calls take none of it
+---@field max_output? integer  bytes that are printed, default 64 KiB; the rest is dropped
+---@field max_result? integer  bytes of JSON of the returned value, default 256 KiB
+---@field max_programs? integer  programs at the same time, default 16; more are BUSY
+---@field max_identity_programs? integer  of one identity, default 4
+---@field timeout? number  ms from the start to the end of the program, calls included; default none
+
+---@class operations.SandboxCall
+---@field name string  of the function
+---@field id? string  its first argument, where that is a string
+---@field duration number  ms
+---@field outcome string  "ok", the code of an error, or "unfinished"
+
+---@class operations.SandboxError: operations.Error
+---@field line? integer  of the program
+---@field hint? string
+
+---@class operations.SandboxResult
+---@field ok boolean  did the program return?
+---@field value any  what it returned, a JSON value; nil when nothing
+---@field error? operations.SandboxError  code VALIDATION_ERROR: it does not compile, or its result is no JSON;
+---  EXECUTION_ERROR; TIMEOUT; or that of an error of a call that it raised or returned after nil. `details.kind` is
+---  "syntax", "result", "raised", "memory", "processor", "wall", "killed" or "protocol"
+---@field output string  what it printed
+---@field calls operations.SandboxCall[]  in the order of their start
+---@field processor? number  ms of processor time
+---@field interpreter string
+
+local kinds = { interpreter = "string", max_code = "number", max_calls = "number", at_once = "number",
+  max_value = "number", max_memory = "number", max_processor = "number", max_output = "number", max_result = "number",
+  max_programs = "number", max_identity_programs = "number", timeout = "number" }
+
+-- Globals of programs that are no functions of the host.
+local own_names = members.set({ "_G", "_VERSION", "array", "assert", "bit", "collectgarbage", "coroutine", "error",
+  "getmetatable", "ipairs", "json", "load", "loadstring", "map", "math", "next", "null", "object", "os", "pairs",
+  "pcall", "print", "rawequal", "rawget", "rawlen", "rawset", "select", "setmetatable", "string", "table", "tonumber",
+  "tostring", "type", "unpack", "utf8", "xpcall" })
+
+local function limit(options, name)
+  local value = options[name] or limits["sandbox_" .. name]
+  if value ~= value or value < 1 then
+    error(("bad option '%s' to 'run' (a number of at least 1 expected, got %s)"):format(name, number_text.of(value)), 4)
+  end
+  return math.floor(value)
+end
+
+local numbers = { "max_code", "max_calls", "at_once", "max_value", "max_memory", "max_processor", "max_output",
+  "max_result", "max_programs", "max_identity_programs" }
+
+local function limits_of(options)
+  local all = {}
+  for _, name in ipairs(numbers) do
+    all[name] = limit(options, name)
+  end
+  return all
+end
+
+local function check_functions(functions)
+  local names = {}
+  for name, fn in pairs(functions) do
+    if type(name) ~= "string" or not name:find("^[%a_][%w_]*$") or own_names[name] then
+      error(("bad argument #2 to 'run' ('%s' is not a name for a function of programs)"):format(tostring(name)), 3)
+    elseif type(fn) ~= "function" then
+      error(("bad argument #2 to 'run' (%s: function expected, got %s)"):format(name, type(fn)), 3)
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return setmetatable(names, json.array_mt)
+end
+
+-- Running programs: of all, and by identity.
+local running, running_of = 0, {}
+
+local function busy(of, most)
+  local err = errors.new("BUSY", ("%d programs are running%s: the limit"):format(most, of))
+  err.retryable, err.mayHaveRun = true, false
+  return nil, err
+end
+
+-- Takes a place for a program; returns what gives it back.
+local function take_place(identity, most)
+  local key = identity and identity_key.of(identity) or false
+  local count = running_of[key] or 0
+  if running >= most.max_programs then
+    return busy("", most.max_programs)
+  elseif key and count >= most.max_identity_programs then
+    return busy(" for this identity", most.max_identity_programs)
+  end
+  running, running_of[key] = running + 1, count + 1
+  return function()
+    running = running - 1
+    running_of[key] = running_of[key] > 1 and running_of[key] - 1 or nil
+  end
+end
+
+local function unavailable(...)
+  local err = errors.new("UNAVAILABLE", ("there is no sandbox: " .. (...)):format(select(2, ...)))
+  err.retryable, err.mayHaveRun = false, false
+  return nil, err
+end
+
+local files
+
+-- The path of inside.lua: beside this file, or where Lua finds modules (this file may be compiled).
+local function find_inside()
+  local here = debug.getinfo(1, "S").source:match("^@(.*)init%.lua$")
+  local path = here and system.real_path(here .. "inside.lua")
+  return path or system.real_path(package.searchpath("operations/sandbox/inside", package.path)) -- luacheck: ignore 143
+end
+
+-- The C module of the child and the file that it runs, found once.
+local function find_files()
+  if not files then
+    local loaded, child = runtime.optional("operations.sandbox_child")
+    if not loaded then
+      return unavailable("%s", child)
+    end
+    local flaw = child.cannot_confine()
+    if flaw then
+      return unavailable("%s", flaw)
+    end
+    files = { module = system.real_path(child.path()), inside = find_inside() }
+  end
+  return files
+end
+
+-- The interpreter of this process, where it has one; else a name for PATH.
+local function own_interpreter()
+  local name = sandbox.language == "Lua 5.4" and "lua5.4" or "luajit"
+  local own = system.real_path("/proc/self/exe")
+  local base = own and own:match("[^/]*$") or ""
+  return base:sub(1, #name) == name and own or name
+end
+
+local function start(interpreter, found)
+  local script = ("package.loadlib(%q, 'luaopen_operations_sandbox_child')().serve(%q)"):format(found.module,
+    found.inside)
+  local child, err = process.spawn({ interpreter, "-e", script, env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" },
+    stderr_lines = 5 })
+  if not child and err.details and err.details.kind == "command" then
+    return unavailable("the interpreter %s does not start; the option `interpreter` names one", interpreter)
+  end
+  return child, err
+end
+
+-- ms until the program must have ended; nil: no limit.
+local function time_left(options, context)
+  local left = options.timeout
+  if context.timeout then
+    left = math.min(left or math.huge, context.timeout)
+  end
+  if context.deadline then
+    left = math.min(left or math.huge, context.deadline - task.now())
+  end
+  return left
+end
+
+--- Runs a program and waits for its end.
+---
+--- The program is a Lua chunk; the value that it returns is the result. Each of `functions` is a global function in it;
+--- the others that it finds are on the page about the sandbox. A call of the program runs its function here, as a task
+--- of its own, which may wait and is cancelled when the program ends. The program gets what it returns: a value, or nil
+--- and an error object, also in place of an error that it raises.
+---
+--- A program that fails is a result too, which says what ran before. The process ends when the task of the caller is
+--- cancelled.
+---@param code string  text, never bytecode
+---@param functions table<string, fun(...: any): any, operations.Error?>
+---@param options? operations.SandboxOptions
+---@param context? operations.Context|{ identity?: operations.Identity, deadline?: integer, timeout?: integer }
+---@return operations.SandboxResult?
+---@return operations.Error? err  nothing ran. BUSY; UNAVAILABLE: there is no sandbox here; VALIDATION_ERROR: the
+---  program is larger than allowed; ACCESS_DENIED: `process.allow` was not called in nginx
+function sandbox.run(code, functions, options, context)
+  argument.expect(code, "string", 1, "run")
+  argument.expect(functions, "table", 2, "run")
+  argument.optional(options, "table", 3, "run")
+  argument.optional(context, "table", 4, "run")
+  options, context = options or {}, context or {}
+  argument.options(options, kinds, "run")
+  local names, most = check_functions(functions), limits_of(options)
+  if #code > most.max_code then
+    return nil, errors.new("VALIDATION_ERROR", ("the program has %d bytes, at most %d are allowed"):format(#code,
+      most.max_code))
+  end
+  local found, err = find_files()
+  if not found then
+    return nil, err
+  end
+  local release
+  release, err = take_place(context.identity, most)
+  if not release then
+    return nil, err
+  end
+  local interpreter = options.interpreter or own_interpreter()
+  local ok, result, failed = pcall(function()
+    local child, flaw = start(interpreter, found)
+    if not child then
+      return nil, flaw
+    end
+    return program.run(child, { code = code, functions = functions, names = names, limits = most,
+      timeout = time_left(options, context) })
+  end)
+  release()
+  if not ok then
+    error(result, 0)
+  end
+  if result then
+    result.interpreter = interpreter
+  end
+  return result, failed
+end
+
+return sandbox

@@ -1,0 +1,109 @@
+--- Results of programs: the value, or the error with its line and a hint.
+local errors = require("operations.base.error")
+
+local report = {}
+
+local SIGSYS = 31
+
+local function text(value)
+  return type(value) == "string" and value or nil
+end
+
+-- The messages of outcomes that have none of their own.
+local messages = {}
+
+function messages.memory(state)
+  return ("the program needs more memory than the %d bytes that are allowed"):format(state.limits.max_memory)
+end
+
+function messages.processor(state)
+  return ("the program computes for longer than the %d ms that are allowed"):format(state.limits.max_processor)
+end
+
+function messages.wall()
+  return "the time of the program is over"
+end
+
+function messages.protocol(_, outcome)
+  return "the program's process sent what no program sends: " .. outcome.message
+end
+
+function messages.killed(_, outcome)
+  local signal = outcome.signal
+  if signal == SIGSYS then
+    return "the program was killed: it made a system call that is not allowed"
+  elseif signal then
+    return ("the program was killed by signal %d"):format(signal)
+  end
+  return "the program's process ended early" .. (outcome.message and ": " .. outcome.message or "")
+end
+
+local codes = { wall = "TIMEOUT", syntax = "VALIDATION_ERROR", result = "VALIDATION_ERROR" }
+
+-- What the program can do about it.
+
+local hints = {}
+
+function hints.memory()
+  return "keep less at once: take pages instead of whole lists, and set large tables that are done to nil"
+end
+
+function hints.processor(_, line)
+  return line and "a loop may not end; calls take no processor time"
+    or "one function of the language takes this long, such as string.find with a pattern that has many repetitions"
+end
+
+function hints.wall()
+  return "make fewer calls, or more at once by map(list, fn)"
+end
+
+function hints.result()
+  return "return numbers, strings, booleans, null and tables of these; a smaller table, or parts of it"
+end
+
+function hints.raised(state, _, message)
+  local failure, name = state.last_failure, message:match("attempt to call a nil value %(global '([^']+)'%)")
+  if name then
+    return name .. " is not in the sandbox; there are " .. table.concat(state.names, ", ")
+      .. ", map, print, json, null, array, object and the language without files, processes and modules"
+  elseif failure and message:find("nil", 1, true) then
+    return ("call %d (%s) had failed with %s; a failed call gives nil, err"):format(failure.id, failure.name,
+      tostring(failure.error))
+  end
+end
+
+local function error_of(state, outcome)
+  local kind, line = text(outcome.kind) or "protocol", outcome.line
+  local message = not messages[kind] and text(outcome.message) or messages[kind] and messages[kind](state, outcome)
+    or "it failed"
+  local code, details = text(outcome.code), outcome.details
+  if not code then
+    code, details = codes[kind] or "EXECUTION_ERROR", { kind = kind, line = line }
+  end
+  local err = errors.new(code, message, details)
+  err.line = type(line) == "number" and line or nil
+  err.hint = hints[kind] and hints[kind](state, err.line, message)
+  return err
+end
+
+--- The result of a program that began.
+---@param state table
+---@param outcome table  of its last line, or of its end without one
+---@return operations.SandboxResult
+function report.result(state, outcome)
+  local ok = outcome.ok == true
+  return { ok = ok, value = ok and outcome.value or nil, error = not ok and error_of(state, outcome) or nil,
+    output = table.concat(state.output), calls = state.calls,
+    processor = type(outcome.used) == "number" and outcome.used or nil }
+end
+
+--- The error for a process that ended before its program began.
+---@param outcome table
+---@return operations.Error
+function report.unavailable(outcome)
+  local err = errors.new("UNAVAILABLE", "there is no sandbox: " .. (outcome.message or "its process ended"))
+  err.retryable, err.mayHaveRun = false, false
+  return err
+end
+
+return report

@@ -1,0 +1,10 @@
+local command = require("spec.support.command")
+
+describe("a confined process", function()
+  it("is killed when it opens a file", function()
+    local result = command.run([[lua -e 'local child = require("operations.sandbox_child")
+      child.confine(1e7, 5) io.open("/etc/passwd") io.write("opened")']])
+    assert.equal("", result.out)
+    assert.equal(128 + 31, result.code)
+  end)
+end)
