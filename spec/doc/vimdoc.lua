@@ -12,7 +12,7 @@ vimdoc.pages = {
   "mcp-server", "http-server", "openapi-document", "tools", "sandbox", "middleware", "calls", "protocol", "scaling",
   "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security", "changed-defaults",
   "from-typescript",
-}
+  "changed-defaults", "from-typescript",
 
 local in_help = {}
 for _, name in ipairs(vimdoc.pages) do
