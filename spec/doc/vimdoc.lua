@@ -10,9 +10,9 @@ local WIDTH = 78
 vimdoc.pages = {
   "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "http-client", "oauth", "mcp",
   "mcp-server", "http-server", "openapi-document", "tools", "sandbox", "middleware", "calls", "protocol", "scaling",
-  "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security", "changed-defaults",
-  "from-typescript",
+  "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security",
   "changed-defaults", "from-typescript",
+}
 
 local in_help = {}
 for _, name in ipairs(vimdoc.pages) do
