@@ -19,7 +19,10 @@ end
 operations.run(function()
   for _, name in ipairs(#arg > 0 and arg or sections) do
     local start = core.now()
-    require("spec.openapi.suite." .. name).run(places, fail)
+    local ok, err = pcall(require("spec.openapi.suite." .. name).run, places, fail)
+    if not ok then
+      fail(name, tostring(err))
+    end
     print(("%-40s %.0f s"):format("", (core.now() - start) / 1000))
   end
 end)

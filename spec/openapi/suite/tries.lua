@@ -25,7 +25,7 @@ function tries.run(places, fail)
     check(document.name, places.packages .. "/" .. document.file, 0, fail)
   end
   for _, name in ipairs(members.names(vendors.documents)) do
-    check(name, ("%s/api/%s.json"):format(places.directory, name), known.untried[name] or 0, fail)
+    check(name, vendors.path(places, name), known.untried[name] or 0, fail)
   end
 end
 

@@ -29,6 +29,14 @@ vendors.documents = {
   ["zoom.us"] = 373,
 }
 
+--- Where the document of a name is.
+---@param places { packages: string, directory: string }
+---@param name string  of `vendors.documents`
+---@return string
+function vendors.path(places, name)
+  return name:find("^@") and places.packages .. "/" .. name or ("%s/api/%s.json"):format(places.directory, name)
+end
+
 local function start(packages, path)
   local child = assert(operations.process.spawn({
     "node", "--max-old-space-size=2000", "spec/openapi/suite/judge.mjs", path, env = { NODE_PATH = packages },
@@ -134,7 +142,7 @@ local LINE = "%-42s %4d operations   %-5s as given: %4d   judged: %4d   the judg
 function vendors.run(places, fail)
   local only = os.getenv("DOCUMENT")
   for _, name in ipairs(members.names(vendors.documents)) do
-    local path = name:find("^@") and places.packages .. "/" .. name or ("%s/api/%s.json"):format(places.directory, name)
+    local path = vendors.path(places, name)
     if not only or only == name then
       local child, url = start(places.packages, path)
       for _, optional in ipairs({ true, false }) do
