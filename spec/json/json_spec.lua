@@ -770,6 +770,28 @@ describe("encoding JSON", function()
     assert.equal("/b/d: function is not a JSON value", err.message)
   end)
 
+  it("tells objects with a known order that are nested too deep from those that contain themselves", function()
+    local value = json.decode('{"a":{"a":{"a":{"a":1}}}}', { keep_order = true })
+    for _, options in ipairs({ { keep_order = true, max_depth = 3 }, { sort_keys = true, max_depth = 3 } }) do
+      assert.matches("nested deeper than 3 levels", select(2, json.encode(value, options)).message)
+    end
+    value.a.a.a = value
+    assert.equal("/a/a/a: a table contains itself", select(2, json.encode(value, { keep_order = true })).message)
+  end)
+
+  it("writes a name once that an order has twice, among few and many", function()
+    for count = 1, 20 do
+      local parts = {}
+      for i = count, 1, -1 do
+        parts[#parts + 1] = ('"%d":0'):format(i)
+      end
+      local text = table.concat(parts, ",")
+      local value = json.decode(("{%s,%s}"):format(text, text), { keep_order = true })
+      value.other = 1
+      assert.equal("{" .. text .. ',"other":1}', encodes(value, { keep_order = true }))
+    end
+  end)
+
   it("changes nothing and calls no metamethod", function()
     local meta = setmetatable({}, { __index = error, __len = error, __pairs = error, __tostring = error })
     assert.equal("{}", encodes(meta))

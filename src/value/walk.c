@@ -118,9 +118,23 @@ static bool failed_in_item(Walk *w, size_t i) {
   return false;
 }
 
+/* An ordered object is followed by this mark, the set of what is written and
+** the list of its order. */
+static const char ordered_mark;
+#define AFTER_MARK 2
+
+/* The next slot from `i` on with a table that is a level; `end`: there is
+** none. */
+static int next_level(lua_State *L, int i, int end) {
+  for (; i < end && !lua_istable(L, i); i++) {
+    if (lua_touserdata(L, i) == &ordered_mark) i += AFTER_MARK;
+  }
+  return i < end ? i : end;
+}
+
 static bool is_among(lua_State *L, int first, int i) {
   int k;
-  for (k = first; k < i; k++) {
+  for (k = next_level(L, first, i); k < i; k = next_level(L, k + 1, i)) {
     if (lua_rawequal(L, k, i)) return true;
   }
   return false;
@@ -129,9 +143,9 @@ static bool is_among(lua_State *L, int first, int i) {
 /* Fails at the depth limit, often because of a cycle: the path then ends where
 ** a table occurs for the second time. */
 static bool fail_depth(Walk *w) {
-  int top = lua_gettop(w->L), depth = w->outer, i;
-  for (i = w->first; i <= top; i++) {
-    if (!lua_istable(w->L, i)) continue;
+  int end = lua_gettop(w->L) + 1, depth = w->outer, i;
+  for (i = next_level(w->L, w->first, end); i < end;
+       i = next_level(w->L, i + 1, end)) {
     if (is_among(w->L, w->first, i)) {
       w->path_depth = depth;
       return fail(w, "a table contains itself");
@@ -282,79 +296,121 @@ static bool write_members(Walk *w) {
   return true;
 }
 
-/* False, with a pair pushed, when the object on top has a key that is not a
-** string. */
-static bool has_only_names(lua_State *L) {
+/* Counts the members of the object on top; false, with a pair pushed, when it
+** has a key that is not a string. */
+static bool count_names(lua_State *L, size_t *n) {
+  *n = 0;
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) return false;
+    ++*n;
   }
   return true;
 }
 
-/* Writes the member of the object at `object` whose name is on top, if it is
-** there, and pops the name.  With a set at `seen`, each is written once. */
-static bool write_named(Walk *w, int object, int seen, bool *first) {
-  lua_State *L = w->L;
-  int name = lua_gettop(L);
-  if (seen != 0) {
-    lua_pushvalue(L, name);
-    if (ops_rawget(L, seen) != LUA_TNIL) {
-      lua_settop(L, name - 1);
+#define FEW_NAMES 8
+
+/* The names in an object's order that are written: few here, which the list
+** keeps alive, more in the table at `set`. */
+typedef struct Written {
+  size_t n;
+  int set;
+  value_Name few[FEW_NAMES];
+} Written;
+
+/* Is the name, whose string is at `i`, written? */
+static bool is_written(lua_State *L, const Written *written, int i,
+                       const value_Name *name) {
+  size_t k;
+  bool found;
+  for (k = 0; k < written->n && k < FEW_NAMES; k++) {
+    const value_Name *other = &written->few[k];
+    if (other->len == name->len && memcmp(other->s, name->s, name->len) == 0)
       return true;
-    }
-    lua_settop(L, name);
-    lua_pushvalue(L, name);
-    lua_pushboolean(L, true);
-    lua_rawset(L, seen);
   }
-  lua_pushvalue(L, name);
-  if (ops_rawget(L, object) != LUA_TNIL) {
-    if (!write_member(w, name, *first)) return false;
-    *first = false;
-  }
-  lua_settop(L, name - 1);
-  return true;
+  if (written->n <= FEW_NAMES) return false;
+  lua_pushvalue(L, i);
+  found = ops_rawget(L, written->set) != LUA_TNIL;
+  lua_pop(L, 1);
+  return found;
 }
 
-/* Writes the members of the object at `object` whose order is known; leaves a
-** set of their names on top, or nothing when no order is known. */
-static bool write_members_known(Walk *w, int object, bool *first) {
+static void add_written(lua_State *L, Written *written, int i,
+                        const value_Name *name) {
+  if (written->n++ < FEW_NAMES) {
+    written->few[written->n - 1] = *name;
+    return;
+  }
+  if (!lua_istable(L, written->set)) {
+    lua_newtable(L);
+    lua_replace(L, written->set);
+  }
+  lua_pushvalue(L, i);
+  lua_pushboolean(L, true);
+  lua_rawset(L, written->set);
+}
+
+/* Writes the members of the object on top whose order is known; leaves the
+** mark, the set and the list on the stack when there is an order. */
+static bool write_members_known(Walk *w, int object, Written *written) {
   lua_State *L = w->L;
-  int list = lua_gettop(L) + 2;
+  int list = object + AFTER_MARK + 1;
   size_t i, n;
+  written->set = list - 1;
+  lua_pushlightuserdata(L, (void *)&ordered_mark);
+  lua_pushnil(L);
   core_push_property_order(L);
   lua_pushvalue(L, object);
-  if (ops_rawget(L, list - 1) != LUA_TTABLE) {
-    lua_settop(L, list - 2);
+  if (ops_rawget(L, list) != LUA_TTABLE) {
+    lua_settop(L, object);
     return true;
   }
-  lua_newtable(L);
+  lua_replace(L, list);
   n = ops_rawlen(L, list);
   for (i = 1; i <= n; i++) {
-    if (ops_rawgeti(L, list, i) != LUA_TSTRING) lua_pop(L, 1);
-    else if (!write_named(w, object, list + 1, first)) return false;
+    value_Name name;
+    lua_settop(L, list);
+    if (ops_rawgeti(L, list, i) != LUA_TSTRING) continue;
+    lua_pushvalue(L, list + 1);
+    if (ops_rawget(L, object) == LUA_TNIL) continue;
+    name.s = lua_tolstring(L, list + 1, &name.len);
+    if (is_written(L, written, list + 1, &name)) continue;
+    add_written(L, written, list + 1, &name);
+    if (!write_member(w, list + 1, written->n == 1)) return false;
   }
-  lua_replace(L, list - 1);
-  lua_settop(L, list - 1);
+  lua_settop(L, list);
+  return true;
+}
+
+/* Writes the members that are not written, by their names. */
+static bool write_members_left(Walk *w, int object, const Written *written) {
+  lua_State *L = w->L;
+  size_t i, n;
+  value_Name *names = value_sorted_names(L, object, &n);
+  int name = lua_gettop(L) + 1;
+  bool first = written->n == 0;
+  for (i = 0; i < n; i++) {
+    lua_settop(L, name - 1);
+    lua_pushlstring(L, names[i].s, names[i].len);
+    lua_pushvalue(L, name);
+    if (ops_rawget(L, object) == LUA_TNIL) continue;
+    if (is_written(L, written, name, &names[i])) continue;
+    if (!write_member(w, name, first)) return false;
+    first = false;
+  }
   return true;
 }
 
 static bool write_members_sorted(Walk *w) {
   lua_State *L = w->L;
-  int object = lua_gettop(L), seen = 0;
-  bool first = true;
-  size_t n, i;
-  value_Name *names;
-  if (!has_only_names(L)) return fail_key(w);
-  if (w->options->keep_order) {
-    if (!write_members_known(w, object, &first)) return false;
-    if (lua_gettop(L) > object) seen = object + 1;
-  }
-  names = value_sorted_names(L, object, &n);
-  for (i = 0; i < n; i++) {
-    lua_pushlstring(L, names[i].s, names[i].len);
-    if (!write_named(w, object, seen, &first)) return false;
-  }
+  int object = lua_gettop(L);
+  size_t count;
+  Written written;
+  if (!count_names(L, &count)) return fail_key(w);
+  written.n = 0;
+  if (w->options->keep_order && !write_members_known(w, object, &written))
+    return false;
+  if (written.n < count && !write_members_left(w, object, &written))
+    return false;
   lua_settop(L, object);
   return true;
 }

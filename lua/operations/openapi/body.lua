@@ -18,6 +18,7 @@ local body = {}
 ---@field files boolean  may files of this machine be sent
 ---@field place operations.openapi.Place  the Media Type Object
 ---@field schema? table|boolean  of the value; its `$defs` are those of the operation's input
+---@field headers? table<string, string>  of requests with it that have no other headers of their own, made by the first
 
 ---@class operations.openapi.Body
 ---@field types operations.openapi.BodyType[]  the default type first

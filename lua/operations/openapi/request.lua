@@ -193,6 +193,18 @@ local function type_of_body(plan, input, parts)
   return kind
 end
 
+-- The last header. Most bodies of a type have the same headers, which are made once.
+local function set_content_type(parts, kind, content_type)
+  if parts.headers or content_type ~= kind.content_type then
+    set_header(parts, "Content-Type", content_type)
+    return
+  elseif not kind.headers then
+    set_header(parts, "Content-Type", content_type)
+    kind.headers = parts.headers
+  end
+  parts.headers = kind.headers
+end
+
 local function encode_body(plan, input, parts)
   if input.body == nil then
     return nil, plan.body.required and invalid("/body", "required", "is required") or nil
@@ -205,7 +217,7 @@ local function encode_body(plan, input, parts)
   if not payload then
     return nil, invalid("/body" .. (path or ""), "serialization", message)
   end
-  set_header(parts, "Content-Type", payload.content_type)
+  set_content_type(parts, kind, payload.content_type)
   return payload
 end
 
