@@ -223,7 +223,8 @@ local optional = {
   ["operations.crypto"] = {},
   ["operations.redis"] = { "operations.calls.redis", "operations.middleware.redis_buckets" },
   ["operations.tls"] = {},
-  ["operations.websocket"] = { "operations.calls.websocket", "operations.calls.websocket.hub" },
+  ["operations.websocket"] = { "operations.calls.websocket", "operations.calls.websocket.hub",
+    "operations.graphql.websocket" },
 }
 
 local function require_all(names)

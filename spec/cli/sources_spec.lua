@@ -274,7 +274,7 @@ paths:
         "/sources/a/barer: unknown member (did you mean bearer?)" },
       { '{ "sources": { "a": { "openapi": 3 } } }', "/sources/a/openapi: expected a string, got integer" },
       { '{ "sources": { "a": {} } }',
-        "/sources/a: expected one of openapi, lua, mcp, mcp-config, redis and websocket, got 0" },
+        "/sources/a: expected one of openapi, graphql, lua, mcp, mcp-config, redis and websocket, got 0" },
       { '{ "sources": { "a b": { "lua": "x" } } }', "/sources/a b: expected a name of letters, digits, _ and -" },
       { '{ "sources": [] }', nil },
       { '{ "sources": { "a": { "openapi": "x", "bearer": "abc" } } }',

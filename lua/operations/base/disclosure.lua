@@ -106,6 +106,16 @@ local function said(err, rule)
   return changed(err, err.message, details)
 end
 
+-- The errors of a GraphQL service.
+local function refused(err, rule)
+  if rule == "none" then
+    return changed(err, texts.broken, { kind = "graphql" })
+  end
+  local details = { kind = "graphql", path = err.details.path }
+  details.errors, details.truncated = bounded(err.details.errors)
+  return changed(err, err.message, details)
+end
+
 -- Codes of which callers read the message. Those of `errorSchemas` are added by the operation.
 local public = members.set({ "VALIDATION_ERROR", "OPERATION_NOT_FOUND", "ACCESS_DENIED", "TIMEOUT", "ABORTED", "BUSY",
   "DRAINING", "TOOL_ERROR", "RATE_LIMITED", "APPROVAL_REQUIRED" })
@@ -148,6 +158,8 @@ function disclosure.read(err, rule, spec)
     return changed(err, err.message, { kind = kind }), true, false
   elseif type(details.rpcCode) == "number" and err.code:find("^MCP_") or kind == "tool" then
     return said(err, rule), true, rule == "none"
+  elseif kind == "graphql" then
+    return refused(err, rule), true, rule == "none"
   end
   return err, public[err.code] or disclosure.declared(spec, err.code) ~= nil, false
 end

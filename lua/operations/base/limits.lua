@@ -128,6 +128,7 @@ local limits = {
   upstream_body = 16 * 1024, -- bytes of the answer of an API that refused a request, for remote callers
   server_max_timeout = 600000, -- the longest timeout that a caller of the HTTP server may ask for
   ping_interval = 15000, -- of a WebSocket; after two without a byte it is closed
+  graphql_query = 2048, -- the parameters of a GraphQL query that is sent by GET; a longer one is sent by POST
   websocket_unfinished = 64 * 1024 * 1024, -- bytes of unfinished messages of all WebSockets of a process
   handshake_timeout = 10000,
   tls_session = 7200000, -- in which a client may resume a session

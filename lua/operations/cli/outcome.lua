@@ -1,5 +1,6 @@
 --- The end of a call: prints data or an error, and determines the exit code.
 local core = require("operations.core")
+local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
 local output = require("operations.cli.output")
 local request = require("operations.cli.request")
@@ -126,6 +127,8 @@ local function take_page(asked, envelope, take)
   local whole = envelope.data
   if asked.answer.options.envelope then
     whole = envelope
+  elseif envelope.meta.items and not asked.answer.options.select then
+    whole = json_pointer.get(whole, envelope.meta.items)
   end
   local value, message = asked.answer:select(whole)
   if message then

@@ -5,6 +5,7 @@ local number_text = require("operations.base.number_text")
 local output = require("operations.cli.output")
 local printable = require("operations.base.printable")
 local property_order = require("operations.base.property_order")
+local loader = require("operations.sources.loader")
 local secret = require("operations.sources.secret")
 
 local program = {}
@@ -75,14 +76,17 @@ local function secret_of(word)
       or "the given one") .. " ]]" }
 end
 
+-- Members of configurations whose names differ from the options.
+local names = { openapi = { ["base-url"] = "base_url" }, graphql = { ["base-url"] = "endpoint" } }
+
 -- The configuration of a document by the options of the command line, and the options that it leaves out.
-local function config_of(order)
+local function config_of(kind, order)
   local config, left_out = {}, {}
   for _, option in ipairs(order) do
     local name, value = option.name, option.value
     local header, content = tostring(value):match("^([^:%s]+):%s*(.*)$")
-    if name == "base-url" or name == "namespace" then
-      config[name:gsub("-", "_")] = value
+    if name == "base-url" or name == "namespace" or name == "subscriptions" then
+      config[names[kind][name] or name] = value
     elseif name == "bearer" then
       config.auth = { type = "bearer", token = secret_of(value) }
     elseif name == "header" and header then
@@ -99,7 +103,7 @@ end
 
 --- Options of sources and connections that a program is not given.
 program.of_sources = { "basic", "api-key", "document-header", "ref-root", "patch", "no-check", "client-id",
-  "client-secret", "scope", "ca-file", "cert", "key", "proxy", "insecure", "retry" }
+  "client-secret", "scope", "documents", "ca-file", "cert", "key", "proxy", "insecure", "retry" }
 
 -- The lines that load a remembered source.
 local function of_remembered(source, parsed)
@@ -116,10 +120,10 @@ end
 
 -- The lines that read a document of the command line.
 local function of_document(source, parsed)
-  local config, left_out = config_of(parsed.order)
+  local config, left_out = config_of(source.kind, parsed.order)
   local from = source.place:find("^https?://") and "url" or "file"
   return { "local registry = operations.registry()",
-    ("assert(registry:register_all(assert(operations.from_openapi.%s(%s%s))))"):format(from, quoted(source.place),
+    ("assert(registry:register_all(assert(operations.from_%s.%s(%s%s))))"):format(source.kind, from, quoted(source.place),
       next(config) and ", " .. literal(config, "") or "") }, left_out
 end
 
@@ -154,7 +158,7 @@ end
 ---@return integer code
 function program.run(asked, parsed)
   local source = asked.sources[1]
-  if #asked.sources ~= 1 or not source.name and source.kind ~= "openapi" or parsed.added then
+  if #asked.sources ~= 1 or not source.name and not loader.has_document(source) or parsed.added then
     return output.usage("--lua-code: remember the source first (operations add NAME ...), and call NAME.%s",
       asked.spec.name)
   end

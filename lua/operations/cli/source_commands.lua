@@ -22,8 +22,9 @@ local source_commands = {}
 source_commands.add = {
   usage = "operations add NAME [FILE|URL] [OPTIONS]",
   summary = "Remembers a source under a name: NAME.OPERATION calls it from then on.\n"
-    .. "FILE|URL is an OpenAPI document, Lua files or a Redis; other sources are given\n"
-    .. "by their option. Secrets are references: env:NAME, file:PATH, cmd:COMMAND.\n"
+    .. "FILE|URL is an OpenAPI document, a GraphQL service (URL/graphql, FILE.graphql),\n"
+    .. "Lua files or a Redis; other sources are given by their option. Secrets are\n"
+    .. "references: env:NAME, file:PATH, cmd:COMMAND.\n"
     .. "With --profile the options apply only to that profile.",
   options = {
     { name = "--replace", help = "replace a source with this name" },
@@ -74,7 +75,7 @@ local function order_of_client(text)
     suggestion.behind(name, names), client)
 end
 
-local path_options = members.set({ "openapi", "lua", "command", "mcp-config", "ref-root", "ca-file", "cert", "key",
+local path_options = members.set({ "openapi", "graphql", "documents", "lua", "command", "mcp-config", "ref-root", "ca-file", "cert", "key",
   "patch" })
 
 -- The members for options; or nil and a message.

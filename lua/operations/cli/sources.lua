@@ -92,7 +92,7 @@ local function register(registry, source, given, owners)
   if given.behind and not given.changes and (source.kind == "mcp" or source.kind == "mcp-config") then
     return not given.behind(source, registry) and output.codes.SOURCE or nil
   end
-  if exposure and exposure:any() and source.kind == "openapi" then
+  if exposure and exposure:any() and loader.has_document(source) then
     source.config.files = false -- remote callers must not name files of this machine
   end
   for name, value in pairs(given.plain_headers and source.config.headers or {}) do
@@ -150,7 +150,7 @@ local function remember(registry, list, given)
   local source = list[1]
   -- What is served may be a part, or changed, or come later.
   local is_whole = not given.behind and not given.include and not given.changes
-  if is_whole and #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
+  if is_whole and #list == 1 and source.name and not loader.has_document(source) and not source.wanted then
     cache.write_specs(source, (registry:specs()), {})
   end
 end
@@ -366,7 +366,7 @@ function sources.registry(parsed, options)
     reliable = parsed.options.reliable, refresh = parsed.options.refresh or options.refresh }))
 end
 
-local reread = { lua = true, openapi = true } -- kinds of sources; the others follow changes themselves
+local reread = { lua = true, openapi = true, graphql = true } -- kinds of sources; the others follow changes themselves
 
 --- Reads Lua files and documents again, and replaces their operations; the previous ones stay if one fails.
 ---@param parsed operations.cli.Arguments
@@ -404,7 +404,7 @@ end
 
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
-  if source.kind == "openapi" and not given.refresh then
+  if loader.has_document(source) and not given.refresh then
     local held, err = loader.refresh(source, members.merged(given, { face = sources.face }))
     if held then
       return cache.entries(source)

@@ -1,20 +1,214 @@
---- Sends requests to a GraphQL service and reads its answers.
+--- Sends requests to a GraphQL service and reads its answers (GraphQL over HTTP, draft of 2025).
+---
+--- The service is one operation of an HTTP API: credentials, TLS, retries, proxies and files are those of
+--- `operations.openapi`. What is its own: persisted queries, the answer `{ data, errors, extensions }`.
+local answers = require("operations.graphql.answer")
+local call = require("operations.openapi.call")
+local core = require("operations.core")
 local errors = require("operations.base.error")
+local from_openapi = require("operations.openapi")
+local hexadecimal = require("operations.base.hexadecimal")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local marked = require("operations.base.marked")
+local members = require("operations.base.members")
+local multipart = require("operations.graphql.multipart")
+local property_order = require("operations.base.property_order")
+local relay = require("operations.openapi.relay")
+local requests = require("operations.openapi.request")
+local url = require("operations.base.url")
 
 local exchange = {}
 
---- An endpoint for the options of an import.
----@param options operations.graphql.Config
----@return table
-function exchange.new(options)
-  return { options = options }
+---@class operations.graphql.Endpoint
+---@field options operations.graphql.Config
+---@field plans table<string, operations.openapi.Plan>  by way of sending, made on first use
+---@field hashes boolean  queries are sent by their hash
+---@field streams? "websocket"|"sse"  how subscriptions are opened, once it is known
+
+-- Options of a configuration that concern requests.
+local passed_on = { "headers", "timeout", "max_body", "idle_timeout", "retry", "jar", "unix_socket", "ca_file", "proxy",
+  "redirect_all", "http", "accessControl", "files" }
+
+local RESPONSE = "application/graphql-response+json"
+local ACCEPT = RESPONSE .. ", application/json;q=0.9"
+
+local text = { type = "string" }
+
+local function query_parameters()
+  local list = {}
+  for i, name in ipairs({ "query", "operationName", "variables", "extensions" }) do
+    list[i] = { name = name, ["in"] = "query", schema = text }
+  end
+  return list
 end
 
---- Sends a query or a mutation.
----@return nil
----@return operations.Error
-function exchange.send()
-  return nil, errors.new("UNAVAILABLE", "requests are not sent yet")
+-- Servers refuse requests that a web page could send to them unless one of their headers is there.
+local preflight = { ["Apollo-Require-Preflight"] = "true", ["GraphQL-Require-Preflight"] = "1" }
+
+local json_body = { content = { ["application/json"] = {} } }
+
+-- The ways of sending a request, as operations of an OpenAPI document.
+local ways = {
+  post = { method = "post", accept = ACCEPT, operation = { requestBody = json_body } },
+  stream = { method = "post", accept = "text/event-stream", operation = { requestBody = json_body } },
+  get = { method = "get", accept = ACCEPT, headers = preflight, operation = { parameters = query_parameters() } },
+  upload = { method = "post", accept = ACCEPT, headers = preflight, operation = { requestBody = { content = {
+    ["multipart/form-data"] = { schema = multipart.schema } } } } },
+}
+
+-- The plan of a way for a type of operation: only queries may be sent twice.
+local function plan_of(endpoint, name, is_query)
+  local key = name .. (is_query and " again" or "")
+  if endpoint.plans[key] then
+    return endpoint.plans[key]
+  end
+  local way, options = ways[name], endpoint.options
+  local given = { auth = options.auth, validate = "off" }
+  for _, option in ipairs(passed_on) do
+    given[option] = options[option]
+  end
+  local origin, rest = options.endpoint:match("^([^:]+://[^/?#]*)([^#]*)")
+  given.base_url = origin
+  local path = (rest:find("^/") and rest or "/" .. rest):gsub("[{}]", { ["{"] = "%7B", ["}"] = "%7D" })
+  local operation = members.merged(way.operation, { operationId = "graphql", responses = { default = {
+    description = "", content = { [RESPONSE] = {}, ["application/json"] = {} } } } })
+  local document = { openapi = "3.1.0", info = { title = "graphql", version = "1" },
+    paths = { [path] = { [way.method] = operation } } }
+  local definitions = assert(from_openapi.document(document, given))
+  local plan = relay.plan_of(definitions[1].handler)()
+  plan.accept, plan.head = way.accept, requests.head({ Accept = way.accept }, way.headers, options.headers)
+  plan.options = members.merged(plan.options, { idempotent = is_query or nil })
+  if name == "stream" then
+    call.open_ended(plan)
+  end
+  endpoint.plans[key] = plan
+  return plan
+end
+
+--- Makes the endpoint of a service. It connects when the first request is sent.
+---@param options operations.graphql.Config  checked
+---@return operations.graphql.Endpoint
+function exchange.new(options)
+  return { options = options, plans = {}, hashes = options.persisted == true }
+end
+
+--- The error of a service without an address; nil: it has one.
+---@param endpoint operations.graphql.Endpoint
+---@return operations.Error?
+function exchange.unplaced(endpoint)
+  if endpoint.options.endpoint then
+    return nil
+  end
+  local err = errors.new("EXECUTION_ERROR", "the service has no address: config.endpoint (--base-url) names its URL",
+    { kind = "configuration" })
+  err.mayHaveRun = false
+  return err
+end
+
+local message_order = { "operationName", "query", "variables", "extensions" }
+
+-- The message of a request. By its hash alone, it has no query.
+local function message_of(endpoint, request, by_hash)
+  local message = marked.object({ query = not by_hash and request.query or nil, variables = request.variables,
+    operationName = request.operationName })
+  if endpoint.hashes then
+    message.extensions = { persistedQuery = { version = 1, sha256Hash = hexadecimal.of(core.sha256(request.query)) } }
+  end
+  property_order.set(message, message_order)
+  return message
+end
+
+local function encoded(value)
+  return value ~= nil and assert(json.encode(value, { keep_order = true })) or nil
+end
+
+-- The input of the way `get`.
+local function as_parameters(message)
+  return { query = message.query, operationName = message.operationName, variables = encoded(message.variables),
+    extensions = encoded(message.extensions) }
+end
+
+local function size_of(parameters)
+  local size = 0
+  for _, value in pairs(parameters) do
+    size = size + #url.encode(value)
+  end
+  return size
+end
+
+-- Sends a message by the way that fits it. Returns as `call.run`.
+local function run(endpoint, request, message, context)
+  if request.files and request.files[1] then
+    return call.run(plan_of(endpoint, "upload"), { body = multipart.body(message, request.files) }, context)
+  end
+  local is_query = request.type == "query"
+  if is_query and endpoint.options.method == "GET" then
+    local parameters = as_parameters(message)
+    if size_of(parameters) <= limits.graphql_query then
+      return call.run(plan_of(endpoint, "get", true), parameters, context)
+    end
+  end
+  return call.run(plan_of(endpoint, "post", is_query), { body = message }, context)
+end
+
+-- Sends a request; a persisted one by its hash first. The service says whether it knows the hash.
+local function send(endpoint, request, context)
+  local has_files = request.files and request.files[1]
+  if endpoint.hashes and not has_files then
+    local answer, err = answers.read(run(endpoint, request, message_of(endpoint, request, true), context))
+    local refusal = answer and answers.hash_refusal(answer)
+    if refusal == "unsupported" then
+      endpoint.hashes = false
+    elseif not refusal then
+      return answer, err
+    end
+  end
+  return answers.read(run(endpoint, request, message_of(endpoint, request), context))
+end
+
+--- Sends a query or mutation and waits for its answer.
+---@param endpoint operations.graphql.Endpoint
+---@param request operations.graphql.Request
+---@param context any
+---@return operations.Envelope? envelope  its data; `meta.errors` beside data, `meta.extensions`
+---@return operations.Error? err
+function exchange.send(endpoint, request, context)
+  local unplaced = exchange.unplaced(endpoint)
+  if unplaced then
+    return nil, unplaced
+  end
+  local answer, err = send(endpoint, request, context)
+  if not answer then
+    return nil, err
+  end
+  return answers.outcome(answer, request, endpoint.options, context)
+end
+
+--- Opens a request whose answer is a stream of server-sent events.
+---@param endpoint operations.graphql.Endpoint
+---@param request operations.graphql.Request
+---@param context any
+---@return operations.HttpStream? source
+---@return operations.Error? err
+---@return operations.openapi.Credential[]? credentials  which errors must not show
+function exchange.open(endpoint, request, context)
+  return call.exchange(plan_of(endpoint, "stream"), { body = message_of(endpoint, request) }, context)
+end
+
+--- The message of a request for protocols other than HTTP.
+---@param endpoint operations.graphql.Endpoint
+---@param request operations.graphql.Request
+---@return table
+function exchange.message(endpoint, request)
+  return message_of(endpoint, request)
+end
+
+--- The steps that make the credentials of a request.
+---@param endpoint operations.graphql.Endpoint
+---@return operations.openapi.CredentialStep[]
+function exchange.security(endpoint)
+  return plan_of(endpoint, "stream").security
 end
 
 return exchange

@@ -14,13 +14,16 @@ local errors = require("operations.base.error")
 local exchange = require("operations.graphql.exchange")
 local files = require("operations.base.files")
 local importing = require("operations.registry.importing")
+local introspection = require("operations.graphql.introspection")
 local json = require("operations.base.json")
 local lexer = require("operations.graphql.lexer")
 local operation = require("operations.graphql.operation")
+local location = require("operations.openapi.location")
 local parser = require("operations.graphql.parser")
 local result = require("operations.graphql.result")
 local schemas = require("operations.graphql.schema")
 local sdl = require("operations.graphql.sdl")
+local url = require("operations.base.url")
 
 ---@class operations.from_graphql
 local from_graphql = {}
@@ -130,6 +133,28 @@ function from_graphql.file(path, options)
       { kind = "file", location = path })
   end
   local reader, err = reader_of(source, path)
+  if not reader then
+    return nil, err
+  end
+  return load(reader, checked)
+end
+
+--- Asks a service for its types (introspection). A service that refuses to tell them needs `file`.
+---@param address string  http or https
+---@param options? operations.graphql.Config
+---@return operations.Definition[]? definitions
+---@return { pointer: string, message: string }[]|operations.Error report
+function from_graphql.url(address, options)
+  if type(address) ~= "string" or not location.base(address) then
+    error("bad argument #1 to 'url' (an http or https URL expected)", 2)
+  end
+  local checked = config.check(options)
+  checked.endpoint = checked.endpoint or address
+  local answer, err = introspection.fetch(address, checked)
+  local reader
+  if answer then
+    reader, err = reader_of(answer, url.redact(address))
+  end
   if not reader then
     return nil, err
   end

@@ -10,10 +10,12 @@ local lru = require("operations.base.lru")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local outputs = require("operations.graphql.outputs")
+local paging = require("operations.graphql.pages")
 local parser = require("operations.graphql.parser")
 local printer = require("operations.graphql.printer")
 local schemas = require("operations.graphql.schema")
 local selection = require("operations.graphql.selection")
+local subscription = require("operations.graphql.subscription")
 
 local operation = {}
 
@@ -251,7 +253,7 @@ local function new_handler(shared, kind, parts)
   local function send(input, context)
     local plan = parts()
     if plan.page and type(context) == "table" and context.emit then
-      return exchange.pages(shared.endpoint(), plan, input, context)
+      return paging.run(shared.endpoint(), plan, input, context)
     end
     local request, err = request_of(input)
     if not request then
@@ -264,7 +266,7 @@ local function new_handler(shared, kind, parts)
     if not request then
       return nil, err
     end
-    return exchange.subscribe(shared.endpoint(), request, context)
+    return subscription.run(shared.endpoint(), request, context)
   end
   return kind == "subscription" and subscribe or send
 end

@@ -49,7 +49,8 @@ function problem.status(err, route)
   elseif err.code == "OUTPUT_INVALID" and route and route.imported then
     return 502
   end
-  return statuses[err.code] or err.code:find("^MCP_") and 502 or 500
+  local is_graphql = type(err.details) == "table" and err.details.kind == "graphql"
+  return statuses[err.code] or is_graphql and (err.retryable and 503 or 502) or err.code:find("^MCP_") and 502 or 500
 end
 
 ---@class operations.ProblemOptions

@@ -67,7 +67,7 @@ local function make_route(self, entry)
   local source = type(spec._meta) == "table" and spec._meta.source
   return {
     id = entry.id, kind = kind, spec = spec, takes_context = looks,
-    imported = source == "openapi" or source == "mcp" or self._registry:get_handler(entry.id) == nil,
+    imported = source == "openapi" or source == "graphql" or source == "mcp" or self._registry:get_handler(entry.id) == nil,
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = input_reader.compile(spec.inputSchema, entry.names), names = entry.names,
     path = input_reader.of_members(spec.inputSchema, entry.names),

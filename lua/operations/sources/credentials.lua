@@ -1,4 +1,4 @@
---- OAuth for APIs of OpenAPI documents: tokens of users who logged in (`operations login`), which are kept between
+--- OAuth for HTTP APIs: tokens of users who logged in (`operations login`), which are kept between
 --- calls and renewed, and tokens of programs (client credentials), which the adapter requests.
 local authorizer = require("operations.oauth.authorizer")
 local directories = require("operations.base.directories")

@@ -20,7 +20,7 @@ local sources = {}
 
 ---@class operations.LoadedSource
 ---@field name string
----@field kind string  "openapi", "lua", "command", "mcp", "mcp-config", "redis" or "websocket"
+---@field kind string  "openapi", "graphql", "lua", "command", "mcp", "mcp-config", "redis" or "websocket"
 ---@field registry operations.Registry
 ---@field _things { close: fun(self: table) }[]
 local LoadedSource = {}

@@ -142,6 +142,13 @@ function load.openapi(source, options)
   return report_of(source, list, report, options)
 end
 
+-- The code for GraphQL is loaded on first use.
+function load.graphql(source, options)
+  require("operations.sources.credentials").prepare(source, options.is_rehearsal)
+  local list, report = require("operations.sources.schemas").definitions(source, options)
+  return report_of(source, list, report, options)
+end
+
 -- Files of a directory that have problems are passed over; the one file that was asked for must be right.
 function load.lua(source, options)
   if system.kind(source.place) == "directory" then
@@ -232,6 +239,16 @@ function loader.narrow(list, id)
   return require("operations.sources.mcp_servers").narrow(list, #known == 1 and known[1].id or id)
 end
 
+-- What reads the documents of sources, by their kind: loaded on first use.
+local readers = { openapi = "operations.sources.documents", graphql = "operations.sources.schemas" }
+
+--- Has a source a document, which is cached with its operations?
+---@param source operations.sources.Source
+---@return boolean
+function loader.has_document(source)
+  return readers[source.kind] ~= nil
+end
+
 --- Updates the cached document of a source.
 ---@param source operations.sources.Source
 ---@param options table  face, refresh
@@ -242,7 +259,7 @@ function loader.refresh(source, options)
   if is_current and not options.refresh then
     return current -- without loading what reads documents
   end
-  local ok, held, err = pcall(require("operations.sources.documents").open, source, options)
+  local ok, held, err = pcall(require(readers[source.kind]).open, source, options)
   if not ok then
     return false, held
   end
@@ -257,7 +274,7 @@ end
 ---@return any err
 function loader.load(source, options, registry)
   local ok, list, err = pcall(function()
-    if not (options.all and source.kind == "openapi") then -- listing needs no secrets
+    if not (options.all and readers[source.kind]) then -- listing needs no secrets
       source_options.reveal(source)
     end
     return load[source.kind](source, options, registry)

@@ -13,6 +13,7 @@ local options = {}
 ---@type operations.cli.Option[]
 options.list = {
   { name = "--openapi", value = "FILE|URL", help = "the operations of an OpenAPI document" },
+  { name = "--graphql", value = "FILE|URL", help = "the fields of a GraphQL service" },
   { name = "--lua", value = "FILE|DIR", help = "the operations that Lua files return" },
   { name = "--command", value = "FILE", help = "programs as operations: a list in JSON or YAML" },
   { name = "--mcp", value = "COMMAND|URL", help = "the tools of an MCP server" },
@@ -20,11 +21,13 @@ options.list = {
   { name = "--redis", value = "URL", many = true, help = "the operations that processes on this Redis serve" },
   { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
   { name = "--websocket", value = "URL", help = "the operations that a hub serves (ws://, wss://)" },
-  { name = "--namespace", value = "NAME", help = "OpenAPI, MCP: namespace of the operations" },
-  { name = "--base-url", value = "URL", help = "OpenAPI: URL of the API, instead of its servers" },
+  { name = "--namespace", value = "NAME", help = "namespace of the operations" },
+  { name = "--base-url", value = "URL", help = "URL of the API, instead of its document's" },
+  { name = "--documents", value = "FILE|DIR", help = "GraphQL: queries of .graphql files as operations" },
+  { name = "--subscriptions", value = "URL|sse", help = "GraphQL: where or how they are opened" },
   { name = "--env-allow", value = "NAME", help = "MCP: a variable that the server inherits, too" },
-  { name = "--bearer", value = "TOKEN", help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
-  { name = "--basic", value = "USER:PASSWORD", help = "OpenAPI, MCP: HTTP basic authentication" },
+  { name = "--bearer", value = "TOKEN", help = "token (or OPERATIONS_BEARER)" },
+  { name = "--basic", value = "USER:PASSWORD", help = "HTTP basic authentication" },
   { name = "--api-key", value = "[NAME=]KEY", help = "OpenAPI: API key, for the scheme NAME of several" },
   { name = "--header", value = "'NAME: VALUE'", help = "OpenAPI, MCP: a header of every request" },
   { name = "--document-header", value = "HEADER", help = "OpenAPI: a header for the document only" },
@@ -58,7 +61,7 @@ the list of processes.
 ]]
 
 --- Options that name a source.
-options.kinds = { "openapi", "lua", "command", "mcp", "mcp-config", "redis", "websocket" }
+options.kinds = { "openapi", "graphql", "lua", "command", "mcp", "mcp-config", "redis", "websocket" }
 
 local is_kind = members.set(options.kinds)
 
@@ -143,6 +146,15 @@ local setters = {
       password = function() return (select(2, read())) end }
   end,
   ["ref-root"] = function(config, value) config.ref_root = value end,
+  documents = function(config, value)
+    config.documents = members.joined(config.documents or {}, { value })
+  end,
+  subscriptions = function(config, value)
+    if value ~= "sse" and value ~= "websocket" and not value:find("^wss?://[^/]") then
+      return ("--subscriptions: expected a URL such as wss://api.example/graphql, websocket or sse, got %q"):format(value)
+    end
+    config.subscriptions = value
+  end,
   lenient = function(config) config.lenient = true end,
   ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
@@ -329,6 +341,9 @@ function options.kind_of(place)
     return "redis"
   elseif place:find("^wss?://") then
     return "websocket"
+  elseif place:find("^https?://[^?#]*/graphql/?$") or place:find("^https?://[^?#]*/graphql/?[?#]")
+    or place:find("%.graphqls?$") or place:find("%.gql$") then
+    return "graphql"
   elseif not place:find("^https?://") and (place:find("%.lua$") or system.kind(place) == "directory") then
     return "lua"
   end

@@ -87,6 +87,12 @@ function add.openapi(subject, place, entry)
   end)
 end
 
+function add.graphql(subject, place)
+  if not place:find("^https?://") then
+    subject:file(place)
+  end
+end
+
 add["mcp-config"] = function(subject, path, _, _, directory)
   local ok, message = require("operations.mcp.client.effects").add(subject, path, directory or directories.current())
   if not ok then

@@ -32,7 +32,7 @@ local options = {}
 for _, option in ipairs(source_options.list) do
   local name = option.name:gsub("^%-%-", "")
   if not passing[name] then
-    local is_many = is_header[name] or name == "api-key" or name == "env-allow"
+    local is_many = is_header[name] or name == "api-key" or name == "env-allow" or name == "documents"
     options[#options + 1] = { name = name, is_switch = option.value == nil, many = is_many }
     options[name] = options[#options]
   end
@@ -122,7 +122,7 @@ local function entry_problem(entry, path, is_profile)
     end
   end
   if count ~= 1 and not is_profile then
-    return path, ("expected one of openapi, lua, mcp, mcp-config, redis and websocket, got %d"):format(count)
+    return path, ("expected one of openapi, graphql, lua, mcp, mcp-config, redis and websocket, got %d"):format(count)
   end
 end
 
@@ -166,10 +166,10 @@ end
 
 -- All sources.
 
-local paths = members.set({ "lua", "command", "ref-root", "mcp-config", "ca-file", "cert", "key", "patch" })
+local paths = members.set({ "lua", "command", "ref-root", "mcp-config", "ca-file", "cert", "key", "patch", "documents" })
 
 local function with_path(name, value, base)
-  local is_path = paths[name] or name == "openapi" and not value:find("^https?://")
+  local is_path = paths[name] or (name == "openapi" or name == "graphql") and not value:find("^https?://")
   return is_path and directories.absolute(value, base) or value
 end
 

@@ -8,7 +8,8 @@ local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
-local websocket_connection = {}
+-- The protocol, its version and encoding. A peer without a subprotocol is served the same.
+local websocket_connection = { protocol = "ops.v1.json" }
 
 ---@class operations.WebSocketConnection : operations.Transport
 ---@field peer operations.Peer

@@ -7,7 +7,7 @@ local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local disclosure = require("operations.base.disclosure")
 local errors = require("operations.base.error")
-local handshake = require("operations.calls.websocket.handshake")
+local handshake = require("operations.net.handshake")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
@@ -136,7 +136,7 @@ local function accept(self, request, peer)
     map:close()
     return handshake.refuse(500, "the connection failed")
   end
-  return handshake.accept(request, handshake.protocol, function(stream, rest)
+  return handshake.accept(request, connection.protocol, function(stream, rest)
     keep(self, stream)
     transport:take_over(stream, rest)
   end)
@@ -151,7 +151,7 @@ function Hub:handle(request)
   if flaw then
     return handshake.refuse(400, flaw)
   end
-  local status, reason = handshake.flaw(request, handshake.protocol)
+  local status, reason = handshake.flaw(request, connection.protocol)
   local peer
   if not status then
     peer, status, reason = identify(self, handshake.opening(request))

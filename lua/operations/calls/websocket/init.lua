@@ -2,14 +2,11 @@
 --- directions.
 local argument = require("operations.base.argument")
 local backoff = require("operations.base.backoff")
-local base64 = require("operations.base.base64")
 local call_event = require("operations.calls.event")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
-local handshake = require("operations.calls.websocket.handshake")
-local limits = require("operations.base.limits")
+local handshake = require("operations.net.handshake")
 local members = require("operations.base.members")
-local streams = require("operations.net.stream")
 local task = require("operations.task")
 local urls = require("operations.base.url")
 
@@ -29,31 +26,8 @@ local websocket = {}
 
 -- Connects and performs the handshake.
 local function open(parsed, options)
-  local secure = parsed.scheme == "wss"
-  local port = tonumber(parsed.port) or secure and 443 or 80
-  local given = members.merged(options, { tls = secure })
-  local stream, err = streams.connect((parsed.host:gsub("^%[(.*)%]$", "%1")), port, given)
-  if not stream then
-    return nil, err
-  end
-  local opening = {
-    host = parsed.port and parsed.host .. ":" .. parsed.port or parsed.host,
-    path = (parsed.path == "" and "/" or parsed.path) .. (parsed.query and "?" .. parsed.query or ""),
-    key = base64.encode(core.random_bytes(16)),
-    protocol = handshake.protocol,
-    token = options.token,
-  }
-  local rest
-  stream:offer(handshake.request(opening))
-  local timeout = options.handshake_timeout or limits.handshake_timeout
-  rest, err = handshake.within(timeout, handshake.collect, stream, function(bytes)
-    return handshake.read_response(opening, bytes)
-  end)
-  if not rest then
-    stream:close()
-    return nil, err
-  end
-  return stream, nil, rest
+  return handshake.connect(parsed, members.merged(options, { protocol = connection.protocol,
+    headers = options.token and { Authorization = "Bearer " .. options.token } or nil }))
 end
 
 ---@class operations.WebSocket : operations.Transport

@@ -7,12 +7,11 @@ local errors = require("operations.base.error")
 local http_failure = require("operations.net.http.failure")
 local http_server = require("operations.http_server")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
+local streams = require("operations.net.stream")
 
 local handshake = {}
-
--- The protocol, its version and encoding. A peer without a subprotocol is served the same.
-handshake.protocol = "ops.v1.json"
 
 --- Runs `fn` for at most `ms`.
 ---@param ms number
@@ -125,8 +124,7 @@ end
 ---@field path string
 ---@field key string  16 random bytes, base64
 ---@field protocol string
----@field token? string
----@field headers? table<string, string>
+---@field headers? table<string, string>  more fields, without control characters
 
 --- The client's request.
 ---@param opening operations.WebSocketOpening
@@ -141,8 +139,8 @@ function handshake.request(opening)
     "Sec-WebSocket-Key: " .. opening.key,
     "Sec-WebSocket-Protocol: " .. opening.protocol,
   }
-  if opening.token then
-    lines[#lines + 1] = "Authorization: Bearer " .. opening.token
+  for _, name in ipairs(members.names(opening.headers or {})) do
+    lines[#lines + 1] = ("%s: %s"):format(name, opening.headers[name])
   end
   return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
@@ -181,6 +179,43 @@ function handshake.read_response(opening, bytes)
     return nil, refusal(status, head.headers, problem)
   end
   return head.rest
+end
+
+---@class operations.WebSocketTarget : operations.StreamOptions
+---@field protocol string  the subprotocol that is offered
+---@field headers? table<string, string>
+---@field handshake_timeout? number  ms, default 10,000
+
+--- Connects to a server and performs the handshake.
+---@param parsed table  a URL of ws or wss, as `url.parse` gives it
+---@param options operations.WebSocketTarget
+---@return operations.Stream? stream
+---@return operations.Error? err  as of `read_response`, and of `stream.connect`
+---@return string? rest  the bytes that followed the handshake
+function handshake.connect(parsed, options)
+  local secure = parsed.scheme == "wss"
+  local port = tonumber(parsed.port) or secure and 443 or 80
+  local given = members.merged(options, { tls = secure })
+  local stream, err = streams.connect((parsed.host:gsub("^%[(.*)%]$", "%1")), port, given)
+  if not stream then
+    return nil, err
+  end
+  local opening = {
+    host = parsed.port and parsed.host .. ":" .. parsed.port or parsed.host,
+    path = (parsed.path == "" and "/" or parsed.path) .. (parsed.query and "?" .. parsed.query or ""),
+    key = base64.encode(core.random_bytes(16)), protocol = options.protocol, headers = options.headers,
+  }
+  local rest
+  stream:offer(handshake.request(opening))
+  local timeout = options.handshake_timeout or limits.handshake_timeout
+  rest, err = handshake.within(timeout, handshake.collect, stream, function(bytes)
+    return handshake.read_response(opening, bytes)
+  end)
+  if not rest then
+    stream:close()
+    return nil, err
+  end
+  return stream, nil, rest
 end
 
 ---@class operations.WebSocketRequest  the argument of a hub's `authorize`

@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local handshake = require("operations.calls.websocket.handshake")
+local handshake = require("operations.net.handshake")
 local limits = require("operations.base.limits")
 local operations = require("operations")
 local scheduler = require("operations.task.scheduler")
@@ -44,9 +44,9 @@ describe("the request of a WebSocket client", function()
   local head = "GET /hub?x=1 HTTP/1.1\r\nHost: a.test:8080\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " .. KEY .. "\r\nSec-WebSocket-Protocol: ops\r\n"
 
-  it("is a head of HTTP/1.1, with a token where there is one", function()
+  it("is a head of HTTP/1.1, with the given fields", function()
     assert.equal(head .. "\r\n", handshake.request(opening))
-    assert.equal(head .. "Authorization: Bearer t\r\n\r\n", handshake.request(with(opening, { token = "t" })))
+    assert.equal(head .. "Authorization: Bearer t\r\n\r\n", handshake.request(with(opening, { headers = { Authorization = "Bearer t" } })))
   end)
 end)
 

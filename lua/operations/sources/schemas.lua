@@ -1,0 +1,164 @@
+--- Caches the schemas of GraphQL services between calls, and their operations. A file is current until it changes; a
+--- service is asked again after a day. While the hash of its schema is the same, the list of its operations is kept.
+local cache = require("operations.sources.cache")
+local core = require("operations.core")
+local entry = require("operations.sources.entry")
+local errors = require("operations.base.error")
+local files = require("operations.base.files")
+local from_graphql = require("operations.graphql")
+local graphql_config = require("operations.graphql.config")
+local hexadecimal = require("operations.base.hexadecimal")
+local http = require("operations.net.http")
+local introspection = require("operations.graphql.introspection")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local registries = require("operations.registry")
+local source_options = require("operations.sources.options")
+local system = require("operations.system")
+
+local schemas = {}
+
+local function is_url(place)
+  return place:find("^https?://") ~= nil
+end
+
+-- Keys by the name of their header.
+local function auth_of(config)
+  local forms = { config.auth }
+  for _, name in ipairs(members.names(config.api_keys)) do
+    forms[#forms + 1] = { type = "apiKey", name = name, token = config.api_keys[name] }
+  end
+  return forms[2] and forms or forms[1]
+end
+
+local connection_options = { "ca_file", "cert_file", "key_file", "proxy" }
+
+--- The configuration of the adapter.
+---@param source operations.sources.Source
+---@return operations.graphql.Config
+function schemas.config(source)
+  local given, call = source.config, source.call or {}
+  local config = { namespace = given.namespace, auth = auth_of(given), headers = given.headers, files = given.files,
+    validate = given.validate, subscriptions = given.subscriptions, documents = given.documents,
+    redirect_all = given.redirect_all, max_body = call.max_body,
+    endpoint = given.base_url or is_url(source.place) and source.place or nil }
+  for _, name in ipairs(connection_options) do
+    config[name] = given.connection[name]
+  end
+  config.http = source_options.client(given.connection, call.http or http) or call.http
+  return config
+end
+
+-- The schema as text: SDL, or the JSON of an introspection answer.
+local function ask(source, options)
+  source_options.reveal(source)
+  options.face.progress("asking " .. source.shown .. " for its schema")
+  local result, err = introspection.fetch(source.place, graphql_config.check(schemas.config(source)))
+  if not result then
+    return nil, err
+  end
+  return assert(json.encode(result, { sort_keys = true })), {}
+end
+
+local function read_file(source)
+  local text, message = files.read(source.place)
+  if not text then
+    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = source.place })
+  end
+  return text, { version = select(3, system.kind(source.place)) }
+end
+
+local function specs_of(definitions)
+  local registry = registries.new({ log = function() end })
+  for _, definition in ipairs(definitions) do
+    registry:register(definition)
+  end
+  return (registry:specs())
+end
+
+-- The definitions of a text.
+local function definitions_of(source, text)
+  local given = text
+  if text:find("^%s*{%s*\"") then
+    local err
+    given, err = json.decode(text)
+    if err then
+      return nil, errors.new("EXECUTION_ERROR", source.shown .. ": " .. err.message, { kind = "parse" })
+    end
+  end
+  return from_graphql.document(given, schemas.config(source))
+end
+
+-- Caches a schema that is new.
+local function take(source, text, meta)
+  local definitions, report = definitions_of(source, text)
+  if not definitions then
+    return nil, report
+  end
+  if source.name or is_url(source.place) then
+    cache.write_specs(source, specs_of(definitions), meta, { { name = "schema", bytes = text } })
+  end
+  return { definitions = definitions, report = report }
+end
+
+--- The current cached entry of a source.
+---@param source operations.sources.Source
+---@param options { face: operations.sources.Face, refresh?: boolean }
+---@return operations.sources.CacheEntry? held
+---@return operations.Error? err
+---@return { definitions: operations.Definition[], report: table }? loaded  when the schema was read now; alone, when it
+---  cannot be cached
+function schemas.open(source, options)
+  local held, is_current = cache.current(source)
+  if is_current and not options.refresh then
+    return held
+  end
+  local text, meta
+  if is_url(source.place) then
+    text, meta = ask(source, options)
+  else
+    text, meta = read_file(source)
+  end
+  if not text and held and is_url(source.place) and not options.refresh then
+    options.face.notice("%s cannot be asked for news: using its schema of %s", source.shown,
+      os.date("%Y-%m-%d", held.checked))
+    return held
+  elseif not text then
+    return nil, meta
+  end
+  meta.hash = hexadecimal.of(core.sha256(text))
+  if held and held.meta.hash == meta.hash and held.meta.version == meta.version then
+    cache.check(cache.key(source))
+    return held
+  end
+  local loaded, err = take(source, text, meta)
+  if not loaded then
+    return nil, err
+  end
+  return cache.open(cache.key(source)), nil, loaded
+end
+
+--- The definitions of a source: one operation, or all.
+---@param source operations.sources.Source
+---@param options { face: operations.sources.Face, refresh?: boolean, id?: string }
+---@return operations.Definition[]? definitions
+---@return any report  or the error; nil: it was reported before
+function schemas.definitions(source, options)
+  local held, err, loaded = schemas.open(source, options)
+  if err then
+    return nil, err
+  elseif loaded then
+    return loaded.definitions, loaded.report
+  end
+  local definitions
+  definitions, err = definitions_of(source, held:read("schema") or "")
+  local found = definitions and options.id and entry.find(options.id, cache.entries(source) or {}) or {}
+  for _, definition in ipairs(#found == 1 and definitions or {}) do
+    if definition.namespace .. "." .. definition.name == found[1].id then
+      return { definition }
+    end
+  end
+  return definitions, not definitions and err or nil
+end
+
+return schemas
