@@ -19,6 +19,7 @@ local lazy = {
   ["lua/operations/net/http/init.lua"] = "what few requests need is loaded with the first",
   ["lua/operations/mcp/server/resources.lua"] = "templates are loaded with the first",
   ["lua/operations/mcp/server/session.lua"] = "streams of events are loaded with the first",
+  ["lua/operations/mcp/server/tasks.lua"] = "results are loaded with the first",
   ["lua/operations/mcp/server/tools.lua"] = "what calls need is loaded by the first, not by a list",
   ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",

@@ -1,6 +1,7 @@
 --- Jobs of a server, kept for the callers who started them: MCP's tasks and the answers 202 of the HTTP server. A job
 --- belongs to the identity that started it.
 local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
 local memory = require("operations.jobs.memory")
@@ -70,6 +71,30 @@ function jobs.new(registry, options)
     error("jobs in memory need a server of one process, and nginx has several workers", 2)
   end
   return memory.new(registry, known)
+end
+
+--- The store of a server's jobs, by its option `tasks`.
+---@param registry operations.Registry
+---@param given? operations.JobsOptions|operations.JobStore|false  nil: in memory, made when it is first wanted; false:
+---  there is none
+---@return fun(): operations.JobStore?, operations.Error?  UNAVAILABLE
+function jobs.provider(registry, given)
+  local store, problem = nil, "this server runs no tasks"
+  if given and type(given.start) == "function" then
+    store = given
+  elseif given then
+    store = jobs.new(registry, given)
+  end
+  return function()
+    if not store and given == nil then
+      local ok, made = pcall(jobs.new, registry)
+      store, problem = ok and made or nil, made
+    end
+    if not store then
+      return nil, errors.new("UNAVAILABLE", errors.text(problem), { kind = "none" })
+    end
+    return store
+  end
 end
 
 return jobs

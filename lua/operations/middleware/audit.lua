@@ -13,6 +13,7 @@ local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local system = require("operations.system")
+local timestamp = require("operations.base.timestamp")
 
 local audit = {}
 
@@ -145,10 +146,6 @@ end
 
 -- Records.
 
-local function time_of(ms)
-  return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(ms / 1000)) .. (".%03dZ"):format(math.floor(ms) % 1000)
-end
-
 local function client_of(metadata)
   metadata = type(metadata) == "table" and metadata or {}
   local mcp, http = type(metadata.mcp) == "table" and metadata.mcp, type(metadata.http) == "table" and metadata.http
@@ -174,7 +171,7 @@ end
 local function record_of(self, call, err)
   local encoded = json.encode(call.input == nil and marked.object({}) or call.input, { sort_keys = true })
   local details = err and type(err.details) == "table" and err.details or {}
-  return { time = time_of(call.start), operation = call.id, id = call.requestId, parent = call.parent,
+  return { time = timestamp.of(call.start), operation = call.id, id = call.requestId, parent = call.parent,
     identity = identity_of(call.identity), client = client_of(call.metadata),
     outcome = err and outcome_of(err) or call.failed and "tool_error" or "ok", code = err and err.code,
     duration = call.finish - call.start, input = encoded and hexadecimal.of(self._sign(encoded)) or nil,

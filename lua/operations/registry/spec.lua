@@ -99,7 +99,7 @@ local shape = {
         },
       },
     },
-    _meta = { type = "object" },
+    _meta = { type = "object", properties = { task = { enum = { "optional", "required" } } } },
   },
   additionalProperties = false,
 }

@@ -22,9 +22,9 @@ local function said(...)
   return blocks({ type = "text", text = (...):format(select(2, ...)) })
 end
 
-local function tool(name, description, handler, inputSchema)
+local function tool(name, description, handler, inputSchema, task)
   assert(fixture.registry:register({ namespace = "suite", name = name, type = "mutation", description = description,
-    inputSchema = inputSchema or none, handler = handler, _meta = { tool = { name = name } } }))
+    inputSchema = inputSchema or none, handler = handler, _meta = { tool = { name = name }, task = task } }))
 end
 
 local image = { type = "image", data = PNG, mimeType = "image/png" }
@@ -224,6 +224,42 @@ tool("test_input_required_result_tampered_state", "Keeps a state that nobody els
   local action = context.elicit("Confirm", object({ ok = { type = "boolean" } }, { "ok" }), "confirm")
   return said("%s", action)
 end)
+
+-- Tasks
+
+tool("greet", "Greets at once", function(input)
+  return said("Hello, %s!", input.name)
+end, object({ name = text }, { "name" }))
+
+tool("slow_compute", "Takes its time", function(input, context)
+  context.progress(0, input.seconds, "computing")
+  operations.sleep(input.seconds)
+  return said("%s took %s seconds", input.label or "it", tostring(input.seconds))
+end, object({ seconds = { type = "number" }, label = text }, { "seconds" }), "optional")
+
+tool("failing_job", "Fails after a second", function()
+  operations.sleep(1)
+  error("this job fails")
+end, none, "required")
+
+tool("protocol_error_job", "Fails as a request", function()
+  error(operations.error("MCP_-32603", "broken", { rpcCode = -32603 }), 0)
+end, none, "optional")
+
+local confirmation = object({ confirm = { type = "boolean" } }, { "confirm" })
+
+tool("confirm_delete", "Asks before it deletes", function(input, context)
+  local action, content = context.elicit("Delete?", confirmation)
+  return said("%s: %s", input.filename or "?", action == "accept" and content.confirm and "deleted" or "kept")
+end, object({ filename = text }), "optional")
+
+tool("multi_input", "Asks two questions at once", function(_, context)
+  local answers = context.ask({
+    one = { method = "elicitation/create", params = { message = "One?", requestedSchema = confirmation } },
+    two = { method = "elicitation/create", params = { message = "Two?", requestedSchema = confirmation } },
+  })
+  return said("%s and %s", answers.one.action, answers.two.action)
+end, none, "optional")
 
 --- Offers what other servers have, too: an API with an OpenAPI document, and an MCP server. Their URLs come from
 --- spec/mcp/conformance/others.lua.

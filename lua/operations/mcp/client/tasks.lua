@@ -170,14 +170,23 @@ local function await(self, options, watch)
   end
 end
 
--- Reports what a state says for people, when it is new.
+-- How far a state says the task is: the words for people, and the numbers of a server that adds them.
+local function progress_of(state)
+  local meta = core.kind(state._meta) == "object" and state._meta["operations/progress"]
+  if core.kind(meta) == "object" and type(meta.progress) == "number" then
+    return text_or_nil(meta.message), meta.progress, type(meta.total) == "number" and meta.total or nil
+  end
+  return text_or_nil(state.statusMessage)
+end
+
+-- Reports it, when it is new; without numbers the count of reports is the progress.
 local function reporter(on_progress)
-  local count, last = 0, nil
+  local count, last, last_done = 0, nil, nil
   return function(state)
-    local message = text_or_nil(state.statusMessage)
-    if on_progress and message and message ~= last then
-      count, last = count + 1, message
-      on_progress({ progress = count, message = message })
+    local message, done, total = progress_of(state)
+    if on_progress and (message or done) and (message ~= last or done ~= last_done) then
+      count, last, last_done = count + 1, message, done
+      on_progress({ progress = done or count, total = total, message = message })
     end
   end
 end

@@ -9,6 +9,7 @@ local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local prompts = require("operations.mcp.server.prompts")
 local resources = require("operations.mcp.server.resources")
+local tasks = require("operations.mcp.server.tasks")
 local tools = require("operations.mcp.server.tools")
 
 local dispatch = {}
@@ -34,11 +35,11 @@ local codes = message.codes
 
 ---@class operations.mcp.Feature
 ---@field methods table<string, operations.mcp.Method>
----@field capabilities? fun(server: operations.McpServer): table<string, table>
+---@field capabilities? fun(server: operations.McpServer, modern: boolean): table<string, table>
 
 -- One file each.
 ---@type operations.mcp.Feature[]
-local features = { lifecycle, tools, resources, prompts, changes }
+local features = { lifecycle, tools, tasks, resources, prompts, changes }
 
 local methods = {} ---@type table<string, operations.mcp.Method>
 for _, feature in ipairs(features) do
@@ -47,10 +48,10 @@ for _, feature in ipairs(features) do
   end
 end
 
-function lifecycle.capabilities_of(server)
+function lifecycle.capabilities_of(server, modern)
   local all = {}
   for _, feature in ipairs(features) do
-    for name, capability in pairs(feature.capabilities and feature.capabilities(server) or {}) do
+    for name, capability in pairs(feature.capabilities and feature.capabilities(server, modern) or {}) do
       all[name] = capability
     end
   end

@@ -6,6 +6,7 @@
 --- | dispatch, peer                               | one request and all methods; what is known of one client       |
 --- | lifecycle, resources, ...                    | one feature each: its methods and its capability               |
 --- | tools, tool_result, many                     | operations as tools, envelopes as results; thousands of them   |
+--- | tasks                                        | calls that are answered with a task                           |
 --- | content, queries, upstream                   | the sources of resources and prompts                           |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
 --- | stdio, lines                                 | messages by lines: stdin and stdout, or a Unix socket          |
@@ -17,6 +18,7 @@ local core = require("operations.core")
 local disclosure = require("operations.base.disclosure")
 local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
+local jobs = require("operations.jobs")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
@@ -63,6 +65,8 @@ local mcp_server = {}
 ---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind
 ---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  includes the messages of unexpected errors
+---@field tasks? operations.JobsOptions|operations.JobStore|false  where the tasks of operations with `_meta.task` are
+---  kept, and their limits; false: there are none. Default: in memory
 ---@field ttl? integer  ms that lists may be cached (revision 2026-07-28), default 0
 ---@field state_secret? string  signs the state that clients keep between the rounds of a call; default: random, so that
 ---  it is invalid in other processes and after a restart
@@ -92,7 +96,8 @@ local option_kinds = {
   kept_bytes = "number", max_sessions = "number", session_ttl = "number", wait = "number", search = "string or boolean",
   pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
   as_tools = "boolean",
-  oauth = "table", access_log = "function or string", log = "function", cors = "table", trusted_proxies = "table",
+  tasks = "table or false", oauth = "table", access_log = "function or string", log = "function", cors = "table",
+  trusted_proxies = "table",
 }
 
 ---@class operations.McpServer
@@ -100,6 +105,8 @@ local option_kinds = {
 ---@field options operations.McpOptions
 ---@field info table  `Implementation`
 ---@field sign fun(text: string): string
+---@field _jobs fun(): operations.JobStore?, operations.Error?
+---@field byte_schemas table<string, any>  the outputSchemas with bytes in them, by operation; kept by `tool_result`
 ---@field sessions operations.mcp.Sessions
 ---@field running integer  running requests over HTTP
 ---@field calls table<operations.mcp.ServerCall, true>  those
@@ -301,7 +308,8 @@ function mcp_server.new(registry, options)
     kept.access_log = require("operations.server.access_log").writer(kept.access_log, "to_mcp", 2)
   end
   local self = setmetatable({
-    registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
+    registry = registry, options = kept, _jobs = jobs.provider(registry, kept.tasks), byte_schemas = {},
+    links = {}, running = 0, calls = {}, draining = false, _listeners = {},
     cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,
     proxies = kept.trusted_proxies
       and require("operations.server.proxies").new(kept.trusted_proxies, "to_mcp", 3) or nil,

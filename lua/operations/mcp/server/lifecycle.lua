@@ -7,7 +7,7 @@ local negotiation = require("operations.mcp.protocol.negotiation")
 local lifecycle = { methods = {} }
 
 --- The capabilities of a server. Set by `dispatch`, which knows all features.
----@type fun(server: operations.McpServer): table
+---@type fun(server: operations.McpServer, modern: boolean): table
 lifecycle.capabilities_of = nil
 
 local INVALID_PARAMS = message.codes.INVALID_PARAMS
@@ -21,7 +21,7 @@ lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function
   end
   peer:begin(params, negotiation.common({ params.protocolVersion }, false) or negotiation.legacy)
   return {
-    protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server)),
+    protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server, false)),
     serverInfo = server.info, instructions = server.options.instructions,
   }
 end }
@@ -33,7 +33,7 @@ end }
 lifecycle.methods["server/discover"] = { era = "modern", cached = true, run = function(call)
   return {
     supportedVersions = marks.array(negotiation.all()),
-    capabilities = marks.object(lifecycle.capabilities_of(call.server)),
+    capabilities = marks.object(lifecycle.capabilities_of(call.server, true)),
     instructions = call.server.options.instructions,
   }
 end }

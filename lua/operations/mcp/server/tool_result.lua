@@ -5,7 +5,9 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
 local results = require("operations.mcp.protocol.result")
+local failures = require("operations.mcp.server.told")
 
 local tool_result = {}
 
@@ -149,6 +151,46 @@ function tool_result.of_error(err, told)
     _meta = { ["operations/error"] = members.merged({ code = readable(err.code), details = details,
       retryable = err.retryable, mayHaveRun = err.mayHaveRun }) },
   }
+end
+
+-- The outputSchema of an operation that says of a part that it is bytes; nil: it does not.
+local function byte_schema(call, id)
+  local known = call.server.byte_schemas
+  if known[id] == nil then
+    local spec = call.server.registry:get_spec(id)
+    known[id] = spec and bytes.concerns(spec.outputSchema) and spec.outputSchema or false
+  end
+  return known[id] or nil
+end
+
+local function failed(call, id, err)
+  if err.code == "CAPABILITY_MISSING" and call.modern then
+    return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
+  end
+  local passed = failures.passed(call, err)
+  if passed then
+    return nil, passed
+  end
+  return tool_result.of_error(failures.read(call, err, id, call.server.registry:get_spec(id)))
+end
+
+--- The answer to `tools/call` for the outcome of a call.
+---@param call operations.mcp.ServerCall
+---@param id string  of the operation
+---@param envelope? operations.Envelope
+---@param err? operations.Error
+---@return table? result
+---@return operations.mcp.Failure? failure
+function tool_result.answer(call, id, envelope, err)
+  local result
+  if envelope then
+    result, err = tool_result.of(envelope, { id = id, modern = call.modern, version = call.version,
+      schema = byte_schema(call, id) })
+  end
+  if result then
+    return result
+  end
+  return failed(call, id, err)
 end
 
 return tool_result

@@ -17,16 +17,17 @@ local tools = { methods = {} }
 
 local INVALID_PARAMS = message.codes.INVALID_PARAMS
 
--- The tools of the registry, listed again when it changes.
+-- The tools of the registry, and how they run as tasks (`_meta.task`), listed again when it changes.
 local function offer_of(server)
   local revision = server.registry:revision()
   if server._offer_revision ~= revision then
-    local specs = {}
+    local specs, tasks = {}, {}
     for _, spec in ipairs(server.registry:specs({ schemas = false })) do
       local meta = type(spec._meta) == "table" and spec._meta or {}
       local relayed = meta.method and server.relayed[meta.server] -- `upstream` offers its resources and prompts
       if spec.type ~= "subscription" and not relayed then
         specs[#specs + 1] = spec
+        tasks[spec.namespace .. "." .. spec.name] = meta.task
       end
     end
     local searched = many.applies(server.options, #specs)
@@ -36,7 +37,8 @@ local function offer_of(server)
     for _, flaw in ipairs(flaws) do
       server.options.log("warn", flaw.message)
     end
-    server._offer_revision, server._offer = revision, { specs = specs, names = named, byte_schemas = {} }
+    server._offer_revision, server._offer = revision, { specs = specs, names = named, tasks = tasks }
+    server.byte_schemas = {}
   end
   return server._offer
 end
@@ -79,16 +81,6 @@ end
 local function tells_output(schema, modern)
   return type(schema) == "table" and next(schema) ~= nil and (modern or schema.type == "object")
     and not bytes.says(schema)
-end
-
--- The outputSchema of an operation that says of a part that it is bytes; nil: it does not.
-local function byte_schema(call, id)
-  local known = offer_of(call.server).byte_schemas
-  if known[id] == nil then
-    local spec = call.server.registry:get_spec(id)
-    known[id] = spec and bytes.concerns(spec.outputSchema) and spec.outputSchema or false
-  end
-  return known[id] or nil
 end
 
 local function boolean(value)
@@ -218,31 +210,6 @@ local function find(call, name)
   return id
 end
 
-local function failed(call, id, err)
-  if err.code == "CAPABILITY_MISSING" and call.modern then
-    return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
-  end
-  local told = require("operations.mcp.server.told")
-  local passed = told.passed(call, err)
-  if passed then
-    return nil, passed
-  end
-  return require("operations.mcp.server.tool_result").of_error(told.read(call, err, id,
-    call.server.registry:get_spec(id)))
-end
-
-local function result_of(call, id, envelope, err)
-  local result
-  if envelope then
-    result, err = require("operations.mcp.server.tool_result").of(envelope, { id = id, modern = call.modern,
-      version = call.version, schema = byte_schema(call, id) })
-  end
-  if result then
-    return result
-  end
-  return failed(call, id, err)
-end
-
 -- Calls a tool by its name. The headers of a direct call repeat some of its input.
 local function invoke(call, name, input, is_direct)
   local id, failure = find(call, name)
@@ -259,12 +226,20 @@ local function invoke(call, name, input, is_direct)
   if noted then
     noted.operation = id
   end
+  local mode = offer_of(call.server).tasks[id]
+  if mode then
+    local is_task, result
+    is_task, result, failure = require("operations.mcp.server.tasks").start(call, id, input, mode)
+    if is_task then
+      return result, failure
+    end
+  end
   return interaction.run(call, function(context)
     local envelope, err = call.server.registry:execute(id, input, context)
     if noted and err then
       noted.code = err.code
     end
-    return result_of(call, id, envelope, err)
+    return require("operations.mcp.server.tool_result").answer(call, id, envelope, err)
   end)
 end
 

@@ -1,0 +1,165 @@
+--- Calls of tools that run as tasks: the extension io.modelcontextprotocol/tasks of revision 2026-07-28. A call is
+--- answered with a task; `tasks/get` tells its state, questions and result, `tasks/update` answers questions, and
+--- `tasks/cancel` ends it. The server's store of jobs keeps them.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local marks = require("operations.base.marked")
+local message = require("operations.mcp.protocol.message")
+local timestamp = require("operations.base.timestamp")
+
+local tasks = { methods = {} }
+
+local codes = message.codes
+
+-- What a job may ask its client.
+local askable = { "elicitation", "sampling", "roots" }
+
+local function missing_capability()
+  return { code = codes.MISSING_CAPABILITY, status = 400,
+    message = ("the client did not declare the extension %s"):format(message.TASKS),
+    data = { requiredCapabilities = { extensions = { [message.TASKS] = marks.object() } } } }
+end
+
+-- Has the client declared in this request that it knows tasks?
+local function is_declared(call)
+  local extensions = call.modern and call.capabilities.extensions
+  return core.kind(extensions) == "object" and core.kind(extensions[message.TASKS]) == "object"
+end
+
+-- The failure of a store, for the client.
+local function failed(call, err)
+  local code, text = codes.INTERNAL_ERROR, "the tasks cannot be reached now"
+  if err.details and err.details.kind == "none" then
+    text = err.message
+  elseif err.code == "OPERATION_NOT_FOUND" then
+    code, text = codes.INVALID_PARAMS, "no such task"
+  elseif err.code == "VALIDATION_ERROR" then
+    code, text = codes.INVALID_PARAMS, err.message
+  else
+    call.server.options.log("error", ("%s: %s"):format(call.method, tostring(err)))
+  end
+  return nil, { code = code, message = ("%s: %s"):format(call.method, text) }
+end
+
+-- How far a job is, as a text.
+local function text_of(record)
+  local progress = record.progress
+  if record.message or not progress then
+    return record.message
+  end
+  return progress.total and ("%s of %s"):format(progress.done, progress.total) or tostring(progress.done)
+end
+
+-- The members that all tasks have.
+local function seed(record)
+  local progress = record.progress
+  return {
+    taskId = record.id, status = record.state, statusMessage = text_of(record), ttlMs = record.ttl,
+    pollIntervalMs = record.poll, createdAt = timestamp.of(record.created),
+    lastUpdatedAt = timestamp.of(record.updated),
+    _meta = progress and { ["operations/progress"] = { progress = progress.done, total = progress.total,
+      message = progress.message } } or nil,
+  }
+end
+
+--- A task as `tasks/get` tells it (`DetailedTask`).
+---@param call operations.mcp.ServerCall
+---@param record operations.JobRecord
+---@return table
+function tasks.detailed(call, record)
+  local told = seed(record)
+  told.inputRequests = record.questions and marks.object(record.questions)
+  if record.state == "completed" or record.state == "failed" then
+    local result, failure = require("operations.mcp.server.tool_result").answer(call, record.operation,
+      record.envelope, record.error)
+    told.status = result and "completed" or "failed"
+    if result then
+      result.resultType = "complete"
+      told.result = result
+    else
+      told.error = { code = failure.code, message = failure.message, data = failure.data }
+      told.statusMessage = failure.message
+    end
+  end
+  return told
+end
+
+--- Starts the call of a tool as a task, if it is to be one.
+---@param call operations.mcp.ServerCall
+---@param id string  of the operation
+---@param input table
+---@param mode "optional"|"required"
+---@return boolean is_task  false: it is to be called without a task
+---@return table? result
+---@return operations.mcp.Failure? failure
+function tasks.start(call, id, input, mode)
+  if not is_declared(call) then
+    return mode == "required", nil, missing_capability()
+  end
+  local store, problem = call.server._jobs()
+  if not store then
+    return mode == "required", failed(call, problem)
+  end
+  local capabilities, traceparent = {}, call.meta.traceparent
+  for _, name in ipairs(askable) do
+    capabilities[name] = call.capabilities[name]
+  end
+  local record, err = store:start(id, input, { identity = call.identity, capabilities = capabilities,
+    traceparent = type(traceparent) == "string" and traceparent or nil })
+  if not record then
+    return true, require("operations.mcp.server.tool_result").answer(call, id, nil, err)
+  end
+  local created = seed(record)
+  created.resultType = "task"
+  return true, created
+end
+
+-- A method that concerns a task: `fn(store, call, id)` returns its record, or nil and an error.
+local function method(fn, result_of)
+  return { era = "modern", named_by = "taskId", run = function(call)
+    local id = call.params.taskId
+    if not is_declared(call) then
+      return nil, missing_capability()
+    elseif type(id) ~= "string" then
+      return nil, { code = codes.INVALID_PARAMS, message = call.method .. ": taskId: string expected" }
+    end
+    local store, err = call.server._jobs()
+    local record
+    if store then
+      record, err = fn(store, call, id)
+    end
+    if not record then
+      return failed(call, err)
+    end
+    return result_of(call, record)
+  end }
+end
+
+local function acknowledged()
+  return marks.object()
+end
+
+tasks.methods["tasks/get"] = method(function(store, call, id)
+  return store:get(id, call.identity)
+end, tasks.detailed)
+
+tasks.methods["tasks/cancel"] = method(function(store, call, id)
+  return store:cancel(id, call.identity, "the client cancelled it")
+end, acknowledged)
+
+tasks.methods["tasks/update"] = method(function(store, call, id)
+  local answers = call.params.inputResponses
+  if core.kind(answers) ~= "object" then
+    return nil, errors.new("VALIDATION_ERROR", "inputResponses: object expected")
+  end
+  return store:answer(id, call.identity, answers)
+end, acknowledged)
+
+--- Tasks belong to the modern era.
+---@param server operations.McpServer
+---@param modern boolean
+function tasks.capabilities(server, modern)
+  return modern and server.options.tasks ~= false and { extensions = { [message.TASKS] = marks.object() } } or {}
+end
+
+return tasks
