@@ -21,6 +21,7 @@ local lazy = {
   ["lua/operations/mcp/server/session.lua"] = "streams of events are loaded with the first",
   ["lua/operations/mcp/server/tasks.lua"] = "results are loaded with the first",
   ["lua/operations/mcp/server/tools.lua"] = "what calls need is loaded by the first, not by a list",
+  ["lua/operations/tools/searching.lua"] = "the sandbox is loaded where models write programs",
   ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",

@@ -89,6 +89,7 @@ local described = {
     "ServerRequest", "ServerResponse", "TlsOptions", "oauth.IntrospectionOptions", "oauth.ResourceServerOptions" },
   tools = { "ToolsOptions", "Tools", "Approval" },
   types = { "TypesOptions" },
+  code = { "CodeOptions" },
   sandbox = { "SandboxCall", "SandboxOptions", "SandboxResult" },
   middleware = { "BreakerOptions", "CacheOptions", "CallLogEntry", "ConcurrencyOptions", "ConfirmOptions",
     "MetricsOptions", "RateLimitOptions", "RetryOptions", "Span", "TraceOptions" },
@@ -108,7 +109,7 @@ local described = {
 
 -- Options that no program gives: of one file for another.
 local internal = {
-  "CachePolicy", "ConnectionOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RouteOptions",
+  "CachePolicy", "ConnectionOptions", "SearchOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RouteOptions",
   "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
   "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions", "Policy",
 }

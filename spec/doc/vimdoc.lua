@@ -9,8 +9,8 @@ local WIDTH = 78
 --- The pages, in the order of the help. Those about the repository itself (development, comparison) are not in it.
 vimdoc.pages = {
   "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "http-client", "oauth", "mcp",
-  "mcp-server", "http-server", "openapi-document", "tools", "sandbox", "middleware", "calls", "protocol", "scaling",
-  "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security",
+  "mcp-server", "http-server", "openapi-document", "tools", "code", "sandbox", "middleware", "calls", "protocol",
+  "scaling", "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security",
   "changed-defaults", "from-typescript",
 }
 

@@ -193,6 +193,9 @@ local limits = {
   sandbox_max_result = 256 * 1024, -- bytes of JSON of what it returns
   sandbox_max_programs = 16, -- programs at the same time
   sandbox_max_identity_programs = 4, -- of one identity
+  code_events = 1000, -- of a subscription that a program of a model reads
+  code_gather = 20, -- questions of a program of a model within this time are one
+  code_wait = 300000, -- such a program waits for a person
   issues = 100, -- reported by one validation
 }
 

@@ -26,6 +26,7 @@ mcp_server.mcp = {
     { name = "--include", value = "PATTERN", many = true, help = "only these ids or operationIds: 'issues.*'" },
     { name = "--search", value = "auto|always|never", values = { "auto", "always", "never" },
       help = "search tools instead of listing them (above 64)" },
+    { name = "--code", help = "let models write programs: search, describe and run_lua" },
     { name = "--resources", help = "offer queries as resources, too" },
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },
@@ -140,6 +141,7 @@ function mcp_server.mcp.run(parsed)
     return code
   end
   local server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
+    code = given.code,
     resources = given.resources, upstream_errors = given["upstream-errors"], clients = clients[1] and clients or nil,
     wait = wait and wait * 1000 })
   if system.is_terminal(STDIN) then

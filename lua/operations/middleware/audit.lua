@@ -176,6 +176,7 @@ local function record_of(self, call, err)
     outcome = err and outcome_of(err) or call.failed and "tool_error" or "ok", code = err and err.code,
     duration = call.finish - call.start, input = encoded and hexadecimal.of(self._sign(encoded)) or nil,
     rule = call.approval and call.approval.rule or details.rule, approval = call.approval and call.approval.by,
+    program = call.program, calls = call.calls,
     preview = self._pointers and call.input ~= nil and preview_of(self, call.input, call.schema) or nil }
 end
 
@@ -195,6 +196,20 @@ end
 function Audit:refused(call, err)
   local now = scheduler.host().now()
   write(self, record_of(self, members.merged(call, { start = now, finish = now }), err))
+end
+
+--- A program of a model that has ended.
+---@class operations.ProgramRun : operations.RefusedCall
+---@field program string  SHA-256 of its text, in hexadecimal
+---@field calls { operation?: string, outcome: string, duration: number }[]
+---@field start integer  ms since the epoch
+---@field finish integer
+
+--- Records a program; the sink that ran it calls this.
+---@param run operations.ProgramRun
+---@param err? operations.Error
+function Audit:program(run, err)
+  write(self, record_of(self, run, err))
 end
 
 local function is_tool_error(value)

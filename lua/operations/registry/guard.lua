@@ -148,4 +148,17 @@ function guard.refused(self, asked, err)
   return nil, err
 end
 
+--- Tells the recorders of a program of a model that has ended, whose calls they know.
+---@param self operations.Registry
+---@param run operations.ProgramRun
+---@param err? operations.Error
+function guard.program(self, run, err)
+  for _, recorder in ipairs(self._recorders or {}) do
+    local ok, raised = pcall(recorder.program, recorder, run, err)
+    if not ok then
+      self._options.log("error", ("%s: audit: %s"):format(run.id, errors.text(raised)))
+    end
+  end
+end
+
 return guard

@@ -155,6 +155,17 @@ function content.of(envelope, schema, options)
   return finished(self, text, data, options)
 end
 
+--- The content of a text.
+---@param text string
+---@param failed boolean
+---@param options operations.ToolContentOptions
+---@return operations.ToolContent
+function content.of_text(text, failed, options)
+  local self = new(options)
+  self.failed = failed
+  return finished(self, text, nil, options)
+end
+
 local function issue_lines(details)
   local lines = {}
   for _, issue in ipairs(type(details) == "table" and details or {}) do

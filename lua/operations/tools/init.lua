@@ -31,7 +31,8 @@ local formats = { openai = openai, ["openai-responses"] = openai_responses, anth
 ---@field outputs? boolean  definitions include output schemas, if the vendor accepts them
 ---@field subscriptions? integer  offers subscriptions; the result is a list of their first events, at most this many
 ---@field search? boolean  offers three tools that find, describe and call the others, beside the pinned ones
----@field pinned? string[]  with `search`: ids that are offered directly, as with `_meta.tool.pinned`
+---@field code? boolean|operations.CodeOptions  offers search, describe and `run_lua`: the model writes programs
+---@field pinned? string[]  with `search` or `code`: ids that are offered directly, as with `_meta.tool.pinned`
 ---@field confirm? operations.Confirm  asks before each call of an operation other than a query
 ---@field approvals? operations.Approvals  approved calls; default: a new memory for these tools
 ---@field parallel? integer  calls at a time, default 16
@@ -41,8 +42,8 @@ local formats = { openai = openai, ["openai-responses"] = openai_responses, anth
 
 local option_kinds = {
   format = "string", strict = "boolean", filter = "table or function", identity = "table", outputs = "boolean",
-  subscriptions = "number", search = "boolean", pinned = "table", confirm = "function", approvals = "table",
-  parallel = "number", max_result = "number", max_image = "number", log = "function",
+  subscriptions = "number", search = "boolean", code = "boolean or table", pinned = "table", confirm = "function",
+  approvals = "table", parallel = "number", max_result = "number", max_image = "number", log = "function",
 }
 
 --- One operation as a tool.
@@ -91,7 +92,7 @@ local function refresh(self)
   end
   tell_hidden(self, #specs - #shown, #shown)
   local flaws
-  self._names, flaws = names.assign(shown, self._options.search and searching.names or nil)
+  self._names, flaws = names.assign(shown, searching.names(self._options))
   self._specs, self._made, self._definitions, self._revision = shown, {}, false, revision
   for _, flaw in ipairs(again and flaws or {}) do
     self._options.log("warn", "name of a tool: " .. flaw.message)
@@ -147,7 +148,7 @@ local function definitions(self)
   end
   local list, options = setmetatable({}, core.array_mt), self._options
   for _, spec in ipairs(self._specs) do
-    if not options.search or names.is_pinned(spec, options.pinned) then
+    if not self._search_tools or names.is_pinned(spec, options.pinned) then
       local tool = self:_tool(spec.namespace .. "." .. spec.name)
       list[#list + 1] = tool and self._format.definition(tool)
     end
@@ -245,7 +246,7 @@ function tools.new(registry, options)
   if err then
     return nil, err
   end
-  if kept.search then
+  if kept.search or kept.code then
     self._search_tools, self._search_order = searching.tools(self)
   end
   return self

@@ -71,8 +71,12 @@ end
 local function perform(self, call, context)
   local options = self._options
   if call.own then
-    local text, failed = call.own(call.input)
-    return { text = text, images = {}, failed = failed }
+    local ok, text, failed, problem = pcall(call.own, call.input, context)
+    if not ok then
+      problem = errors.from(text)
+      return content.of_error(problem, options), nil, problem
+    end
+    return content.of_text(text, failed or false, options), nil, problem
   end
   local ok, envelope, err = pcall(execute, self, call, context)
   if not ok then

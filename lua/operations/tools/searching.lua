@@ -8,8 +8,14 @@ local parameters = require("operations.tools.parameters")
 
 local searching = {}
 
+local of_code = members.set({ "search_operations", "describe_operation", "run_lua" })
+
 --- Names that operations cannot have beside these tools.
-searching.names = members.set(guide.names)
+---@param options operations.ToolsOptions
+---@return table<string, true>?
+function searching.names(options)
+  return options.code and of_code or options.search and members.set(guide.names) or nil
+end
 
 -- What the caller knows of: tools, by their names. `definition` is that without strict mode: the `arguments` of
 -- call_operation follow the original schema.
@@ -29,11 +35,12 @@ end
 ---@return table<string, operations.Tool>
 ---@return string[] order
 function searching.tools(self)
-  self._guide, self._sight = guide.new(self._registry, self._options.filter), sight_of(self)
-  local made, order = {}, {}
-  for i, tool in ipairs(guide.tools("name")) do
+  local options, made, order = self._options, {}, {}
+  self._guide = guide.new(self._registry, options.filter)
+  self._sight = options.code and require("operations.tools.program").sight(self) or sight_of(self)
+  for i, tool in ipairs(options.code and require("operations.tools.program").tools() or guide.tools("name")) do
     order[i], made[tool.name] = tool.name, { name = tool.name, description = tool.description, guided = tool,
-      parameters = parameters.of(tool.inputSchema, self._options.format, self._options.strict) }
+      parameters = parameters.of(tool.inputSchema, options.format, options.strict) }
   end
   return made, order
 end
@@ -76,12 +83,15 @@ function searching.target(self, tool, arguments)
   if not given then
     return { error = err }
   end
-  local id = given.name and self:id_of(given.name)
-  if given.name and not id then
-    return { error = call.unknown(given.name, self._guide:near(given.name, self._sight)) }
-  end
-  local method = methods[tool.name]
-  if method then
+  local name, method = given[self._sight.word], methods[tool.name]
+  local id = name and self._sight.id_of(name)
+  if name and not id then
+    return { error = call.unknown(name, self._guide:near(name, self._sight)) }
+  elseif tool.name == "run_lua" then
+    return { own = function(input, context)
+      return require("operations.tools.program").run(self, input, context)
+    end, parameters = { wrapped = false }, arguments = given }
+  elseif method then
     return { own = function(input)
       local result, problem = self._guide[method](self._guide, input, self._sight)
       return result and json.encode(result, { keep_order = true }) or problem, not result

@@ -11,6 +11,7 @@ local peers = require("operations.mcp.server.peer")
 local posted = require("operations.mcp.server.posted")
 local request_head = require("operations.server.request_head")
 local sessions = require("operations.mcp.server.session")
+local state = require("operations.mcp.server.state")
 local task = require("operations.task")
 
 local http = {}
@@ -51,6 +52,11 @@ end
 local function modern(server, request, value, kind, identity)
   if kind ~= "request" then
     return empty(202)
+  end
+  local program = server.workers and type(value.params) == "table" and state.program(value.params.requestState)
+  local elsewhere = program and server.workers:forward(request, program, message.encode(value))
+  if elsewhere then
+    return elsewhere
   end
   return busy(server, request, identity, value.id)
     or posted.response(posted.begin(server, request, value, peers.new(server, function() end, identity)))

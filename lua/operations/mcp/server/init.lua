@@ -5,7 +5,7 @@
 --- |----------------------------------------------|----------------------------------------------------------------|
 --- | dispatch, peer                               | one request and all methods; what is known of one client       |
 --- | lifecycle, resources, ...                    | one feature each: its methods and its capability               |
---- | tools, tool_result, many                     | operations as tools, envelopes as results; thousands of them   |
+--- | tools, tool_result, many, program            | operations as tools, envelopes as results; programs of models  |
 --- | tasks                                        | calls that are answered with a task                           |
 --- | content, queries, upstream                   | the sources of resources and prompts                           |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
@@ -37,6 +37,8 @@ local mcp_server = {}
 ---@field title? string
 ---@field search? "auto"|boolean  searches tools instead of listing them: if the caller sees more than 64 ("auto", the
 ---  default), always, or never
+---@field code? boolean|operations.CodeOptions  models write programs: search, describe and `run_lua` are listed beside
+---  the pinned tools
 ---@field pinned? string[]  ids of operations that are always listed; or `_meta.tool = { pinned = true }`
 ---@field schema_bytes? integer  of all outputSchemas in a list of tools; beyond that, they are left out; default 64 KiB
 ---@field resources? true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  queries
@@ -96,7 +98,8 @@ local option_kinds = {
   kept_bytes = "number", max_sessions = "number", session_ttl = "number", wait = "number", search = "string or boolean",
   pinned = "table", schema_bytes = "number", resources = "boolean or table or function", clients = "table",
   as_tools = "boolean",
-  tasks = "table or false", oauth = "table", access_log = "function or string", log = "function", cors = "table",
+  tasks = "table or false", code = "boolean or table", oauth = "table", access_log = "function or string",
+  log = "function", cors = "table",
   trusted_proxies = "table",
 }
 
@@ -112,6 +115,8 @@ local option_kinds = {
 ---@field calls table<operations.mcp.ServerCall, true>  those
 ---@field workers? operations.mcp.Workers  if several workers serve one address
 ---@field draining boolean
+---@field code? operations.CodeOptions  nil: models write no programs
+---@field programs table<string, operations.mcp.Program>  those that wait for answers, by id
 ---@field cors? operations.Cors
 ---@field proxies? operations.Proxies
 ---@field links table<operations.mcp.StdioLink, true>
@@ -220,6 +225,9 @@ local function cancel_all(self)
   for call in pairs(members.copy(self.calls)) do
     call:cancel("the server ends")
   end
+  if next(self.programs) ~= nil then
+    require("operations.mcp.server.program").cancel_all(self, "the server ends")
+  end
   for _, session in pairs(members.copy(self.sessions.all)) do
     self.sessions:remove(session, "the server ends")
   end
@@ -310,6 +318,7 @@ function mcp_server.new(registry, options)
   local self = setmetatable({
     registry = registry, options = kept, _jobs = jobs.provider(registry, kept.tasks), byte_schemas = {},
     links = {}, running = 0, calls = {}, draining = false, _listeners = {},
+    programs = {}, code = kept.code and require("operations.offer.code").options(kept.code) or nil,
     cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,
     proxies = kept.trusted_proxies
       and require("operations.server.proxies").new(kept.trusted_proxies, "to_mcp", 3) or nil,

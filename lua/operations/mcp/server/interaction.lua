@@ -112,15 +112,20 @@ function Context.__index(self, key)
   end
 end
 
-local function context_of(call)
+--- The context of a call by its handler's.
+---@param call operations.mcp.ServerCall
+---@return table
+function interaction.context(call)
   local traceparent = call.meta.traceparent
   return setmetatable({ requestId = call.request_id, identity = call.identity, timeout = call.server.options.timeout,
     traceparent = type(traceparent) == "string" and traceparent or nil, _call = call }, Context)
 end
 
--- The result of a round with questions.
-local function input_required(call)
-  local round = call.round
+--- The result of a round with questions.
+---@param call operations.mcp.ServerCall
+---@param round operations.mcp.Round
+---@return table
+function interaction.input_required(call, round)
   return { resultType = "input_required", inputRequests = marks.object(round.asked),
     requestState = require("operations.mcp.server.state").seal(call, round) }
 end
@@ -138,9 +143,9 @@ function interaction.run(call, fn)
     end
     call.round = round
   end
-  local result, failure = fn(context_of(call))
+  local result, failure = fn(interaction.context(call))
   if call.round and next(call.round.asked) ~= nil then
-    return input_required(call)
+    return interaction.input_required(call, call.round)
   end
   return result, failure
 end

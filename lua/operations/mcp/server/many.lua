@@ -1,6 +1,5 @@
 --- Many tools: a model sees the pinned ones, and three by which it finds, describes and calls the others.
 local core = require("operations.core")
-local guide = require("operations.offer.guide")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
@@ -9,32 +8,50 @@ local message = require("operations.mcp.protocol.message")
 
 local many = {}
 
--- The three tools, in the order of their use.
-local definitions = guide.tools("name")
+local reserved = members.set({ "search_operations", "describe_operation", "call_operation" })
+local of_code = members.set({ "search_operations", "describe_operation", "run_lua" })
 
---- Reserved names.
----@type table<string, true>
-many.reserved = members.set(guide.names)
+--- The names of the tools, which no operation has.
+---@param server operations.McpServer
+---@return table<string, true>
+function many.names(server)
+  return server.code and of_code or reserved
+end
 
 --- Must this many tools be searched instead of listed?
 ---@param options operations.McpOptions
 ---@param count integer  of the tools that the caller sees
 ---@return boolean
 function many.applies(options, count)
-  if options.search ~= nil and options.search ~= "auto" then
+  if options.code then
+    return true
+  elseif options.search ~= nil and options.search ~= "auto" then
     return options.search
   end
   return count > limits.mcp_tools
 end
 
---- Adds the three tools to a list.
----@param list table[]
----@return table[]
-function many.add(list)
-  for _, definition in ipairs(definitions) do
-    list[#list + 1] = members.copy(definition)
+-- What is among the operations that a caller sees.
+local function kinds_of(server, seen)
+  local kinds = { mutation = false, destructive = false }
+  for _, bare in ipairs(server.code.mutations ~= false and seen or {}) do
+    local meta = type(bare._meta) == "table" and bare._meta or {}
+    local is_mutation = bare.type == "mutation"
+    kinds.mutation = kinds.mutation or is_mutation
+    kinds.destructive = kinds.destructive or is_mutation and meta.destructive == true
   end
-  return list
+  return kinds
+end
+
+--- Adds the three tools to a list.
+---@param server operations.McpServer
+---@param list table[]
+---@param seen operations.Spec[]  the operations that the caller sees
+---@return table[]
+function many.add(server, list, seen)
+  local definitions = server.code and require("operations.offer.code").tools(kinds_of(server, seen))
+    or require("operations.offer.guide").tools("name")
+  return members.joined(list, definitions)
 end
 
 --- Leaves out long schemas of results in a list: every call pays for what models read.
@@ -68,6 +85,9 @@ end
 
 -- What the caller knows of: tools, by their names.
 local function sight_of(call, tools)
+  if call.server.code then
+    return require("operations.mcp.server.program").sight(call, tools)
+  end
   return { identity = call.identity, word = "name", name_of = function(id)
     return tools.name_of(call, id)
   end, id_of = function(name)
@@ -77,16 +97,19 @@ local function sight_of(call, tools)
   end }
 end
 
-local function guide_of(server)
-  server._guide = server._guide or guide.new(server.registry, server.options.filter)
+--- The search of a server.
+---@param server operations.McpServer
+---@return operations.offer.Guide
+function many.guide(server)
+  server._guide = server._guide or require("operations.offer.guide").new(server.registry, server.options.filter)
   return server._guide
 end
 
 -- Runs `search` or `describe` of the guide.
 local function asked(method)
   return function(call, input, tools)
-    local server = guide_of(call.server)
-    local result, problem = server[method](server, input, sight_of(call, tools))
+    local guide = many.guide(call.server)
+    local result, problem = guide[method](guide, input, sight_of(call, tools))
     return result and result_of(result) or refused(problem)
   end
 end
@@ -102,13 +125,15 @@ local function call_named(call, input, tools)
 end
 
 local runs = { search_operations = asked("search"), describe_operation = asked("describe"),
-  call_operation = call_named }
+  call_operation = call_named, run_lua = function(call, input, tools)
+    return require("operations.mcp.server.program").run(call, input, tools)
+  end }
 
 --- Runs one of the three tools.
 ---@param call operations.mcp.ServerCall
 ---@param name string
 ---@param input table
----@param tools { name_of: function, find: function, definition_of: function, invoke: function }
+---@param tools table<string, function>  what `tools` knows of names, sight and calls
 ---@return table? result
 ---@return operations.mcp.Failure?
 function many.run(call, name, input, tools)

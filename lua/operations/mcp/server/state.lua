@@ -15,6 +15,7 @@ local state = {}
 ---@field answers table<string, table>  of earlier rounds and of this one, by key
 ---@field used table<string, table>  the answers that the handler read
 ---@field asked table<string, table>  the questions of this round
+---@field program? { id: string, ran: table[] }  a program that waits for the answers, and its calls so far
 
 local sorted = { sort_keys = true }
 
@@ -40,7 +41,7 @@ end
 ---@return string
 function state.seal(call, round)
   local expires = core.now() + call.server.options.state_ttl
-  local body = assert(json.encode({ answers = round.used, expires = expires }, sorted))
+  local body = assert(json.encode({ answers = round.used, expires = expires, program = round.program }, sorted))
   return base64.encode_url(call.server.sign(place_of(call) .. body)) .. "." .. base64.encode_url(body)
 end
 
@@ -57,7 +58,17 @@ local function opened(call, text)
   if value.expires < core.now() then
     return nil, "requestState: it has expired"
   end
-  return value.answers
+  return value.answers, nil, value.program
+end
+
+--- The id of the program that waits for a state's answers, if it has one. The state is not verified.
+---@param text any
+---@return string?
+function state.program(text)
+  local body = type(text) == "string" and text:match("^[%w_-]+%.([%w_-]+)$")
+  local value = body and json.decode(base64.decode_url(body) or "")
+  local program = type(value) == "table" and value.program
+  return type(program) == "table" and type(program.id) == "string" and program.id or nil
 end
 
 --- The round that a request begins.
@@ -65,10 +76,10 @@ end
 ---@return operations.mcp.Round?
 ---@return operations.mcp.Failure? failure  the state is invalid
 function state.open(call)
-  local params, answers = call.params, {}
+  local params, answers, program = call.params, {}, nil
   if message.present(params.requestState) ~= nil then
     local problem
-    answers, problem = opened(call, params.requestState)
+    answers, problem, program = opened(call, params.requestState)
     if not answers then
       return nil, { code = message.codes.INVALID_PARAMS, message = problem }
     end
@@ -77,7 +88,7 @@ function state.open(call)
   if given ~= nil and core.kind(given) ~= "object" then
     return nil, { code = message.codes.INVALID_PARAMS, message = "inputResponses: object expected" }
   end
-  return { answers = members.merged(given, answers), used = {}, asked = {} }
+  return { answers = members.merged(given, answers), used = {}, asked = {}, program = program }
 end
 
 return state

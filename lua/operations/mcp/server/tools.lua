@@ -31,7 +31,7 @@ local function offer_of(server)
       end
     end
     local searched = many.applies(server.options, #specs)
-    local reserved = members.merged(searched and many.reserved or nil,
+    local reserved = members.merged(searched and many.names(server) or nil,
       server.options.as_tools and members.set(as_tools.names) or nil)
     local named, flaws = names.assign(specs, reserved)
     for _, flaw in ipairs(flaws) do
@@ -148,7 +148,7 @@ function tools.listed(call)
   for _, bare in ipairs(seen) do
     list[#list + 1] = (not searched or names.is_pinned(bare, server.options.pinned)) and made(call, bare) or nil
   end
-  return many.trim(server.options, as_tools.add(call, searched and many.add(list) or list))
+  return many.trim(server.options, as_tools.add(call, searched and many.add(server, list, seen) or list))
 end
 
 -- A page of more tools than one page has: only that page is made, without schemas of results, which would be too long.
@@ -243,7 +243,12 @@ local function invoke(call, name, input, is_direct)
   end)
 end
 
-local searched = { name_of = name_of, find = find, definition_of = definition_of, invoke = invoke }
+local function id_of(call, name)
+  return offer_of(call.server).names.of_name[name]
+end
+
+local searched = { name_of = name_of, id_of = id_of, sight_of = sight_of, find = find, definition_of = definition_of,
+  invoke = invoke, guide = many.guide }
 
 tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
   local params = call.params
@@ -260,7 +265,7 @@ tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(c
   end
   if as_tools.has(call, name) then
     return as_tools.run(call, name, input)
-  elseif many.reserved[name] and select(2, seen_by(call)) then
+  elseif many.names(call.server)[name] and select(2, seen_by(call)) then
     return many.run(call, name, input, searched)
   end
   return invoke(call, name, input, true)

@@ -105,20 +105,22 @@ local function relayed(stream, request)
   end }
 end
 
---- Forwards a request to the worker that has its session.
+--- Forwards a request to the worker that has its session or program.
 ---@param request operations.ServerRequest
+---@param id? string  default: that of its session
+---@param body? string  if it was read
 ---@return operations.ServerResponse?  nil: no other worker has it
-function Workers:forward(request)
-  local id = request.headers["mcp-session-id"]
+function Workers:forward(request, id, body)
+  id = id or request.headers["mcp-session-id"]
   local port = id and port_in(self, id)
   if not port then
     return nil
   end
   local headers, peer = without_hops(request.headers), request.peer and request.peer.address or ""
-  headers[PEER], headers[SEAL] = peer, signature(self, "request\0" .. id .. "\0" .. peer)
+  headers[PEER], headers[SEAL] = peer, signature(self, "request\0" .. (headers["mcp-session-id"] or "") .. "\0" .. peer)
   local stream, err = http_client.open({ url = ("http://127.0.0.1:%d/mcp"):format(port), method = request.method,
-    headers = headers, body = request.method == "POST" and whole(request.body) or nil, proxy = false, redirects = 0,
-    idle_timeout = 0, first_byte_timeout = self.server.options.timeout })
+    headers = headers, body = body or request.method == "POST" and whole(request.body) or nil, proxy = false,
+    redirects = 0, idle_timeout = 0, first_byte_timeout = self.server.options.timeout })
   if stream then
     return relayed(stream, request)
   elseif errors.is_error(err) and err.details and err.details.kind == "connect" then
