@@ -8,6 +8,8 @@ local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.base.version")
 
+---@alias operations.Null lightuserdata  JSON's null: `operations.null`
+
 ---@class operations.Envelope  the answer of every operation
 ---@field data any
 ---@field meta operations.LocalMeta|operations.HttpMeta|operations.McpMeta
@@ -36,7 +38,7 @@ local version = require("operations.base.version")
 
 -- The fields that are loaded when first named, and those of C.
 ---@class operations
----@field null lightuserdata  JSON's null, which is `cjson.null` and `ngx.null`
+---@field null operations.Null  JSON's null, which is `cjson.null` and `ngx.null`
 ---@field array_mt table
 ---@field object_mt table
 ---@field local_envelope fun(data: any, operationId: string): operations.Envelope

@@ -130,4 +130,14 @@ describe("operations export", function()
       .. 'operations: %-%-types: format: expected lua, typescript or json%-schema, got "c"\n'
       .. "operations: %-%-check needs the file: %-o FILE\n$", result.err)
   end)
+
+  it("prints the types of each namespace to a file of its own", function()
+    local result = command.run([[d=$(mktemp -d)
+      echo 'local function of(n) return { namespace = n, name = "x", handler = print } end' >$d/defs.lua
+      echo 'return { of("a"), of("b") }' >>$d/defs.lua
+      types() { operations export --lua $d/defs.lua --types lua -o "$d/{namespace}.types.lua" "$@"; echo $?; }
+      types; types --check; grep -h '^---@class .*client' $d/*.types.lua; rm $d/b.types.lua; types --check; rm -r $d]])
+    assert.equal("0\n0\n---@class a.client\n---@class b.client\n1\n", result.out)
+    assert.matches("^operations: /%S+/b.types.lua is not there: run the command without %-%-check\n$", result.err)
+  end)
 end)

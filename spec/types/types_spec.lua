@@ -91,6 +91,62 @@ describe("types", function()
     assert.equal("---@class a.Thing_2\n---@field id? integer", declared.lua(text, "a%.Thing_2"))
   end)
 
+  it("have the name of a definition that a result is, and share equal results", function()
+    local todo = { type = "object", properties = { id = { type = "integer" }, state = T.enum({ "open", "closed" }) } }
+    local held = { type = "object", properties = { owner = { type = "string" } } }
+    local text = types_of({
+      { namespace = "a", name = "get", outputSchema = todo, handler = print },
+      { namespace = "a", name = "hold", outputSchema = held, handler = print },
+      { namespace = "a", name = "list", handler = print, outputSchema = { type = "array",
+        items = { ["$ref"] = "#/$defs/Task" }, ["$defs"] = { Task = todo } } },
+      { namespace = "a", name = "release", outputSchema = held, handler = print } }, "lua")
+    for name, class in pairs({ get = "a.Task", hold = "a.hold.output", list = "a.Task[]",
+      release = "a.hold.output" }) do
+      assert.matches(("\n---@field %s fun(input?: any): %s?, operations.Error?\n"):format(name, class), text, 1, true)
+    end
+    assert.is_nil(text:find("a.get.output", 1, true))
+    assert.is_nil(text:find("a.release.output", 1, true))
+    assert.matches("\n---@alias a.Task.state ", text, 1, true)
+  end)
+
+  it("have the errors that operations declare, each once", function()
+    local function errors(...)
+      local list = {}
+      for i, code in ipairs({ ... }) do
+        list[i] = { code = code, description = "Went wrong", schema = T.object({ id = T.integer() }) }
+      end
+      return list
+    end
+    local definitions = {
+      { namespace = "a", name = "get", handler = print, errorSchemas = errors("GONE", "TAKEN") },
+      { namespace = "a", name = "set", handler = print, errorSchemas = errors("GONE") },
+      { namespace = "a", name = "run", handler = print } }
+    local text = types_of(definitions, "lua")
+    assert.equal('---@class a.error.GONE: operations.Error\n---@field code "GONE"\n---@field details '
+      .. "a.error.GONE.details", declared.lua(text, "a%.error%.GONE: operations.Error"))
+    assert.equal("---@alias a.get.error a.error.GONE|a.error.TAKEN", declared.lua(text, "a%.get%.error"))
+    for name, result in pairs({ get = "(a.get.error|operations.Error)?", set = "(a.error.GONE|operations.Error)?",
+      run = "operations.Error?" }) do
+      assert.matches(("\n---@field %s fun(input?: any): any?, %s\n"):format(name, result), text, 1, true)
+    end
+    text = types_of(definitions, "typescript")
+    assert.equal('export interface AErrorGONE {\n  code: "GONE";\n  details: AErrorGONEDetails;\n}',
+      declared.typescript(text, "AErrorGONE"))
+    assert.matches('"a.set": {\n    type: "mutation";\n    input: unknown | undefined;\n    output: unknown;\n'
+      .. "    error: AErrorGONE;\n", text, 1, true)
+    assert.same({ ["$ref"] = "#/$defs/a.error.GONE" },
+      json.decode(types_of(definitions, "json-schema")).operations["a.set"].error)
+  end)
+
+  it("have iterators that can be closed for subscriptions", function()
+    local text = types_of({ { namespace = "a", name = "ticks", type = "subscription", handler = print,
+      outputSchema = { type = "integer" } } }, "lua")
+    assert.matches("\n---@class a.ticks.events: operations.Events\n---@overload fun(): integer?\n", text, 1, true)
+    assert.matches("\n---@field ticks fun(input?: any): a.ticks.events?, operations.Error?\n", text, 1, true)
+    assert.matches("\n---@class a.ticks.subscription: operations.Subscription\n---@overload fun(): ({ data: integer,",
+      text, 1, true)
+  end)
+
   it("join the parts of allOf", function()
     local input = { type = "object", ["$defs"] = { Base = { type = "object", required = { "id" }, properties = {
       id = { type = "integer" } } } }, allOf = { { ["$ref"] = "#/$defs/Base" },

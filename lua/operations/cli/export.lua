@@ -14,7 +14,8 @@ local export = {
   options = {
     { name = "--types", value = "FORMAT", values = { "lua", "typescript", "json-schema" },
       help = "types for editors: lua, typescript or json-schema" },
-    { name = "--output", short = "-o", value = "FILE", help = "write to FILE" },
+    { name = "--output", short = "-o", value = "FILE",
+      help = "write to FILE; of --types, {namespace} in it makes a file for each" },
     { name = "--check", help = "exit 1 where FILE of -o is not what would be written" },
     { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.0, 3.1 (default) or 3.2" },
     { name = "--title", value = "TEXT", help = "title of the API (Operations)" },
@@ -34,17 +35,18 @@ local function servers_of(urls)
 end
 
 -- Prints, writes or compares the text.
-local function give(text, given)
-  if not given.output then
+local function give(text, given, path)
+  path = path or given.output
+  if not path then
     output.text(text, true)
     return output.codes.OK
   end
-  local old = files.read(given.output)
+  local old = files.read(path)
   if given.check and old ~= text then
-    output.complain("%s is %s: run the command without --check", given.output, old and "out of date" or "not there")
+    output.complain("%s is %s: run the command without --check", path, old and "out of date" or "not there")
     return output.codes.UNKNOWN_ERROR
   elseif old ~= text then
-    local place = destination.file(given.output)
+    local place = destination.file(path)
     local _, message = pcall(function()
       place:write(text)
       return place:finish()
@@ -56,6 +58,15 @@ local function give(text, given)
   return output.codes.OK
 end
 
+local function namespaces_of(registry)
+  local list, seen = {}, {}
+  for _, spec in ipairs((registry:specs())) do
+    list[#list + 1] = not seen[spec.namespace] and spec.namespace or nil
+    seen[spec.namespace] = true
+  end
+  return list
+end
+
 -- Types are of all operations, exposed or not: what a program of one's own can call.
 local function export_types(parsed)
   local given = parsed.options
@@ -65,8 +76,19 @@ local function export_types(parsed)
   if not registry or problems[1] then
     return code or output.codes.SOURCE
   end
-  local text, err = operations.types(registry, { format = given.types })
-  return text and give(text, given) or output.usage("--types: %s", err.message)
+  local result = output.codes.OK
+  local is_split = given.output and given.output:find("{namespace}", 1, true)
+  for _, namespace in ipairs(is_split and namespaces_of(registry) or { false }) do
+    local text, err = operations.types(registry, { format = given.types,
+      namespaces = namespace and { namespace } or nil })
+    if not text then
+      return output.usage("--types: %s", err.message)
+    end
+    local name = namespace and namespace:gsub("[^%w_-]", "_")
+    local done = give(text, given, name and given.output:gsub("{namespace}", name) or nil)
+    result = done ~= output.codes.OK and done or result
+  end
+  return result
 end
 
 ---@param parsed operations.cli.Arguments

@@ -1,4 +1,13 @@
 --- The types of a registry's operations, for editors and checkers: annotations of Lua, TypeScript or JSON Schema.
+---
+--- Other rooms use two modules, whose interface is stable:
+---   * `operations.types.tree`: `tree.of(specs, namespaces?)` makes an `operations.types.Tree` of whole specs, in their
+---     order. Its `operations` have `input`, `output` (of each event, for a subscription) and `error`; `named` has each
+---     type with a name once: an object with `fields`, or an alias with `type`. A type is a table with a `kind`; `ref`
+---     refers to a named type by its table.
+---   * `operations.types.words`: `words.written(type, words)` walks a type for a printer; `words.of(language)` makes the
+---     words of a language in which a list of T is `T[]`.
+--- A printer is a module with `text(tree)`, entered in `printers`.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local json_schema = require("operations.types.json_schema")

@@ -2,6 +2,7 @@
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local property_order = require("operations.base.property_order")
+local words = require("operations.types.words")
 
 local printer = {}
 
@@ -14,33 +15,34 @@ local function ordered(names, object)
   return object
 end
 
-local of_type
+local own = { plain = { any = true, never = false } }
 
-local function of_list(list)
-  local schemas = marked.array()
-  for i, item in ipairs(list) do
-    schemas[i] = of_type(item)
-  end
-  return schemas
+for _, kind in ipairs({ "null", "boolean", "string", "number", "integer" }) do
+  own.plain[kind] = { type = kind }
 end
 
-function of_type(of)
-  if of.kind == "any" then
-    return true
-  elseif of.kind == "never" then
-    return false
-  elseif of.kind == "literal" then
-    return { const = of.value }
-  elseif of.kind == "ref" then
-    return { ["$ref"] = "#/$defs/" .. name_of(of.of):gsub("~", "~0"):gsub("/", "~1") }
-  elseif of.kind == "map" then
-    return ordered({ "type", "additionalProperties" }, { type = "object", additionalProperties = of_type(of.item) })
-  elseif of.kind == "array" then
-    return ordered({ "type", "items" }, { type = "array", items = of_type(of.item) })
-  elseif of.kind == "union" then
-    return { anyOf = of_list(of.list) }
-  end
-  return { type = of.kind }
+function own.literal(value)
+  return { const = value }
+end
+
+function own.ref(named)
+  return { ["$ref"] = "#/$defs/" .. name_of(named):gsub("~", "~0"):gsub("/", "~1") }
+end
+
+function own.map(item)
+  return ordered({ "type", "additionalProperties" }, { type = "object", additionalProperties = item })
+end
+
+function own.array(item)
+  return ordered({ "type", "items" }, { type = "array", items = item })
+end
+
+function own.union(list)
+  return { anyOf = marked.array(list) }
+end
+
+local function of_type(of)
+  return words.written(of, own)
 end
 
 local function described(schema, description, is_deprecated)
@@ -67,20 +69,20 @@ local function of_named(named)
 end
 
 --- Prints a tree.
----@param tree operations.types.Tree
+---@param types operations.types.Tree
 ---@return string
-function printer.text(tree)
+function printer.text(types)
   local definitions, names = marked.object(), {}
-  for i, named in ipairs(tree.named) do
+  for i, named in ipairs(types.named) do
     names[i] = name_of(named)
     definitions[names[i]] = of_named(named)
   end
   local operations, ids = marked.object(), {}
-  for i, operation in ipairs(tree.operations) do
+  for i, operation in ipairs(types.operations) do
     ids[i] = operation.id
-    operations[operation.id] = ordered({ "type", "description", "input", "output", "errors" }, {
+    operations[operation.id] = ordered({ "type", "description", "input", "output", "error" }, {
       type = operation.kind, description = operation.title or operation.description, input = of_type(operation.input),
-      output = of_type(operation.output), errors = #operation.errors > 0 and operation.errors or marked.array(),
+      output = of_type(operation.output), error = of_type(operation.error),
     })
   end
   local document = ordered({ "$schema", "operations", "$defs" }, {

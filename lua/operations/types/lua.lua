@@ -1,6 +1,7 @@
 --- Prints types as annotations of lua-language-server: a `---@meta` file.
 local json = require("operations.base.json")
 local prose = require("operations.people.prose")
+local words = require("operations.types.words")
 
 local printer = {}
 
@@ -20,25 +21,13 @@ local function name_of(named)
   return table.concat(parts, ".")
 end
 
+local own = words.of({ plain = plain, map = "table<string, %s>", bar = "|", ref = name_of, literal = function(value)
+  local is_fraction = type(value) == "number" and value % 1 ~= 0
+  return is_fraction and "number" or assert(json.encode(value))
+end })
+
 local function of_type(of)
-  if plain[of.kind] then
-    return plain[of.kind]
-  elseif of.kind == "literal" then
-    local is_fraction = type(of.value) == "number" and of.value % 1 ~= 0
-    return is_fraction and "number" or assert(json.encode(of.value))
-  elseif of.kind == "ref" then
-    return name_of(of.of)
-  elseif of.kind == "map" then
-    return ("table<string, %s>"):format(of_type(of.item))
-  elseif of.kind == "array" then
-    local item = of_type(of.item)
-    return (of.item.kind == "union" and "(%s)[]" or "%s[]"):format(item)
-  end
-  local list = {}
-  for i, item in ipairs(of.list) do
-    list[i] = of_type(item)
-  end
-  return table.concat(list, "|")
+  return words.written(of, own)
 end
 
 -- What an editor shows beside a field.
@@ -75,7 +64,7 @@ function Page:named(named)
   if named.type then
     return self:add("---@alias %s %s", name, of_type(named.type))
   end
-  self:add("---@class %s", name)
+  self:add("---@class %s%s", name, named.is_error and ": operations.Error" or "")
   for _, field in ipairs(named.fields) do
     local key, of = field_name(field.name), of_type(field.type)
     local is_word = key:sub(1, 1) ~= "["
@@ -106,29 +95,50 @@ local function groups_of(operations)
   return groups
 end
 
+-- What an operation returns beside nil: of its declared errors an editor knows the details.
+local function error_of(operation)
+  return operation.error.kind == "never" and "operations.Error?"
+    or ("(%s|operations.Error)?"):format(of_type(operation.error))
+end
+
 -- A class whose fields are the operations of a namespace; `result` says what one returns.
 function Page:handle(class, operations, result)
   self:add("\n---@class %s", class)
   for _, operation in ipairs(operations) do
-    self:add("---@field %s fun(%s): %s?, operations.Error?%s", field_name(operation.name), input_of(operation),
-      result(operation), note(operation.title or operation.description, operation.deprecated))
+    self:add("---@field %s fun(%s): %s?, %s%s", field_name(operation.name), input_of(operation), result(operation),
+      error_of(operation), note(operation.title or operation.description, operation.deprecated))
   end
 end
 
+local function class_of(operation, part)
+  return ("%s.%s.%s"):format(word(operation.namespace), word(operation.name), part)
+end
+
 local function data_of(operation)
-  local of = of_type(operation.output)
-  return operation.kind == "subscription" and ("(fun(): %s?)"):format(of)
-    or operation.output.kind == "union" and "(" .. of .. ")" or of
+  return operation.kind == "subscription" and class_of(operation, "events")
+    or operation.output.kind == "union" and "(" .. of_type(operation.output) .. ")" or of_type(operation.output)
 end
 
 local function envelope_of(operation)
-  local envelope = ("{ data: %s, meta: operations.LocalMeta|operations.HttpMeta|operations.McpMeta }"):format(
+  return ("{ data: %s, meta: operations.LocalMeta|operations.HttpMeta|operations.McpMeta }"):format(
     of_type(operation.output))
-  return operation.kind == "subscription" and ("(fun(): %s?)"):format(envelope) or envelope
 end
 
 local function env_of(operation)
-  return "(" .. envelope_of(operation) .. ")"
+  return operation.kind == "subscription" and class_of(operation, "subscription")
+    or "(" .. envelope_of(operation) .. ")"
+end
+
+-- What subscriptions return: iterators that can be closed, of data and of envelopes.
+function Page:iterators(operations)
+  for _, operation in ipairs(operations) do
+    if operation.kind == "subscription" then
+      self:add("\n---@class %s: operations.Events\n---@overload fun(): %s?", class_of(operation, "events"),
+        operation.output.kind == "union" and "(" .. of_type(operation.output) .. ")" or of_type(operation.output))
+      self:add("\n---@class %s: operations.Subscription\n---@overload fun(): (%s)?", env_of(operation),
+        envelope_of(operation))
+    end
+  end
 end
 
 -- Overloads by literal ids and namespaces: of the registry's methods, and of operations.client.
@@ -143,7 +153,7 @@ function Page:overloads(groups)
       for _, operation in ipairs(groups[namespace]) do
         if (operation.kind == "subscription") == (method == "subscribe") then
           self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.Context|table): %s?, "
-            .. "operations.Error?", assert(json.encode(operation.id)), input_of(operation), env_of(operation))
+            .. "%s", assert(json.encode(operation.id)), input_of(operation), env_of(operation), error_of(operation))
         end
       end
     end
@@ -158,17 +168,17 @@ function Page:overloads(groups)
 end
 
 --- Prints a tree.
----@param tree operations.types.Tree
+---@param types operations.types.Tree
 ---@return string
-function printer.text(tree)
+function printer.text(types)
   local self = setmetatable({ lines = {} }, Page)
   self:add("---@meta\n-- Made by `operations export --types lua`. An editor reads it; programs do not load it.\n")
-  self:add("---@alias operations.Null lightuserdata  JSON's null: operations.null")
-  for _, named in ipairs(tree.named) do
+  for _, named in ipairs(types.named) do
     self:named(named)
   end
-  local groups = groups_of(tree.operations)
+  local groups = groups_of(types.operations)
   for _, namespace in ipairs(groups) do
+    self:iterators(groups[namespace])
     self:handle(word(namespace) .. ".client", groups[namespace], data_of)
     self:handle(word(namespace) .. ".env", groups[namespace], env_of)
   end

@@ -3,6 +3,7 @@ local json = require("operations.base.json")
 local members = require("operations.base.members")
 local prose = require("operations.people.prose")
 local schema_text = require("operations.people.schema_text")
+local words = require("operations.types.words")
 
 local signature = {}
 
@@ -29,22 +30,11 @@ end
 
 --- Writes a type; `object(named)` writes a reference to one with members.
 local function text_of(of, object)
-  if plain[of.kind] then
-    return plain[of.kind]
-  elseif of.kind == "literal" then
-    return assert(json.encode(of.value))
-  elseif of.kind == "map" then
-    return ("table<string, %s>"):format(text_of(of.item, object))
-  elseif of.kind == "array" then
-    return (is_union(of.item) and "(%s)[]" or "%s[]"):format(text_of(of.item, object))
-  elseif of.kind == "ref" then
-    return of.of.fields and object(of.of) or text_of(of.of.type, object)
-  end
-  local list = {}
-  for i, item in ipairs(of.list) do
-    list[i] = text_of(item, object)
-  end
-  return table.concat(list, "|")
+  local own
+  own = words.of({ plain = plain, map = "table<string, %s>", bar = "|", is_union = is_union, ref = function(named)
+    return named.fields and object(named) or words.written(named.type, own)
+  end })
+  return words.written(of, own)
 end
 
 -- One line: objects are written out to a depth; then only `table`.
@@ -131,13 +121,13 @@ end
 -- A text: each object that is referenced once, in the order of their use.
 
 local function note_of(field)
-  local node, words = field.node, {}
+  local node, said = field.node, {}
   if field.description then
-    words[1] = prose.summary(field.description)
+    said[1] = prose.summary(field.description)
   end
   local bounds = type(node) == "table" and not node["$ref"] and schema_text.limits(node) or {}
-  words = members.joined(words, { bounds[1] and "(" .. table.concat(bounds, ", ") .. ")" or nil })
-  local text = table.concat(words, " "):gsub("%s+", " ")
+  said = members.joined(said, { bounds[1] and "(" .. table.concat(bounds, ", ") .. ")" or nil })
+  local text = table.concat(said, " "):gsub("%s+", " ")
   if #text > NOTE then
     text = text:sub(1, NOTE):gsub("[\192-\255][\128-\191]*$", "") .. "..."
   end
@@ -168,7 +158,7 @@ local function block_of(self, named, name)
 end
 
 -- Input and result, or the one type that is asked for.
-local function begin(self, tree, wanted)
+local function begin(self, types, wanted)
   if not wanted then
     for _, part in ipairs({ "input", "output" }) do
       local text = self:type(self.operation[part])
@@ -178,7 +168,7 @@ local function begin(self, tree, wanted)
     end
     return true
   end
-  for _, named in ipairs(tree.named) do
+  for _, named in ipairs(types.named) do
     if named.fields and name_of(named, self.operation) == wanted then
       self.seen[named], self.waiting[1] = true, named
       return true
@@ -188,14 +178,14 @@ end
 
 --- The types of an operation and those that they use. When there is no room for all, those that come first, and the
 --- names of the others, each of which can be asked for.
----@param tree operations.types.Tree  with one operation
+---@param types operations.types.Tree  of one operation
 ---@param most integer  bytes
 ---@param wanted? string  begins with this type
 ---@return string? text  nil: there is no such type
 ---@return string[] left  names of types that are left out
-function signature.page(tree, most, wanted)
-  local self = setmetatable({ operation = tree.operations[1], seen = {}, waiting = {}, blocks = {} }, Page)
-  if not begin(self, tree, wanted) then
+function signature.page(types, most, wanted)
+  local self = setmetatable({ operation = types.operations[1], seen = {}, waiting = {}, blocks = {} }, Page)
+  if not begin(self, types, wanted) then
     return nil, {}
   end
   local size, at, left = 0, 1, {}

@@ -30,6 +30,7 @@ local tree = {}
 ---@field fields? operations.types.Field[]  of an object, in the order of the schema
 ---@field extra? operations.types.Type  of its other members
 ---@field type? operations.types.Type  of an alias
+---@field is_error? boolean  an error that an operation declares
 
 ---@class operations.types.Operation
 ---@field id string
@@ -43,6 +44,7 @@ local tree = {}
 ---@field optional_input boolean  can it be left out?
 ---@field output operations.types.Type  of each event, for a subscription
 ---@field errors string[]  declared codes
+---@field error operations.types.Type  of these errors: objects with `code` and `details`; never without a declaration
 
 ---@class operations.types.Tree
 ---@field operations operations.types.Operation[]
@@ -125,13 +127,27 @@ local function literals(values)
   return union(list)
 end
 
--- The text of a definition, and the references in it.
+-- The text of a schema without the definitions beside it, and the references in it.
 local function text_of(node)
+  if is_object(node) and node["$defs"] then
+    node = members.copy(node)
+    node["$defs"] = nil
+  end
   local text, found = json.encode(node, { sort_keys = true }), {}
   for reference in (text or ""):gmatch('"%$ref":"(#[^"]*)"') do
     found[#found + 1] = reference
   end
   return text, found
+end
+
+local ANY_NAME = "/" -- the key of definitions of whatever name
+
+-- The types of the namespace that have this key, a name, and this text.
+function Builder:made(key, text)
+  local place = table.concat({ self.namespace, key, text or "" }, "\n")
+  local list = self.texts[place] or {}
+  self.texts[place] = list
+  return list
 end
 
 -- The named type of a definition. Operations that have the same one share it, as a document's components.
@@ -146,29 +162,98 @@ function Builder:definition(root, reference)
     return nil
   end
   local text, references = text_of(node)
-  local known = self.definitions[self.namespace .. " " .. name] or {}
-  self.definitions[self.namespace .. " " .. name] = known
+  local known = self:made(name, text)
   for _, one in ipairs(known) do
-    if one.text == text then
-      memo[reference] = one.named
-      local is_same = true
-      for i, inner in ipairs(references) do
-        is_same = is_same and self:definition(root, inner) == one.inner[i]
-      end
-      if is_same then
-        return one.named
-      end
+    memo[reference] = one.named -- while its own references are compared
+    if self:leads_to(root, references, one) then
+      return one.named
     end
   end
   local parts = { self.namespace, (name:gsub("~1", "/"):gsub("%%2F", "/"):gsub("[^%w_]+", "_")) }
   local named = self:name(parts, is_object(node) and node.description or nil)
-  local one = { text = text, named = named, inner = {} }
+  local one = { named = named, inner = {} }
   known[#known + 1], memo[reference] = one, named
+  table.insert(self:made(ANY_NAME, text), one)
   for i, inner in ipairs(references) do
     one.inner[i] = self:definition(root, inner)
   end
   self:fill(named, root, node)
   return named
+end
+
+-- Do references lead to the types that those of `one`, which has the same text, lead to?
+function Builder:leads_to(root, references, one)
+  for i, inner in ipairs(references) do
+    if self:definition(root, inner) ~= one.inner[i] then
+      return false
+    end
+  end
+  return true
+end
+
+-- The type of a whole result. Importers write the definition that a result refers to in its place: its name is found
+-- by its text, when all definitions are known.
+function Builder:result(root, parts)
+  local of = self:type(root, root, parts)
+  if of.kind == "ref" and of.of.parts[3] == "output" then
+    local text, references = text_of(root)
+    table.insert(self.results, { of = of, namespace = self.namespace, root = root, references = references,
+      known = self:made(ANY_NAME, text) })
+  end
+  return of
+end
+
+-- The first three parts of the name of a result, which begin those of the types in it.
+local function beginning(named)
+  return table.concat(named.parts, "\n", 1, 3)
+end
+
+-- Refers to definitions, or to the first one of equal results, and leaves out what they replace.
+function Builder:join_results()
+  local replaced, rest = {}, {}
+  for _, result in ipairs(self.results) do
+    local own, same = result.of.of, nil
+    self.namespace = result.namespace
+    for _, one in ipairs(result.known) do
+      same = same or self:leads_to(result.root, result.references, one) and one.named
+    end
+    if same then
+      replaced[beginning(own)], result.of.of = true, same
+    else
+      local inner = {}
+      for i, reference in ipairs(result.references) do
+        inner[i] = self:definition(result.root, reference)
+      end
+      table.insert(result.known, { named = own, inner = inner })
+    end
+  end
+  for _, named in ipairs(self.named) do
+    rest[#rest + 1] = not (named.parts[3] and replaced[beginning(named)]) and named or nil
+  end
+  return rest
+end
+
+-- The type of an error that an operation declares; operations that declare the same one share it.
+function Builder:error(declared)
+  local root = declared.schema == nil or declared.schema
+  local text, references = text_of(root)
+  local known = self:made("error " .. declared.code, text)
+  for _, one in ipairs(known) do
+    if self:leads_to(root, references, one) then
+      return one.of
+    end
+  end
+  local named = self:name({ self.namespace, "error", declared.code }, declared.description)
+  local one = { of = { kind = "ref", of = named }, inner = {} }
+  known[#known + 1] = one
+  for i, reference in ipairs(references) do
+    one.inner[i] = self:definition(root, reference)
+  end
+  local code = declared.pattern and { kind = "string" } or { kind = "literal", value = declared.code }
+  local details = self:type(root, root, members.joined(named.parts, { "details" }))
+  named.is_error, named.fields = true, { { name = "code", type = code, required = true },
+    { name = "details", type = details, required = details.kind ~= "any" } }
+  return one.of
 end
 
 -- Gives a named type what its schema says.
@@ -330,18 +415,24 @@ end
 
 function Builder:operation(spec)
   local parts = { spec.namespace, spec.name }
-  local errors = {}
-  for i, declared in ipairs(spec.errorSchemas or {}) do
-    errors[i] = declared.code
-  end
+  local codes, errors = {}, {}
   self.namespace = spec.namespace
-  return {
+  local operation = {
     id = spec.namespace .. "." .. spec.name, namespace = spec.namespace, name = spec.name, kind = spec.type,
     title = spec.title, description = spec.description, deprecated = spec._meta and spec._meta.deprecated or nil,
     input = self:type(spec.inputSchema, spec.inputSchema, members.joined(parts, { "input" })),
-    output = self:type(spec.outputSchema, spec.outputSchema, members.joined(parts, { "output" })),
-    optional_input = takes_nothing(spec.inputSchema), errors = errors,
+    output = self:result(spec.outputSchema, members.joined(parts, { "output" })),
+    optional_input = takes_nothing(spec.inputSchema), errors = codes,
   }
+  for i, declared in ipairs(spec.errorSchemas or {}) do
+    codes[i], errors[i] = declared.code, self:error(declared)
+  end
+  operation.error = union(errors)
+  if operation.error.kind == "union" then
+    local named = self:name(members.joined(parts, { "error" }))
+    named.type, operation.error = operation.error, { kind = "ref", of = named }
+  end
+  return operation
 end
 
 --- Reads a list of operations.
@@ -350,15 +441,15 @@ end
 ---@return operations.types.Tree
 function tree.of(specs, namespaces)
   local wanted = namespaces and members.set(namespaces)
-  local self = setmetatable({ names = {}, named = {}, definitions = {}, roots = setmetatable({}, { __mode = "k" }) },
-    Builder)
+  local self = setmetatable({ names = {}, named = {}, texts = {}, results = {},
+    roots = setmetatable({}, { __mode = "k" }) }, Builder)
   local list = {}
   for _, spec in ipairs(specs) do
     if not wanted or wanted[spec.namespace] then
       list[#list + 1] = self:operation(spec)
     end
   end
-  return { operations = list, named = self.named }
+  return { operations = list, named = self:join_results() }
 end
 
 return tree

@@ -1,7 +1,8 @@
 --- Prints types as TypeScript: an interface for each object, and `Operations`, which has the input, the output and the
---- error codes of each id.
+--- declared errors of each id.
 local json = require("operations.base.json")
 local prose = require("operations.people.prose")
+local words = require("operations.types.words")
 
 local printer = {}
 
@@ -16,23 +17,10 @@ local function name_of(named)
   return (table.concat(parts):gsub("^%d", "_%0"))
 end
 
+local own = words.of({ plain = plain, map = "Record<string, %s>", bar = " | ", ref = name_of })
+
 local function of_type(of)
-  if plain[of.kind] then
-    return plain[of.kind]
-  elseif of.kind == "literal" then
-    return assert(json.encode(of.value))
-  elseif of.kind == "ref" then
-    return name_of(of.of)
-  elseif of.kind == "map" then
-    return ("Record<string, %s>"):format(of_type(of.item))
-  elseif of.kind == "array" then
-    return (of.item.kind == "union" and "(%s)[]" or "%s[]"):format(of_type(of.item))
-  end
-  local list = {}
-  for i, item in ipairs(of.list) do
-    list[i] = of_type(item)
-  end
-  return table.concat(list, " | ")
+  return words.written(of, own)
 end
 
 local Page = {}
@@ -81,30 +69,26 @@ function Page:named(named)
 end
 
 function Page:operation(operation)
-  local codes = {}
-  for i, code in ipairs(operation.errors) do
-    codes[i] = assert(json.encode(code))
-  end
   self:describe("  ", operation.title or operation.description, operation.deprecated)
   self:add("  %s: {", assert(json.encode(operation.id)))
   self:add("    type: %s;", assert(json.encode(operation.kind)))
   self:add("    input: %s%s;", of_type(operation.input), operation.optional_input and " | undefined" or "")
   self:add("    output: %s;", of_type(operation.output))
-  self:add("    errors: %s;", codes[1] and table.concat(codes, " | ") or "never")
+  self:add("    error: %s;", of_type(operation.error))
   self:add("  };")
 end
 
 --- Prints a tree.
----@param tree operations.types.Tree
+---@param types operations.types.Tree
 ---@return string
-function printer.text(tree)
+function printer.text(types)
   local self = setmetatable({ lines = {} }, Page)
   self:add("// Made by `operations export --types typescript`.")
-  for _, named in ipairs(tree.named) do
+  for _, named in ipairs(types.named) do
     self:named(named)
   end
   self:add("\n/** The operations, by id. */\nexport interface Operations {")
-  for _, operation in ipairs(tree.operations) do
+  for _, operation in ipairs(types.operations) do
     self:operation(operation)
   end
   self:add("}")

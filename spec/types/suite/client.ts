@@ -6,7 +6,7 @@ export type Input<K extends Id> = Operations[K]["input"];
 export type Output<K extends Id> = Operations[K]["output"];
 export type Answer<K extends Id> =
   | { data: Output<K>; error?: undefined }
-  | { data?: undefined; error: { code: Operations[K]["errors"] | "OTHER"; message: string } };
+  | { data?: undefined; error: { code: Operations[K]["error"]["code"] | "OTHER"; message: string } };
 
 type Subscriptions = { [K in Id]: Operations[K]["type"] extends "subscription" ? K : never }[Id];
 type Calls = Exclude<Id, Subscriptions>;
