@@ -5,8 +5,8 @@
 ---     order. Its `operations` have `input`, `output` (of each event, for a subscription) and `error`; `named` has each
 ---     type with a name once: an object with `fields`, or an alias with `type`. A type is a table with a `kind`; `ref`
 ---     refers to a named type by its table.
----   * `operations.types.words`: `words.written(type, words)` walks a type for a printer; `words.of(language)` makes the
----     words of a language in which a list of T is `T[]`.
+---   * `operations.types.words`: `words.written(type, words)` walks a type for a printer; `words.of(language)` makes
+---     the words of a language in which a list of T is `T[]`.
 --- A printer is a module with `text(tree)`, entered in `printers`.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
