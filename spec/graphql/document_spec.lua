@@ -25,7 +25,8 @@ end
 describe("a GraphQL document", function()
   it("makes an operation of each root field", function()
     local definitions, report = from_graphql.document(sdl, { namespace = "tasks" })
-    assert.same({ "query tasks.task", "query tasks.tasks", "mutation tasks.task_mutation" }, ids(definitions))
+    assert.same({ "query tasks.task", "query tasks.tasks", "mutation tasks.task_mutation", "mutation tasks.graphql" },
+      ids(definitions))
     assert.same({ { pointer = "Mutation.task",
       message = 'the name "task" is taken; this operation is called "task_mutation"' } }, report)
     assert.equal("One task.", definitions[1].description)

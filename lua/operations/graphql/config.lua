@@ -15,6 +15,10 @@ local config = {}
 ---@field normalize? "cast"|"force"|"off"  default "off": the server has checked the types of its answer
 ---@field scalars? table<string, any>  JSON Schemas of the service's own scalars; others take anything
 ---@field uploads? string[]  the scalars whose values are files, default { "Upload" }
+---@field documents? string|string[]  files of operations and fragments, and folders of `.graphql` files
+---@field fields? boolean  false: only the operations of `documents`, not the root fields
+---@field raw? boolean  false: without `<namespace>.graphql`, which takes any query; true: it is exposed where the
+---  others are, although it passes by every rule that names a field
 ---@field max_leaves? integer  fields that are selected by default, 60
 ---@field auth? table  as of `from_openapi`: { type = "bearer", token = }, { type = "basic", username =, password = },
 ---  { type = "apiKey", name =, token = } or a list of these; functions are called per request
@@ -44,7 +48,8 @@ local config = {}
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 config.kinds = members.merged(importing.kinds, {
-  endpoint = "string", scalars = "table", uploads = "table", max_leaves = "number",
+  endpoint = "string", scalars = "table", uploads = "table", documents = "string or table",
+  fields = "boolean", raw = "boolean", max_leaves = "number",
   headers = "table", auth = "table", timeout = "number", idle_timeout = "number", max_body = "number",
   method = "string", persisted = "boolean", partial = "string", subscriptions = "string",
   connection_params = "table or function", max_event = "number", cert_file = "string", key_file = "string",
@@ -97,6 +102,7 @@ function config.check(given)
   http_retry.policy(copy.retry, 4)
   copy.namespace = copy.namespace or "graphql"
   copy.normalize = copy.normalize or "off"
+  copy.documents = type(copy.documents) == "string" and { copy.documents } or copy.documents or {}
   copy.uploads = members.set(copy.uploads or { "Upload" })
   return copy
 end

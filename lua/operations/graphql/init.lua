@@ -10,6 +10,7 @@
 ---   do not offer it to others.
 local argument = require("operations.base.argument")
 local config = require("operations.graphql.config")
+local documents = require("operations.graphql.documents")
 local errors = require("operations.base.error")
 local exchange = require("operations.graphql.exchange")
 local files = require("operations.base.files")
@@ -73,11 +74,18 @@ end
 
 local function load(reader, options)
   local shared, list = new_shared(schemas.new(reader), options), {}
-  for _, kind in ipairs(kinds) do
+  local ok, err = documents.add(shared, list, options.documents)
+  if not ok then
+    return nil, err
+  end
+  for _, kind in ipairs(options.fields ~= false and kinds or {}) do
     local _, problem = parser.try(add_fields, shared, list, kind)
     if problem then
       shared.report(shared.schema.roots[kind], problem.message)
     end
+  end
+  if options.raw ~= false then
+    list[#list + 1] = operation.raw(shared)
   end
   return list, shared.problems
 end

@@ -45,7 +45,9 @@ function inputs.json(literal)
     end
     return object
   end
-  return kind ~= "variable" and value or nil
+  if kind ~= "variable" then
+    return value
+  end
 end
 
 -- One conversion of types: the definitions that the schema of one operation needs.
@@ -60,8 +62,8 @@ local function scalar_schema(build, of)
   elseif scalars[of.name] then
     return members.copy(scalars[of.name])
   end
-  local notes = { of.name, of.description, of.specified_by }
-  return { description = of.description and of.name .. ": " .. of.description or table.concat(notes, ", ") }
+  local note = of.description or of.specified_by
+  return { description = of.name .. (note and ": " .. note or "") }
 end
 
 local function enum_schema(of)
@@ -143,7 +145,9 @@ end
 local function nullable(schema)
   if type(schema) ~= "table" or schema.type == nil and not schema["$ref"] and next(schema) == nil then
     return schema
-  elseif schema["$ref"] or schema.anyOf or schema.oneOf or schema.allOf or schema.const ~= nil then
+  elseif schema.anyOf then
+    return { anyOf = marked.array(members.joined(schema.anyOf, { { type = "null" } })) }
+  elseif schema["$ref"] or schema.oneOf or schema.allOf or schema.const ~= nil then
     return { anyOf = { schema, { type = "null" } } }
   elseif schema.type == nil and not schema.enum then
     return schema -- anything, null too
@@ -242,16 +246,19 @@ local function check_enum(of, literal)
   end
 end
 
-local function refuse_variables(literal, variable)
+--- Calls a function for each variable within a literal.
+---@param literal operations.graphql.Value
+---@param variable fun(literal: operations.graphql.Value)
+function inputs.each_variable(literal, variable)
   if literal.kind == "variable" then
-    variable(literal, nil)
+    variable(literal)
   elseif literal.kind == "list" then
     for _, item in ipairs(literal.value) do
-      refuse_variables(item, variable)
+      inputs.each_variable(item, variable)
     end
   elseif literal.kind == "object" then
     for _, member in ipairs(literal.value) do
-      refuse_variables(member.value, variable)
+      inputs.each_variable(member.value, variable)
     end
   end
 end
@@ -266,7 +273,7 @@ local function check_named(schema, ref, literal, variable)
   elseif of.kind == "ENUM" then
     check_enum(of, literal)
   elseif not takes[of.name] then
-    refuse_variables(literal, variable)
+    inputs.each_variable(literal, variable)
   elseif not takes[of.name][literal.kind] then
     wrong(literal, of.name)
   elseif of.name == "Int" and math.abs(tonumber(literal.value)) > INT and tonumber(literal.value) ~= -INT - 1 then

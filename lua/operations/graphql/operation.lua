@@ -31,8 +31,8 @@ local operation = {}
 ---  the answer, and the keys of the input that move it
 ---@field request fun(input: table, pages?: boolean): operations.graphql.Request?, operations.Error?  with `pages` the
 ---  answer says which pages are before and after it
----@field selection fun(): string  the default selection
----@field type_text fun(levels: integer): string  the type of the answer as SDL
+---@field selection? fun(): string  the default selection of a root field
+---@field type_text? fun(levels: integer): string  the type of a root field, so many levels deep
 
 --- One request, before it is sent.
 ---@class operations.graphql.Request
@@ -224,6 +224,9 @@ function operation.plan(shared, kind, field)
     request = function(input, pages)
       return self:request(input, pages)
     end,
+    type_text = function(levels)
+      return self:type_text(levels)
+    end,
     selection = function()
       return self.has_fields and printer.selections(self:default(of)) or ""
     end,
@@ -301,9 +304,57 @@ function operation.finish(shared, definition, place, make)
   return definition
 end
 
+local SHOWN = 12 -- fields of each type below the first
+
+local function field_text(field)
+  local parts = {}
+  for i, argument in ipairs(field.arguments) do
+    parts[i] = argument.name .. ": " .. printer.type(argument.type)
+  end
+  return field.name .. (parts[1] and "(" .. table.concat(parts, ", ") .. ")" or "") .. ": " .. printer.type(field.type)
+end
+
+-- The fields of a type, a line each.
+local function type_lines(schema, of, levels, indent, lines)
+  local count = #(of.fields or {})
+  for i, field in ipairs(of.fields or {}) do
+    if #indent > 2 and i > SHOWN then
+      lines[#lines + 1] = ("%s... and %d more"):format(indent, count - SHOWN)
+      return
+    end
+    lines[#lines + 1] = indent .. field_text(field) .. (field.deprecated and " (deprecated)" or "")
+    if levels > 1 then
+      type_lines(schema, schema:named(field.type), levels - 1, indent .. "  ", lines)
+    end
+  end
+  for _, name in ipairs(of.kind ~= "OBJECT" and schemas.has_fields(of) and schema:possible(of) or {}) do
+    lines[#lines + 1] = indent .. "... on " .. name
+  end
+end
+
+function Field:type_text(levels)
+  local lines = { printer.type(self.field.type) }
+  type_lines(self.schema, self.of, levels, "  ", lines)
+  return table.concat(lines, "\n")
+end
+
 local function description_of(field, place)
   local text = field.description or place
   return field.deprecated and text .. "\n\nDeprecated: " .. field.deprecated or text
+end
+
+--- What `_meta` of an operation says.
+---@param shared table  see init.lua
+---@param kind "query"|"mutation"|"subscription"
+---@param own table  of this operation
+---@return table
+function operation.meta(shared, kind, own)
+  own.source, own.idempotent = "graphql", kind == "query"
+  if kind ~= "mutation" then
+    own.destructive = false
+  end
+  own.exposed = shared.options.accessControl ~= nil
+  return own
 end
 
 --- The definition of a root field.
@@ -316,14 +367,54 @@ function operation.build(shared, kind, place, field)
   local definition = {
     namespace = shared.options.namespace, name = shared.name(kind, field.name, place), type = kind,
     description = description_of(field, place),
-    _meta = {
-      source = "graphql", field = field.name, deprecated = field.deprecated and true or nil,
-      destructive = kind ~= "mutation" and false or nil, idempotent = kind == "query",
-      exposed = shared.options.accessControl ~= nil,
-    },
+    _meta = operation.meta(shared, kind, { field = field.name, deprecated = field.deprecated and true or nil }),
   }
   return operation.finish(shared, definition, place, function()
     return operation.plan(shared, kind, field)
+  end)
+end
+
+-- The operation of a document that is sent, by its name or the only one.
+local function find_operation(list, name)
+  for _, node in ipairs(list) do
+    if node.name == name or name == nil and not list[2] then
+      return node
+    end
+  end
+  lexer.fail(name and ("there is no operation %q"):format(name) or "operationName must say which operation runs")
+end
+
+local function raw_request(input)
+  local parsed, problem = parser.document(input.query)
+  local node
+  if parsed then
+    node, problem = parser.try(find_operation, parsed.operations, input.operationName)
+  end
+  if node and node.kind == "subscription" then
+    problem = { message = "subscriptions are operations of their own; this one sends queries and mutations" }
+  end
+  if problem then
+    return nil, misfit("/query", problem, input.query)
+  end
+  return { query = input.query, variables = input.variables, operationName = input.operationName, type = node.kind }
+end
+
+--- The definition of the operation that takes any query or mutation.
+---@param shared table  see init.lua
+---@return operations.Definition
+function operation.raw(shared)
+  local definition = {
+    namespace = shared.options.namespace, name = shared.name("raw", "graphql", "graphql"), type = "mutation",
+    description = "Sends a query or a mutation as it is.", _meta = operation.meta(shared, "mutation", {}),
+  }
+  definition._meta.exposed = definition._meta.exposed and shared.options.raw == true
+  return operation.finish(shared, definition, "graphql", function()
+    return { type = "mutation", output_schema = true, request = raw_request, input_schema = {
+      type = "object", required = { "query" }, additionalProperties = false, properties = {
+        query = { type = "string", description = "A GraphQL document." }, variables = { type = "object" },
+        operationName = { type = "string", description = "Which operation of the document runs." },
+      },
+    } }
   end)
 end
 

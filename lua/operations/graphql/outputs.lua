@@ -114,7 +114,8 @@ local function composite_schema(build, of, items)
   end
   local list = marked.array()
   for i, branch in ipairs(branches_of(build, of, items)) do
-    list[i] = object_schema(build, branch.groups, { enum = branch.names })
+    local names = branch.names
+    list[i] = object_schema(build, branch.groups, names[2] and { enum = names } or { const = names[1] })
   end
   return list[2] and { anyOf = list } or list[1] or { type = "object" }
 end

@@ -166,16 +166,16 @@ function read_selections(self)
 end
 
 local function read_variable(self)
-  local at = self.at
-  if self.kind == "string" then -- descriptions are new in 2025
+  local at, description = self.at, self.kind == "string" and self.value or nil -- new in 2025
+  if description then
     self:advance()
   end
   self:expect("$")
   local name = self:name("the name of a variable")
   self:expect(":")
   return {
-    name = name, type = parser.read_type(self), default = self:take("=") and read_value(self) or nil,
-    directives = read_directives(self), at = at,
+    name = name, description = description, type = parser.read_type(self), at = at,
+    default = self:take("=") and read_value(self) or nil, directives = read_directives(self),
   }
 end
 

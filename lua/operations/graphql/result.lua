@@ -66,13 +66,12 @@ local function read_input(node, owner)
 end
 
 local function each(nodes, owner, read)
-  local all, seen = {}, {}
+  local all, seen = {}, {} -- of two of one name the first counts
   for _, node in ipairs(list(nodes)) do
     local item = read(node, owner)
-    if seen[item.name] then
-      fail(("%s has two members %q"):format(owner, item.name))
+    if not seen[item.name] then
+      seen[item.name], all[#all + 1] = true, item
     end
-    seen[item.name], all[#all + 1] = true, item
   end
   return all
 end

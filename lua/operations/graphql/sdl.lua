@@ -96,8 +96,11 @@ local function add_definition(into, text, at)
   local directives, body = parser.read_directives(self), bodies[into.kind]
   into.one_of = into.one_of or has(directives, "oneOf") or nil
   into.specified_by = into.specified_by or argument_of(directives, "specifiedBy", "url")
+  local list = body and into[body[1]]
   for _, item in ipairs(body and self.kind == "{" and parser.items(self, "{", "}", body[2], true) or {}) do
-    table.insert(into[body[1]], item)
+    if not list[item.name] then -- GitHub has two of one name; the first one counts
+      list[item.name], list[#list + 1] = true, item
+    end
   end
 end
 

@@ -17,7 +17,8 @@ local fail = lexer.fail
 ---@field variable fun(literal: operations.graphql.Value, ref: operations.graphql.TypeRef?, has_default: boolean?)
 ---@field complete? fun(of: operations.graphql.Type): operations.graphql.Selection[]  selects fields of a type where the
 ---  text names none; nil: that is an error
----@field fragments? table<string, table>  by name, of a document
+---@field fragments? table<string, table>  by name, of a document; directives may then be those of the service
+---@field open? table<table, boolean>  the fragments that are being resolved (true), and those that are (false)
 ---@field steps integer  of checks, at most `limits.graphql_steps`
 
 local function step(build, at)
@@ -70,15 +71,23 @@ local condition = { arguments = { { name = "if", type = { name = "Boolean", requ
 local function check_directives(build, item)
   local seen = {}
   for _, directive in ipairs(item.directives or {}) do
-    if directive.name ~= "skip" and directive.name ~= "include" then
+    local is_own = directive.name ~= "skip" and directive.name ~= "include"
+    if is_own and not build.fragments then
       fail(("the directive @%s is not allowed here; expected @skip or @include"):format(directive.name), directive.at)
     elseif seen[directive.name] then
       fail(("the directive @%s is given twice"):format(directive.name), directive.at)
     end
-    seen[directive.name] = true
-    check_arguments(build, directive, condition)
+    seen[directive.name] = not is_own
+    if is_own then
+      for _, argument in ipairs(directive.arguments or {}) do
+        inputs.each_variable(argument.value, build.variable)
+      end
+    else
+      check_arguments(build, directive, condition)
+    end
   end
 end
+selection.resolve_directives = check_directives
 
 local resolve
 
@@ -132,12 +141,13 @@ local function resolve_spread(build, parent, item)
   end
   local of = check_condition(build, parent, fragment.on, item.at)
   item.fragment, item.of = fragment, of
-  if fragment.is_open then
+  if build.open[fragment] then
     fail(("the fragment %q contains itself"):format(item.spread), item.at)
-  elseif not fragment.is_resolved then
-    fragment.is_open = true
+  elseif build.open[fragment] == nil then
+    build.open[fragment] = true
+    check_directives(build, fragment)
     resolve(build, of, fragment.selections)
-    fragment.is_open, fragment.is_resolved = false, true
+    build.open[fragment] = false
   end
 end
 
@@ -188,8 +198,7 @@ local function groups_of(build, fields)
 end
 
 local function conflict(item, other, how)
-  fail(("%q is selected twice, %s; an alias tells them apart (other: %s)"):format(item.key, how,
-    other.alias and "other: " .. other.name or other.name), other.at)
+  fail(("%q is selected twice, %s; an alias tells them apart"):format(item.key, how), other.at)
 end
 
 local function same_shape(schema, a, b)
@@ -271,11 +280,11 @@ end
 ---@param of operations.graphql.Type
 ---@param selections operations.graphql.Selection[]
 function selection.resolve(build, of, selections)
-  build.steps = 0
+  build.steps, build.open = 0, {}
   resolve(build, of, selections)
   local groups = groups_of(build, { { selections = selections } })
-  check_shapes(build, groups)
   check_sameness(build, groups)
+  check_shapes(build, groups)
 end
 
 return selection

@@ -1,0 +1,180 @@
+--- Laws, judged by graphql-js: selections are accepted here exactly when they are valid there, what is printed of them
+--- is valid, and default selections run on invented values, which fit the output schemas. `make test-graphql` runs it.
+local from_graphql = require("operations.graphql")
+local inputs = require("operations.graphql.inputs")
+local json = require("operations.base.json")
+local operation = require("operations.graphql.operation")
+local operations = require("operations")
+local parser = require("operations.graphql.parser")
+local printer = require("operations.graphql.printer")
+local random = require("spec.support.random")
+local random_graphql = require("spec.support.random_graphql")
+local schemas = require("operations.graphql.schema")
+local sdl = require("operations.graphql.sdl")
+
+local packages = assert(os.getenv("GRAPHQL_PACKAGES"), "GRAPHQL_PACKAGES: the directory of npm's packages")
+local SEED = tonumber(os.getenv("GRAPHQL_SEED")) or 4711
+local github = packages .. "/@octokit/graphql-schema/schema.graphql"
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+-- What graphql-js says of each request.
+local function judged(schema_path, requests)
+  local path, lines = os.tmpname(), {}
+  for i, request in ipairs(requests) do
+    lines[i] = json.encode(request)
+  end
+  write(path, table.concat(lines, "\n") .. "\n")
+  local pipe = assert(io.popen(("%s/node/bin/node spec/graphql/suite/judge.mjs %s <%s"):format(packages, schema_path,
+    path)))
+  local answers = {}
+  for line in pipe:lines() do
+    answers[#answers + 1] = json.decode(line)
+  end
+  pipe:close()
+  os.remove(path)
+  assert.equal(#requests, #answers, "the judge ended early")
+  return answers
+end
+
+-- Arguments that a field requires, and some others, as the input of its operation and as text.
+local function arguments_of(schema, field)
+  local input, texts, declared = {}, {}, {}
+  for _, argument in ipairs(field.arguments) do
+    if argument.type.required and not argument.default then
+      texts[#texts + 1] = argument.name .. ": $" .. argument.name
+      declared[#declared + 1] = "$" .. argument.name .. ": " .. printer.type(argument.type)
+      input[argument.name] = inputs.json(assert(parser.value(random_graphql.literal(schema, argument.type, true))))
+    end
+  end
+  return input, texts[1] and "(" .. table.concat(texts, ", ") .. ")" or "",
+    declared[1] and "(" .. table.concat(declared, ", ") .. ")" or ""
+end
+
+-- Compares verdicts on so many random selections of a schema.
+local function compare(path, text, count)
+  local schema = schemas.new(assert(sdl.reader(text)))
+  local fields = {}
+  for _, kind in ipairs({ "query", "mutation" }) do
+    for _, field in ipairs(schema:type(schema.roots[kind]).fields) do
+      if schemas.has_fields(schema:named(field.type)) then
+        fields[#fields + 1] = { kind = kind, field = field }
+      end
+    end
+  end
+  if not fields[1] then
+    return 0, 0
+  end
+  local shared = { schema = schema, options = { uploads = {} } }
+  local plans, spliced, printed = {}, {}, {}
+  for i = 1, count do
+    local root = random.pick(fields)
+    local field = root.field
+    local plan = plans[field] or operation.plan(shared, root.kind, field)
+    plans[field] = plan
+    local selections = random_graphql.selections(schema, schema:named(field.type))
+    local input, arguments, declared = arguments_of(schema, field)
+    local key = "select"
+    for _, argument in ipairs(field.arguments) do
+      key = argument.name == "select" and "_select" or key
+    end
+    input[key] = selections
+    spliced[i] = { query = root.kind .. declared .. " { " .. field.name .. arguments .. selections .. " }" }
+    local request, err = plan.request(input)
+    printed[i] = request or err
+  end
+  local ours, place = {}, {}
+  for i, request in ipairs(printed) do
+    if request.query then
+      ours[#ours + 1] = { query = request.query }
+      place[i] = #ours
+    end
+  end
+  local wanted, valid = judged(path, spliced), judged(path, ours)
+  for i, answer in ipairs(wanted) do
+    if answer.errors[1] then
+      assert.is_nil(place[i], spliced[i].query .. "\n" .. answer.errors[1])
+    else
+      assert.is_truthy(place[i], spliced[i].query .. "\n" .. tostring(printed[i]))
+      assert.same({}, valid[place[i]].errors, ours[place[i]].query)
+    end
+  end
+  return #ours, count - #ours
+end
+
+-- Runs the default selection of each root field.
+local function run_all(path, text)
+  local definitions = assert(from_graphql.document(text, { raw = false }))
+  local schema = schemas.new(assert(sdl.reader(text)))
+  local requests, used = {}, {}
+  for _, definition in ipairs(definitions) do
+    local plan = operation.plan_of(definition.handler)
+    if definition.type ~= "subscription" then
+      local input = arguments_of(schema, schemas.field(schema:type(schema.roots[definition.type]), plan.field))
+      local compiled = assert(operations.schema.compile(plan.input_schema))
+      local ok, issues = compiled:check(input)
+      assert.is_true(ok, definition.name .. ": " .. tostring(issues and issues[1] and issues[1].message))
+      local request = assert(plan.request(input))
+      requests[#requests + 1] = { query = request.query, variables = request.variables, run = true }
+      used[#requests] = plan
+    end
+  end
+  for i, answer in ipairs(judged(path, requests)) do
+    assert.same({}, answer.errors, requests[i].query)
+    local plan = used[i]
+    local compiled = assert(operations.schema.compile(plan.output_schema))
+    local ok, issues = compiled:check(answer.data[plan.field])
+    assert.is_true(ok, plan.field .. ": " .. tostring(issues and issues[1] and issues[1].path .. issues[1].message))
+  end
+  return #requests
+end
+
+describe("graphql-js agrees", function()
+  it("with every verdict on 2,000 random selections over GitHub's schema", function()
+    random.seed(SEED)
+    local good, bad = compare(github, read(github), 2000)
+    print(("%d valid, %d refused"):format(good, bad))
+    assert.is_true(good > 500 and bad > 100)
+  end)
+
+  it("with every verdict on 2,000 random selections over 40 generated schemas", function()
+    random.seed(SEED)
+    local good, bad = 0, 0
+    local path = os.tmpname()
+    for _ = 1, 40 do
+      local text = random_graphql.sdl()
+      write(path, text)
+      local g, b = compare(path, text, 50)
+      good, bad = good + g, bad + b
+    end
+    os.remove(path)
+    print(("%d valid, %d refused"):format(good, bad))
+  end)
+
+  it("that the default selection of every root field of GitHub runs, and its values fit the output schema", function()
+    random.seed(SEED)
+    print(run_all(github, read(github)), "root fields")
+  end)
+
+  it("that those of generated schemas do", function()
+    random.seed(SEED)
+    local path = os.tmpname()
+    for _ = 1, 40 do
+      local text = random_graphql.sdl()
+      write(path, text)
+      run_all(path, text)
+    end
+    os.remove(path)
+  end)
+end)
