@@ -91,7 +91,7 @@ local function load(reader, options)
 end
 
 -- The reader of SDL or of the JSON of an introspection answer; or nil and the error.
-local function reader_of(source, location)
+local function reader_of(source, where)
   local reader, problem
   if type(source) == "table" then
     reader, problem = result.reader(source)
@@ -102,8 +102,8 @@ local function reader_of(source, location)
     return reader
   end
   local place = problem.at and lexer.place(source, problem.at) .. ": " or ""
-  return nil, errors.new("EXECUTION_ERROR", ("%s: %s%s"):format(location, place, problem.message),
-    { kind = "document", location = location })
+  return nil, errors.new("EXECUTION_ERROR", ("%s: %s%s"):format(where, place, problem.message),
+    { kind = "document", location = where })
 end
 
 --- Makes definitions of a service's types.
@@ -134,7 +134,7 @@ function from_graphql.file(path, options)
   local source, message = files.read(path)
   if source and path:find("%.json$") then
     source, message = json.decode(source)
-    message = not source and path .. ": " .. tostring(message) or nil
+    message = not source and path .. ": " .. message.message or nil
   end
   if type(source) ~= "string" and type(source) ~= "table" then
     return nil, errors.new("EXECUTION_ERROR", message or path .. ": expected an object",
