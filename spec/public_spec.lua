@@ -97,7 +97,7 @@ local described = {
   calls = { "CallHandlerOptions", "CallOptions", "DeadLetter", "HubOptions", "ImporterOptions",
     "ImportOptions", "PeerOptions", "RedisOptions",
     "WebSocketOptions", "WebSocketReconnect", "WebSocketRequest" },
-  jobs = { "JobRecord", "JobsOptions" },
+  jobs = { "JobRecord", "JobsOptions", "QueuedJob", "SubmitOptions" },
   hosts = { "EveryOptions", "MapOptions" },
   errors = { "Error" },
   ["command-to-program"] = { "SourceOptions" },
@@ -129,6 +129,7 @@ local hidden = {
 -- Methods that are for other files of the library, by the object that has them.
 local inner = {
   handler = { enter = true, leave = true },
+  job = { answer = true, await_change = true, lose = true },
   task = { on_wait = true },
   server = { sign = true },
 }
@@ -276,12 +277,14 @@ local function objects()
   local source = operations.oauth.token_source({ token_endpoint = "https://a.test/", client_id = "a",
     client_secret = "b" })
   registry:register({ namespace = "a", name = "b", type = "subscription", handler = function() end })
+  registry:register({ namespace = "a", name = "c", handler = function() end })
   return {
     { "registry", "registry", registry }, { "schema", "schemas", assert(operations.schema.compile({})) },
     { "subscription", "registry", assert(registry:subscribe("a.b")) },
     { "parser", "pieces", operations.sse_parser() }, { "decoder", "pieces", operations.json.decoder() },
     { "child", "pieces", assert(operations.process.spawn(PROGRAM)) },
     { "map", "calls", map }, { "handler", "calls", operations.call_handler(registry, operations.call_map(there)) },
+    { "job", "jobs", assert(registry:start("a.c")) },
     { "server", "http-server", server }, { "listener", "http-server", assert(server:listen()) },
     { "publisher", "http-server", operations.publisher() },
     { "catalogue", "openapi", catalogue.new("http://a.test/", 3600, { operations = {}, problems = {} }) },

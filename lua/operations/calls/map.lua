@@ -2,6 +2,7 @@
 --- arrive, and the loss and return of the transport. Events in, events out; uses no socket and no registry.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
+local call_jobs = require("operations.calls.jobs")
 local call_pending = require("operations.calls.pending")
 local call_request = require("operations.calls.request")
 local core = require("operations.core")
@@ -9,6 +10,7 @@ local errors = require("operations.base.error")
 local hold = require("operations.task.hold")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
+local members = require("operations.base.members")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
@@ -23,7 +25,7 @@ local MOST_STOPPED = 1024 -- ids remembered; a peer that continues a forgotten o
 local MOST = 2 ^ 31 -- events of a window; JSON cannot express infinity
 
 ---@class operations.CallMap
-local CallMap = {}
+local CallMap = members.copy(call_jobs)
 CallMap.__index = CallMap
 
 -- The counters only show that something is wrong; the log says what.
@@ -309,6 +311,10 @@ function CallMap:call(id, input, options)
   local executor = here and here(self._transport)
   if executor then
     return call_here(self, executor, id, input, options)
+  end
+  local known = self._transport.keeps_jobs and options and self._pending[options.requestId]
+  if known and known.join and known.payload.operationId == id then -- the same call
+    return known:join(call_request.deadline(options))
   end
   local entry = call_pending.call(self,
     call_request.payload(id, input, options, not here and limits.call_timeout or nil))

@@ -21,6 +21,8 @@ local call_pending = {}
 ---@field notify fun(self)  wakes the task that waits for the next event
 ---@field limit? integer  of a waiting call: when `expire` is called
 ---@field on_progress? fun(done: number, total?: number, message?: string)
+---@field waiting? integer  of a call: how many wait for it
+---@field joined? (fun()|false)[]  of a call: wakes those that joined it
 local Pending = {}
 Pending.__index = Pending
 
@@ -32,6 +34,9 @@ local function finish(self, err)
       pending[id] = nil
     end
     self:notify()
+    if self.joined then
+      task_wait.wake(self.joined)
+    end
   end
 end
 
@@ -65,7 +70,8 @@ Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found without the met
 ---@param payload table  of its call.requested
 function call_pending.call(map, payload)
   return setmetatable({
-    payload = payload, map = map, done = false, n = 0, task = unset, failure = unset, -- fields of a wait
+    payload = payload, map = map, waiting = 1, joined = unset,
+    done = false, n = 0, task = unset, failure = unset, -- fields of a wait
     limit = unset, ended = unset, envelope = unset, err = unset, on_progress = unset, -- reserves the fields set later
   }, Call)
 end
@@ -93,6 +99,34 @@ function Call:expire()
   self:give_up(timed_out(self))
 end
 
+-- A caller gives up: the call ends with its last caller.
+local function leave(self, err)
+  self.waiting = self.waiting - 1
+  if self.waiting == 0 then
+    self:give_up(err)
+  end
+  return self.envelope, self.err or not self.ended and err or nil
+end
+
+--- Waits for a call that another task of this program has made.
+---@param deadline? number  ms since the epoch
+---@return operations.Envelope?
+---@return operations.Error?
+function Call:join(deadline)
+  self.joined, self.waiting = self.joined or {}, self.waiting + 1
+  local previous = deadline and scheduler.deadline(deadline)
+  local failure = scheduler.try_await(function(wake)
+    return task_wait.add(self.joined, wake)
+  end)
+  if deadline then
+    scheduler.deadline(previous)
+  end
+  if failure ~= nil then
+    return leave(self, errors.from(failure))
+  end
+  return self.envelope, self.err
+end
+
 ---@return operations.Envelope?
 ---@return operations.Error?
 function Call:wait()
@@ -106,7 +140,7 @@ function Call:wait()
       if errors.is_error(failure) and failure.code == "TIMEOUT" and deadline then
         failure = timed_out(self)
       end
-      self:give_up(errors.from(failure))
+      return leave(self, errors.from(failure))
     end
   end
   return self.envelope, self.err

@@ -5,6 +5,7 @@ local call_event = require("operations.calls.event")
 local contexts = require("operations.registry.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local job = require("operations.registry.job")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
@@ -203,6 +204,9 @@ function call_request.new(map, payload, peer)
           message = message ~= nil and tostring(message) or nil })
       end
     end
+  end
+  if peer.changed and payload.capabilities then
+    peer.asking = job.asking(self, payload.capabilities, peer.changed)
   end
   peer.announced = not self.plain
   return self

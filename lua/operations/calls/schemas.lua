@@ -121,6 +121,7 @@ local payloads = {
     metadata = T.optional({ type = "object" }),
     credit = T.optional(count),
     progress = T.optional(T.boolean()),
+    capabilities = T.optional({ type = "object" }),
   },
   ["call.responded"] = { output = envelope, seq = T.optional(count) },
   ["call.completed"] = {},

@@ -26,6 +26,8 @@ local transports = {}
 ---@field serves? fun(self)  called when the receiver knows what it serves
 ---@field drains? fun(self)  called when the receiver serves no more requests, while some still run
 ---@field offered? fun(self): string[]  the ids of operations that the other sides serve, with many peers
+---@field keeps_jobs? boolean  it keeps requests until they have an outcome: a second request with an id is the same
+---  one, and it has `submit`, `look`, `end_job`, `answer` and `jobs`
 ---@field reconnects? boolean  re-establishes a lost connection and calls `ready`
 ---@field executor? fun(self): operations.Executor?  in process: runs a call at once, if possible
 
@@ -51,6 +53,8 @@ local transports = {}
 ---@field identity? operations.Identity  authenticated by the transport
 ---@field attempt? integer  above 1: its request may have run before
 ---@field vouches? boolean  the identities in its requests are trusted: it authenticates others
+---@field changed? fun()  of a job that the transport keeps: called when it has other questions
+---@field asking? operations.JobAsking  its questions
 ---@field announced? boolean  supports more than the five events and their fields; also set by its first request
 
 local Direct = {}

@@ -1,19 +1,24 @@
 --- Jobs of a server, kept for the callers who started them: MCP's tasks and the answers 202 of the HTTP server. A job
---- belongs to the identity that started it.
+--- belongs to the identity that started it. In this process, or,
+--- over a call map of mode `reliable`, in Redis: then any process of the system answers for it, and the job of a killed
+--- worker runs on another one.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
 local memory = require("operations.jobs.memory")
+local remote = require("operations.jobs.remote")
 
 local jobs = {}
 
 ---@class operations.JobsOptions
+---@field map? operations.CallMap  over Redis in mode `reliable`: keeps the jobs there; default: in this process
 ---@field ttl? integer  ms for which a record is kept, from the job's start, default 1 hour; a job that runs then is
 ---  cancelled
 ---@field longest_ttl? integer  ms, default 1 day: what callers may ask for, at least 60 s
 ---@field poll? integer  ms between two looks at a job that callers are advised to keep, default 1,000
----@field max_jobs? integer  of this server that have not ended, default 1,000
+---@field max_jobs? integer  of this server that have not ended, default 1,000; with `map`, `max_queue` of
+---  its Redis applies
 ---@field max_identity_jobs? integer  of them for one identity, default 100; without an identity, of all callers without
 
 --- What a server asks of the store of its jobs. Each function may wait.
@@ -43,7 +48,7 @@ local jobs = {}
 ---@field ended? boolean  returns once the job has ended or has questions, not for progress
 ---@field timeout? number  ms; returns the record then; default: no limit
 
-local option_kinds = { ttl = "number", longest_ttl = "number", poll = "number", max_jobs = "number",
+local option_kinds = { map = "table", ttl = "number", longest_ttl = "number", poll = "number", max_jobs = "number",
   max_identity_jobs = "number" }
 
 --- Makes the store of a server's jobs.
@@ -62,13 +67,17 @@ function jobs.new(registry, options)
     end
   end
   local known = {
-    ttl = options.ttl or limits.job_ttl, longest_ttl = options.longest_ttl or limits.job_most_ttl,
+    map = options.map, ttl = options.ttl or limits.job_ttl, longest_ttl = options.longest_ttl or limits.job_most_ttl,
     poll = options.poll or limits.job_poll, max_jobs = options.max_jobs or limits.jobs,
     max_identity_jobs = options.max_identity_jobs or limits.identity_jobs,
   }
   local workers = hosts.current().workers
-  if workers and workers() > 1 then
-    error("jobs in memory need a server of one process, and nginx has several workers", 2)
+  if known.map then
+    argument.object(known.map, "submit", "call map", 2, "jobs")
+    return remote.new(registry, known)
+  elseif workers and workers() > 1 then
+    error("jobs in memory need a server of one process, and nginx has several workers: give `map`, a call map over "
+      .. "Redis in mode \"reliable\"", 2)
   end
   return memory.new(registry, known)
 end

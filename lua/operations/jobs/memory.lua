@@ -1,9 +1,9 @@
 --- Jobs in this process: they end with it.
 local call_job = require("operations.registry.job")
 local errors = require("operations.base.error")
-local identity_key = require("operations.base.identity_key")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local rules = require("operations.jobs.rules")
 local scheduler = require("operations.task.scheduler")
 local shares = require("operations.base.shares")
 local weight = require("operations.base.weight")
@@ -26,32 +26,6 @@ local memory = {}
 local Memory = {}
 Memory.__index = Memory
 
---- The owner of jobs that an identity starts; "" without one.
----@param identity? operations.Identity
----@return string
-function memory.owner_of(identity)
-  return identity and identity_key.of(identity) or ""
-end
-
---- The time for which a record is kept.
----@param options operations.JobsOptions
----@param wanted? number  ms
----@return integer ms
-function memory.granted(options, wanted)
-  if type(wanted) ~= "number" or wanted ~= wanted then
-    return options.ttl
-  end
-  return math.floor(math.min(math.max(wanted, limits.job_least_ttl), options.longest_ttl))
-end
-
---- The error of an id that is unknown, over its time, or of a job of another identity: callers cannot tell these apart.
----@param id string
----@return nil
----@return operations.Error
-function memory.unknown(id)
-  return nil, errors.new("OPERATION_NOT_FOUND", ("no job '%s'"):format(tostring(id)))
-end
-
 local function due(kept)
   local _, record = kept.job:state()
   return record.created + kept.ttl
@@ -70,7 +44,7 @@ local function expire(self, kept)
 end
 
 local function find(self, id, identity)
-  local owner = memory.owner_of(identity)
+  local owner = rules.owner_of(identity)
   local kept = type(id) == "string" and (self._unended[id] or self._ended:get(owner, id))
   if not kept or kept.owner ~= owner then
     return nil
@@ -132,7 +106,7 @@ end
 
 function Memory:start(id, input, options)
   options = options or {}
-  local owner, most = memory.owner_of(options.identity), self._options
+  local owner, most = rules.owner_of(options.identity), self._options
   local context = { identity = options.identity, metadata = options.metadata, traceparent = options.traceparent }
   local ok, err = self._registry:admit(id, input, context)
   if not ok then
@@ -142,7 +116,7 @@ function Memory:start(id, input, options)
   elseif self._count >= most.max_jobs then
     return busy(most.max_jobs, "of all callers")
   end
-  local kept = { owner = owner, ttl = memory.granted(most, options.ttl) }
+  local kept = { owner = owner, ttl = rules.granted(most, options.ttl) }
   self._running[owner], self._count = (self._running[owner] or 0) + 1, self._count + 1
   kept.job = call_job.start(self._registry, { operation = id, input = input, context = context,
     capabilities = options.capabilities, on_end = function()
@@ -160,22 +134,9 @@ end
 function Memory:get(id, identity)
   local kept = find(self, id, identity)
   if not kept then
-    return memory.unknown(id)
+    return rules.unknown(id)
   end
   return record_of(self, kept)
-end
-
---- Is a record what a wait wants?
----@param record operations.JobRecord
----@param options operations.JobWait
----@return boolean
-function memory.suffices(record, options)
-  if record.ended then
-    return true
-  elseif options.ended then
-    return record.state ~= "working" and record.version ~= options.after
-  end
-  return record.version ~= options.after
 end
 
 function Memory:wait(id, identity, options)
@@ -185,19 +146,19 @@ function Memory:wait(id, identity, options)
   while kept do
     local record = record_of(self, kept)
     local over = deadline and scheduler.host().now() >= deadline
-    if over or memory.suffices(record, options) then
+    if over or rules.suffices(record, options) then
       return record
     end
     kept.job:await_change(math.min(deadline or math.huge, due(kept)))
     kept = find(self, id, identity)
   end
-  return memory.unknown(id)
+  return rules.unknown(id)
 end
 
 function Memory:answer(id, identity, answers)
   local kept = find(self, id, identity)
   if not kept then
-    return memory.unknown(id)
+    return rules.unknown(id)
   end
   local ok, err = kept.job:answer(answers)
   return ok and record_of(self, kept), err
@@ -206,7 +167,7 @@ end
 function Memory:cancel(id, identity, reason)
   local kept = find(self, id, identity)
   if not kept then
-    return memory.unknown(id)
+    return rules.unknown(id)
   end
   kept.job:cancel(reason)
   return record_of(self, kept)
@@ -215,7 +176,7 @@ end
 function Memory:forget(id, identity)
   local kept = find(self, id, identity)
   if not kept then
-    return memory.unknown(id)
+    return rules.unknown(id)
   end
   remove(self, kept)
   kept.job:cancel("its record was removed")

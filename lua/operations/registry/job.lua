@@ -27,7 +27,9 @@ local job = {}
 ---  answer, by key
 ---@field envelope? operations.Envelope  of a completed job
 ---@field error? operations.Error  of a failed or cancelled job
----@field ttl? integer  ms from `created` for which a store keeps it
+---@field due? integer  of a delayed job: ms since the epoch
+---@field keep? integer  of a submitted job: ms for which its outcome is kept
+---@field ttl? integer  of a server's job: ms from `created` for which it is kept
 ---@field poll? integer  ms between two looks at it, as its store suggests
 
 --- The questions of a running job. They wait for answers.
@@ -74,19 +76,13 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err  VALIDATION_ERROR: one does not fit its question; none was taken
 function Asking:answer(answers)
-  for key, asked in pairs(self.questions) do
-    if answers[key] ~= nil and not question.accepts(asked, answers[key]) then
-      return nil, errors.new("VALIDATION_ERROR", ("the answer '%s' does not fit its question"):format(key),
-        { key = key })
+  local fitting, err = question.fitting(self.questions, answers)
+  if not fitting then
+    return nil, err
+  elseif next(fitting) ~= nil then
+    for key, answer in pairs(fitting) do
+      self._answers[key], self.questions[key] = answer, nil
     end
-  end
-  local taken = false
-  for _, key in ipairs(members.names(self.questions)) do
-    if answers[key] ~= nil then
-      self._answers[key], self.questions[key], taken = answers[key], nil, true
-    end
-  end
-  if taken then
     self._changed()
     local waiting = self._waiting
     self._waiting = {}

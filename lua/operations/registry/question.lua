@@ -51,6 +51,23 @@ local function mode_of(asked)
   return asked.method == "elicitation/create" and (asked.params.mode or "form") or nil
 end
 
+--- The answers that have a question, if each fits.
+---@param questions table<string, { method: string, params: table }>  by key
+---@param answers table<string, table>  by key
+---@return table<string, table>? fitting
+---@return operations.Error? err  VALIDATION_ERROR: one does not fit; details.key
+function question.fitting(questions, answers)
+  local found = {}
+  for key, asked in pairs(questions) do
+    if answers[key] ~= nil and not question.accepts(asked, answers[key]) then
+      return nil, errors.new("VALIDATION_ERROR", ("the answer '%s' does not fit its question"):format(key),
+        { key = key })
+    end
+    found[key] = answers[key]
+  end
+  return found
+end
+
 -- The error of a question that the client does not support.
 local function incapable(asked)
   local name, mode = needs[asked.method], mode_of(asked)

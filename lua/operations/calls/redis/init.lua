@@ -5,6 +5,7 @@ local argument = require("operations.base.argument")
 local callers = require("operations.calls.redis.caller")
 local core = require("operations.core")
 local fasts = require("operations.calls.redis.fast")
+local jobs = require("operations.calls.redis.jobs")
 local letters = require("operations.calls.redis.letters")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
@@ -52,7 +53,7 @@ local redis = {}
 
 ---@class operations.Redis : operations.Transport
 ---@field id string  of this process
-local Redis = members.merged(letters)
+local Redis = members.merged(letters, jobs)
 Redis.__index = Redis
 
 local option_kinds = link.options({
@@ -286,7 +287,8 @@ function redis.connect(url, options)
     max_message = options.max_message or limits.body,
   }
   local self = setmetatable({
-    id = presence.id, reconnects = true, _presence = presence, _shared = shared, _mode = options.mode,
+    id = presence.id, reconnects = true, keeps_jobs = options.mode == "reliable",
+    _presence = presence, _shared = shared, _mode = options.mode,
     _receiver = { event = function() end },
   }, Redis)
   local is_lost = false

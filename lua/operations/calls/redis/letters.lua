@@ -19,6 +19,7 @@ local LISTED = 100 -- the default limit
 ---@field buried integer  ms since the epoch
 ---@field input any
 ---@field payload? table  the whole request
+---@field submitted boolean  it is a submitted job, not a call
 
 local function letter_of(operation, entry)
   local fields = {}
@@ -31,7 +32,8 @@ local function letter_of(operation, entry)
     payload.sig = nil
   end
   return { id = entry[1], operation = operation, requestId = fields.i, attempts = tonumber(fields.n),
-    buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload }
+    buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload,
+    submitted = fields.j ~= nil }
 end
 
 --- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest first.
@@ -92,7 +94,7 @@ local function revive_batch(shared, operation, from, to)
   local keys, words = { shared.keys:queue(operation) }, { shared.max_queue }
   for i, entry in ipairs(entries) do
     local letter = letter_of(operation, entry)
-    keys[i + 1] = shared.keys:record(letter.requestId or "")
+    keys[2 * i], keys[2 * i + 1] = shared.keys:record(letter.requestId or ""), shared.keys:job(letter.requestId or "")
     local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
     words[2 * i] = entry[1]
     words[2 * i + 1] = math.floor(math.min(ttl + shared.retention, limits.redis_ages))

@@ -4,8 +4,16 @@
 --- | key                          | type   | is                                                               |
 --- |------------------------------|--------|------------------------------------------------------------------|
 --- | `ops:{ops}:q:<operation>`    | stream | requests: `i` id, `f` caller, `p` payload, `a` when asked again, |
---- |                              |        | "revived" after a takeover                                       |
+--- |                              |        | "revived" after a takeover; of a submitted job also `j`, for how |
+--- |                              |        | long its outcome is kept (ms), and `w`, its owner                |
 --- | `ops:{ops}:r:<request id>`   | string | its record: the entry in the queue, then the outcome as an event |
+--- | `ops:{ops}:j:<request id>`   | hash   | of a submitted job: `o` operation, `c` created, `u` updated, `v` |
+--- |                              |        | version, `a` attempt, `k` for how long its outcome is kept, `w`  |
+--- |                              |        | owner, `n` what its worker notes, `q:<key>` an answer to a       |
+--- |                              |        | question; while it is delayed `d` its time, `p` payload          |
+--- | `ops:{ops}:later`            | zset   | delayed jobs by their time: operation, a space, request id       |
+--- | `ops:{ops}:own:<owner>`      | zset   | an owner's jobs that have not ended, by the time they last       |
+--- | `ops:{ops}:queues`           | set    | the operations that have a queue                                 |
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
 --- | `ops:{ops}:dead`             | set    | the operations that have dead letters                            |
 local compat = require("operations.base.compat")
@@ -31,6 +39,24 @@ end
 
 function Keys:record(request_id)
   return self._prefix .. "r:" .. request_id
+end
+
+function Keys:job(request_id)
+  return self._prefix .. "j:" .. request_id
+end
+
+function Keys:owned(owner)
+  return self._prefix .. "own:" .. owner
+end
+
+--- The key of the delayed jobs.
+function Keys:later()
+  return self._prefix .. "later"
+end
+
+--- The key of the set of operations with a queue.
+function Keys:queues()
+  return self._prefix .. "queues"
 end
 
 function Keys:dead(operation)
@@ -144,37 +170,158 @@ for _, channel in ipairs(channels) do
 end
 return answers]], { each = "integer" })
 
---- Queue, record, dead letters, operations with dead letters | entry, worker, outcome, its lifetime (ms), the caller's
---- channel, maximum number of letters, attempts, request, caller, payload, operation. As `finish`, for a request that
---- no worker survived.
+--- Queue, record, dead letters, operations with dead letters, job, its owner's jobs | entry, worker, outcome, its
+--- lifetime (ms), the caller's channel ("" for a job), maximum number of letters, attempts, request, caller,
+--- payload, operation, `j` and `w` of a submitted job. As `finish`, for a request that no worker survived.
 redis_scripts.bury = script([[
 local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
 if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
 redis.call("XDEL", KEYS[1], ARGV[1])
-redis.call("XADD", KEYS[3], "MAXLEN", "~", ARGV[6], "*", "n", ARGV[7], "i", ARGV[8], "f", ARGV[9], "p", ARGV[10])
+local letter = { "n", ARGV[7], "i", ARGV[8], "f", ARGV[9], "p", ARGV[10] }
+if ARGV[12] then
+  for _, word in ipairs({ "j", ARGV[12], "w", ARGV[13] }) do letter[#letter + 1] = word end
+  redis.call("ZREM", KEYS[6], ARGV[8])
+  if redis.call("EXISTS", KEYS[5]) == 1 then
+    redis.call("HINCRBY", KEYS[5], "v", 1)
+    redis.call("PEXPIRE", KEYS[5], ARGV[4])
+  end
+end
+redis.call("XADD", KEYS[3], "MAXLEN", "~", ARGV[6], "*", unpack(letter))
 redis.call("SADD", KEYS[4], ARGV[11])
 redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
-redis.call("PUBLISH", ARGV[5], ARGV[3])
+if ARGV[5] ~= "" then redis.call("PUBLISH", ARGV[5], ARGV[3]) end
 return 1]])
 
---- Dead letters, operations with dead letters, queue, records | operation, maximum length; for each letter: its id,
---- lifetime of its record (ms). Queues them again, unless their requests are queued already, while there is room.
---- Returns their number, and 1 when there was no more room.
+--- Queue, record, job, delayed jobs, its owner's jobs | id, payload, submitter, operation, delay (ms), for how long its
+--- outcome is kept (ms), maximum length of the queue, maximum number of delayed jobs, owner, maximum number of its
+--- jobs, for how long they count (ms). Returns 1, Redis has it; 2, it had it before; 0, the queue is full; -1, the owner
+--- has too many; false, no process has ever served the operation.
+redis_scripts.submit_job = script([[
+if redis.call("EXISTS", KEYS[2]) == 1 then return 2 end
+if redis.call("EXISTS", KEYS[1]) == 0 then return false end
+local time, delay = redis.call("TIME"), tonumber(ARGV[5])
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local at = string.format("%.0f", now)
+if delay > 0 and redis.call("ZCARD", KEYS[4]) >= tonumber(ARGV[8])
+  or delay <= 0 and redis.call("XLEN", KEYS[1]) >= tonumber(ARGV[7]) then return 0 end
+if ARGV[9] ~= "" then
+  redis.call("ZREMRANGEBYSCORE", KEYS[5], "-inf", at)
+  if redis.call("ZCARD", KEYS[5]) >= tonumber(ARGV[10]) then return -1 end
+  redis.call("ZADD", KEYS[5], string.format("%.0f", now + ARGV[11]), ARGV[1])
+  redis.call("PEXPIRE", KEYS[5], ARGV[11])
+end
+redis.call("HSET", KEYS[3], "o", ARGV[4], "c", at, "u", at, "v", 1, "a", 0, "k", ARGV[6], "w", ARGV[9])
+if delay > 0 then
+  local due = string.format("%.0f", now + delay)
+  redis.call("HSET", KEYS[3], "d", due, "f", ARGV[3], "p", ARGV[2])
+  redis.call("ZADD", KEYS[4], due, ARGV[4] .. " " .. ARGV[1])
+  redis.call("SET", KEYS[2], "later")
+else
+  local entry = redis.call("XADD", KEYS[1], "*", "i", ARGV[1], "f", ARGV[3], "p", ARGV[2], "j", ARGV[6], "w", ARGV[9])
+  redis.call("SET", KEYS[2], entry)
+end
+return 1]], "nil|integer")
+
+--- Delayed jobs, queue, record, job | its member of the first, its id: queues a delayed job.
+redis_scripts.queue_delayed = script([[
+if redis.call("ZREM", KEYS[1], ARGV[1]) == 0 then return 0 end
+local kept = redis.call("HMGET", KEYS[4], "p", "f", "k", "w")
+if not kept[1] then return 0 end
+local entry = redis.call("XADD", KEYS[2], "*", "i", ARGV[2], "f", kept[2], "p", kept[1], "j", kept[3], "w", kept[4])
+redis.call("SET", KEYS[3], entry)
+redis.call("HDEL", KEYS[4], "p", "f", "d")
+redis.call("HINCRBY", KEYS[4], "v", 1)
+return 1]], "integer")
+
+--- Queue, job | entry, worker, time, fields and values...: what the worker that holds a job notes of it.
+redis_scripts.note = script([[
+local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
+if not held[1] or redis.call("EXISTS", KEYS[2]) == 0 then return 0 end
+redis.call("HINCRBY", KEYS[2], "v", 1)
+redis.call("HSET", KEYS[2], "u", unpack(ARGV, 3))
+return 1]], "integer")
+
+--- Queue, record, job, its owner's jobs | entry, worker, outcome, for how long it is kept (ms), id, time. As `finish`,
+--- for a submitted job, without a message.
+redis_scripts.finish_job = script([[
+local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
+if not held[1] then return 0 end
+redis.call("XACK", KEYS[1], "w", ARGV[1])
+redis.call("XDEL", KEYS[1], ARGV[1])
+redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
+redis.call("ZREM", KEYS[4], ARGV[5])
+if redis.call("EXISTS", KEYS[3]) == 1 then
+  redis.call("HINCRBY", KEYS[3], "v", 1)
+  redis.call("HSET", KEYS[3], "u", ARGV[6])
+  redis.call("PEXPIRE", KEYS[3], ARGV[4])
+end
+return 1]], "integer")
+
+--- Record, job: the state of a submitted job: its fields, and its record.
+redis_scripts.look = script([[
+return { redis.call("HGETALL", KEYS[2]), redis.call("GET", KEYS[1]) }]], { redis_reply.fields, "nil|string" })
+
+--- Queue, record, job, delayed jobs, its owner's jobs | id, its member of the delayed jobs, outcome ("": it is removed
+--- with its outcome), abort event, prefix of the processes' channels, time. Ends a job that has not ended, and tells
+--- its worker. Returns 1, or 0 when there was nothing to do.
+redis_scripts.end_job = script([[
+local at = redis.call("GET", KEYS[2])
+local ended = at and string.sub(at, 1, 1) == "{"
+local removes = ARGV[3] == ""
+if not at or ended and not removes then return 0 end
+if at == "later" then
+  redis.call("ZREM", KEYS[4], ARGV[2])
+elseif not ended then
+  local held = redis.pcall("XPENDING", KEYS[1], "w", at, at, 1)[1]
+  redis.pcall("XACK", KEYS[1], "w", at)
+  redis.call("XDEL", KEYS[1], at)
+  if held then redis.call("PUBLISH", ARGV[5] .. held[2], ARGV[4]) end
+end
+redis.call("ZREM", KEYS[5], ARGV[1])
+if removes then return redis.call("UNLINK", KEYS[2], KEYS[3]) > 0 and 1 or 0 end
+local kept = redis.call("HGET", KEYS[3], "k")
+redis.call("SET", KEYS[2], ARGV[3], "PX", kept)
+redis.call("HDEL", KEYS[3], "p", "f", "d")
+redis.call("HINCRBY", KEYS[3], "v", 1)
+redis.call("HSET", KEYS[3], "u", ARGV[6])
+redis.call("PEXPIRE", KEYS[3], kept)
+return 1]], "integer")
+
+--- Record, job | fields and values...: stores answers to the questions of a job that has not ended.
+redis_scripts.answer = script([[
+local at = redis.call("GET", KEYS[1])
+if not at or string.sub(at, 1, 1) == "{" then return 0 end
+redis.call("HSET", KEYS[2], unpack(ARGV))
+return 1]], "integer")
+
+--- Dead letters, operations with dead letters, queue, a record and a job for each letter | operation, maximum length;
+--- for each letter: its id, lifetime of its record (ms). Queues them again, unless their requests are queued already,
+--- while there is room. Returns their number, and 1 when there was no more room.
 redis_scripts.revive = script([=[
 local count, room, full = 0, tonumber(ARGV[2]) - redis.call("XLEN", KEYS[3]), 0
-for i = 4, #KEYS do
-  local id, kept = ARGV[2 * i - 5], ARGV[2 * i - 4]
+for i = 1, (#KEYS - 3) / 2 do
+  local record, job, id, kept = KEYS[2 * i + 2], KEYS[2 * i + 3], ARGV[2 * i + 1], ARGV[2 * i + 2]
   local letter = redis.call("XRANGE", KEYS[1], id, id)[1]
   if letter then
-    local fields, known = {}, redis.call("GET", KEYS[i])
+    local fields, known = {}, redis.call("GET", record)
     for j = 1, #letter[2], 2 do fields[letter[2][j]] = letter[2][j + 1] end
     local queued = known and string.sub(known, 1, 1) ~= "{"
     if not queued and room <= 0 then
       full = 1
       break
     elseif not queued then
-      local entry = redis.call("XADD", KEYS[3], "*", "i", fields.i, "f", fields.f, "p", fields.p, "a", "revived")
-      redis.call("SET", KEYS[i], entry, "PX", kept)
+      local words = { "i", fields.i, "f", fields.f, "p", fields.p, "a", "revived" }
+      if fields.j then
+        for _, word in ipairs({ "j", fields.j, "w", fields.w }) do words[#words + 1] = word end
+        local time = redis.call("TIME")
+        local now = string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
+        redis.call("HSETNX", job, "c", now)
+        redis.call("HSET", job, "o", ARGV[1], "k", fields.j, "w", fields.w, "a", 0, "u", now)
+        redis.call("HINCRBY", job, "v", 1)
+        redis.call("PERSIST", job)
+      end
+      local entry = redis.call("XADD", KEYS[3], "*", unpack(words))
+      redis.call("SET", record, entry, "PX", kept)
       room = room - 1
     end
     count = count + redis.call("XDEL", KEYS[1], id)
@@ -208,9 +355,11 @@ redis.call("UNLINK", KEYS[2])
 if held then redis.call("PUBLISH", ARGV[2] .. held[2], ARGV[1]) end
 return 1]])
 
---- Queue | worker, idle time after which a consumer without requests is removed (ms).
+--- Queue, operations with a queue | worker, idle time after which a consumer without requests is removed (ms),
+--- operation.
 redis_scripts.join = script([=[
 redis.pcall("XGROUP", "CREATE", KEYS[1], "w", "0", "MKSTREAM")
+redis.call("SADD", KEYS[2], ARGV[3])
 for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
   local consumer = {}
   for i = 1, #fields, 2 do consumer[fields[i]] = fields[i + 1] end

@@ -5,11 +5,14 @@
 local call_event = require("operations.calls.event")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
+local delayed = require("operations.calls.redis.delayed")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local links = require("operations.calls.redis.link")
 local members = require("operations.base.members")
+local notes = require("operations.calls.redis.notes")
+local outcomes = require("operations.calls.redis.outcomes")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 local signatures = require("operations.calls.redis.signature")
@@ -25,6 +28,9 @@ local redis_worker = {}
 ---@field from string  the caller
 ---@field attempt integer  1; higher when it may have run before
 ---@field text string  the payload
+---@field keep? integer  of a submitted job: ms for which its outcome is kept
+---@field owner? string  of a submitted job
+---@field notes? operations.RedisNotes  of a submitted job that was started
 ---@field revived? boolean  its deadline is the old one; its time starts again
 ---@field started? boolean
 ---@field outcome? string  the event
@@ -42,6 +48,13 @@ Worker.__index = Worker
 
 local function nothing() end
 
+local function forget(self, job)
+  self._jobs[job.id] = nil
+  if job.notes then
+    job.notes:close()
+  end
+end
+
 local function late(self, job)
   self._shared.receiver.deliver("call.aborted",
     { requestId = job.id, reason = "its lease expired: another worker has it" }, {})
@@ -55,7 +68,7 @@ local function ended(self, job, reply, err)
     late(self, job)
   end
   if self._jobs[job.id] == job then
-    self._jobs[job.id] = nil
+    forget(self, job)
   end
 end
 
@@ -64,14 +77,12 @@ end
 function redis_worker.new(shared)
   local self = setmetatable({ _shared = shared, _jobs = {}, _waiting = {}, _ahead = 0,
     _queues = {}, _by_queue = {}, _asked = {} }, Worker)
-  self._outcomes = scripts.batch({
-    link = shared.link, script = scripts.finish, shared = { shared.presence.id, shared.retention },
-    add = function(words, n, job)
-      words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, shared.presence:channel(job.from)
-      return n + 3
-    end,
-    answered = function(...) ended(self, ...) end,
-  })
+  function self._now()
+    return core.now() + self._ahead
+  end
+  self._outcomes = outcomes.new(shared, function(...)
+    ended(self, ...)
+  end, self._now)
   return self
 end
 
@@ -80,10 +91,6 @@ end
 ---@return boolean
 function Worker:knows(id)
   return self._jobs[id] ~= nil
-end
-
-local function finish(self, job)
-  self._outcomes:add(job.queue, self._shared.keys:record(job.id), job)
 end
 
 -- The outcome of a job in the form for readers.
@@ -105,7 +112,7 @@ end
 
 -- Releases a request, so that another worker can run it at once.
 local function release(self, job)
-  self._jobs[job.id] = nil
+  forget(self, job)
   release_entries(self, job.queue, { job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
@@ -128,6 +135,10 @@ function Worker:finish(job, name, payload)
     release(self, job)
     return true
   end
+  if name == "call.progress" and job.keep then
+    job.notes:progress(payload)
+    return true
+  end
   local streams = payload.seq ~= nil
   payload.seq = nil
   local text, err = outcome_of(self, job, name, payload, self._shared.max_message)
@@ -139,7 +150,7 @@ function Worker:finish(job, name, payload)
     return publish(self, job, text)
   end
   job.outcome = text
-  finish(self, job)
+  self._outcomes:add(job)
   if streams then
     self._shared.receiver.deliver("call.aborted", { requestId = job.id, reason = "called once" }, {})
   end
@@ -178,13 +189,16 @@ local function start(self, job)
   job.started = true
   payload.requestId, payload.sig = job.id, nil
   if type(payload.ttl) == "number" then -- it waited by Redis' clock; its deadline is by the caller's
-    local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
+    local queued = self._now() - tonumber(job.entry:match("^%d+"))
     payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
   elseif job.revived then
     payload.deadline = nil
   end
-  local taken = self._shared.receiver.event(call_event.new("call.requested", payload), { job = job,
-    attempt = job.attempt, vouches = self._shared.vouches, announced = true })
+  local peer = { job = job, attempt = job.attempt, vouches = self._shared.vouches, announced = true }
+  if job.keep then
+    job.notes = notes.new(self._shared, job, peer, self._now)
+  end
+  local taken = self._shared.receiver.event(call_event.new("call.requested", payload), peer)
   if taken == false then
     refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")
   end
@@ -207,14 +221,10 @@ end
 
 local function bury(self, job)
   rename(self, job)
-  local shared = self._shared
-  local keys, presence, attempts = shared.keys, shared.presence, shared.attempts
-  local text = assert(outcome_of(self, job, "call.error", { requestId = job.id, code = "POISON", retryable = false,
-    mayHaveRun = true, message = ("no worker survived it, %d tried"):format(attempts),
-    details = { attempts = attempts } }))
-  scripts.bury:send(shared.link, nothing, 4, { job.queue, keys:record(job.id),
-    keys:dead(job.operation), keys:dead_operations(), job.entry, presence.id, text, shared.retention,
-    presence:channel(job.from), limits.redis_dead, attempts, job.id, job.from, job.text, job.operation })
+  local attempts = self._shared.attempts
+  self._outcomes:bury(job, assert(outcome_of(self, job, "call.error", { requestId = job.id, code = "POISON",
+    retryable = false, mayHaveRun = true, message = ("no worker survived it, %d tried"):format(attempts),
+    details = { attempts = attempts } })))
 end
 
 -- Names of an entry's fields.
@@ -229,6 +239,10 @@ local function take(self, queue, entry, deliveries)
     local name, value = fields[i], fields[i + 1]
     if meanings[name] then
       job[meanings[name]] = value
+    elseif name == "j" then
+      job.keep, job.owner = tonumber(value), job.owner or ""
+    elseif name == "w" then
+      job.owner = value
     elseif name == "a" then
       job.attempt, job.revived = job.attempt + 1, value == "revived"
     end
@@ -236,7 +250,7 @@ local function take(self, queue, entry, deliveries)
   local known = self._jobs[job.id]
   if known then -- it still runs here: now under this entry
     known.entry = job.entry
-    return known.outcome and finish(self, known)
+    return known.outcome and self._outcomes:add(known)
   elseif deliveries > self._shared.attempts then
     return bury(self, job)
   end
@@ -248,7 +262,8 @@ end
 local function join(self)
   local shared = self._shared
   for _, queue in ipairs(self._queues) do
-    scripts.join:send(shared.link, nothing, 1, { queue, shared.presence.id, limits.redis_forget })
+    scripts.join:send(shared.link, nothing, 2, { queue, shared.keys:queues(), shared.presence.id,
+      limits.redis_forget, self._by_queue[queue] })
   end
 end
 
@@ -323,7 +338,7 @@ local function renew(self)
       for _, entry in ipairs(lost or {}) do
         local job = by_entry[entry]
         if job.entry == entry and jobs[job.id] == job and not job.outcome then
-          jobs[job.id] = nil
+          forget(self, job)
           late(self, job)
         end
       end
@@ -377,6 +392,7 @@ local function begin(self)
   end
   self._link = links.start(self._shared.address, { ready = wake })
   self._working = task.detach(work, self, wake)
+  self._stop_delayed = delayed.watch(self._shared, self._now)
   keep(self)
 end
 
@@ -425,7 +441,7 @@ end
 function Worker:resume()
   for _, job in pairs(self._jobs) do
     if job.outcome then
-      finish(self, job)
+      self._outcomes:add(job)
     end
   end
   if self._link then
@@ -446,7 +462,7 @@ end
 ---@return boolean? begun  true: the running job must be aborted
 function Worker:drop(id)
   local job = self._jobs[id]
-  self._jobs[id] = nil
+  forget(self, job)
   return job.started
 end
 
@@ -461,6 +477,7 @@ function Worker:close()
   end
   if self._link then
     self._timer()
+    self._stop_delayed()
     self._working:cancel()
     self._link:close()
   end
