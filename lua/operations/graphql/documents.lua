@@ -92,7 +92,7 @@ local function add_fragments(selections, list, seen)
   return list
 end
 
--- The first connection that variables move: its keys with its path, and its selections.
+-- The first connection that variables move: its keys with its path, and the field.
 local function find_page(schema, selections, path)
   for _, item in ipairs(selections) do
     local inner = item.selections or item.fragment and item.fragment.selections
@@ -107,7 +107,7 @@ local function find_page(schema, selections, path)
       end)
       if keys then
         keys.path = here
-        return keys, inner
+        return keys, item
       end
     elseif inner and not (item.field and item.field.type.list) then
       local keys, found = find_page(schema, inner, here)
@@ -170,9 +170,9 @@ local function plan_of(shared, node, fragments)
   local input_schema = inputs.schema(schema, node.variables, options)
   local text, paged_text = print(node), nil
   local output_schema = outputs.answer(schema, of, node.selections, options)
-  local page, inner = find_page(schema, node.kind == "query" and node.selections or {}, {})
+  local page, connection = find_page(schema, node.kind == "query" and node.selections or {}, {})
   if page then
-    operation.add_page_info(inner)
+    operation.add_page_info(schema, connection.of, connection.selections)
     paged_text = print(node)
   end
   return {
@@ -233,19 +233,31 @@ local function read_all(shared, found)
   return read, fragments
 end
 
---- Adds the operations of the documents at paths, files or folders.
----@param shared table  see init.lua
----@param list operations.Definition[]
+--- The documents at paths: files, and those of folders whose names end in `.graphql` or `.gql`.
 ---@param paths string[]
----@return true?
+---@return { path: string, text: string }[]?
 ---@return operations.Error? err  a path cannot be read
-function documents.add(shared, list, paths)
+function documents.list(paths)
   local found = {}
   for _, path in ipairs(paths) do
     local ok, message = find(path, found, 0)
     if not ok then
       return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
     end
+  end
+  return found
+end
+
+--- Adds the operations of the documents at paths.
+---@param shared table  see init.lua
+---@param list operations.Definition[]
+---@param paths string[]
+---@return true?
+---@return operations.Error? err  a path cannot be read
+function documents.add(shared, list, paths)
+  local found, err = documents.list(paths)
+  if not found then
+    return nil, err
   end
   local read, fragments = read_all(shared, found)
   for _, document in ipairs(read) do

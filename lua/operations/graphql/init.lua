@@ -63,6 +63,9 @@ end
 local function add_fields(shared, list, kind)
   local root = shared.schema.roots[kind]
   local of = root and shared.schema:type(root)
+  for _, message in ipairs(of and of.problems or {}) do
+    shared.report(root, message)
+  end
   for _, field in ipairs(of and of.fields or {}) do
     local place = root .. "." .. field.name
     if importing.wants(shared.options, { name = field.name, type = kind, deprecated = field.deprecated ~= nil },

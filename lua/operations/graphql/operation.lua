@@ -55,12 +55,16 @@ end
 
 local PAGES = 64 -- texts of queries that are kept for each operation
 
-local page_info = "pageInfo { hasNextPage endCursor hasPreviousPage startCursor }"
-
 --- Selects what tells of the pages before and after a connection.
+---@param schema operations.graphql.Schema
+---@param of operations.graphql.Type  the connection
 ---@param selections operations.graphql.Selection[]  of the connection; changed
-function operation.add_page_info(selections)
-  selections[#selections + 1] = parser.selections(page_info)[1]
+function operation.add_page_info(schema, of, selections)
+  local info, inner = schema:named(schemas.field(of, "pageInfo").type), {}
+  for _, name in ipairs({ "hasNextPage", "endCursor", "hasPreviousPage", "startCursor" }) do
+    inner[#inner + 1] = schemas.field(info, name) and { name = name } or nil
+  end
+  selections[#selections + 1] = { name = "pageInfo", selections = inner }
 end
 
 --- The keys by which arguments move a connection; nil when there are none.
@@ -119,7 +123,7 @@ end
 function Field:selections(text, pages)
   local selections = text and assert(parser.selections(text)) or self:default(self.of)
   if pages and self.page then
-    operation.add_page_info(selections)
+    operation.add_page_info(self.schema, self.of, selections)
   end
   selection.resolve({
     schema = self.schema, variable = no_variables, complete = function(of)

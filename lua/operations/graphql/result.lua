@@ -24,7 +24,8 @@ end
 local function name_of(node, owner)
   local name = type(node) == "table" and node.name
   if not is_name(name) then
-    fail(("%s: %q is not a name"):format(owner, tostring(name)))
+    fail(("%s: expected a name, got %s"):format(owner, type(name) == "string" and ("%q"):format(name)
+      or core.kind(name)))
   end
   return name
 end
@@ -65,11 +66,19 @@ local function read_input(node, owner)
   }
 end
 
-local function each(nodes, owner, read)
-  local all, seen = {}, {} -- of two of one name the first counts
+-- What is read of each node, of two of one name the first. With `problems` one that is wrong is left out, and told
+-- there.
+local function each(nodes, owner, read, problems)
+  local all, seen = {}, {}
   for _, node in ipairs(list(nodes)) do
-    local item = read(node, owner)
-    if not seen[item.name] then
+    local item, problem
+    if problems then
+      item, problem = parser.try(read, node, owner)
+      problems[#problems + 1] = problem and problem.message
+    else
+      item = read(node, owner)
+    end
+    if item and not seen[item.name] then
       seen[item.name], all[#all + 1] = true, item
     end
   end
@@ -101,10 +110,10 @@ local function read_type(node, name)
   end
   local made = {
     kind = node.kind, name = name, description = text(node.description), one_of = node.isOneOf == true or nil,
-    specified_by = text(node.specifiedByURL),
+    specified_by = text(node.specifiedByURL), problems = body[1] == "fields" and {} or nil,
   }
   if body[1] then
-    made[body[1]] = each(node[body[2]], name, body[3])
+    made[body[1]] = each(node[body[2]], name, body[3], made.problems)
   end
   return made
 end

@@ -15,6 +15,7 @@ local schema = {}
 ---@field values? { name: string, description: string?, deprecated: string? }[]  of enums
 ---@field one_of? boolean  exactly one of the inputs is given
 ---@field specified_by? string  URL of a scalar's specification
+---@field problems? string[]  of fields that are left out
 
 ---@class operations.graphql.Field
 ---@field name string
