@@ -116,6 +116,7 @@ local limits = {
   job_most_ttl = 86400000, -- and the longest
   job_sweep = 10000, -- jobs that run beyond their time are looked for this often
   job_poll = 1000, -- between two looks at a job, as the server suggests
+  job_wait = 60000, -- a request to an HTTP server waits for a job no longer (`Prefer: wait`)
   jobs = 1000, -- of a server that have not ended
   identity_jobs = 100, -- of them for one identity or, without one, for all callers without
   job_result = 64 * 1024 * 1024, -- approximate memory of a result that a server keeps

@@ -16,6 +16,7 @@ local operation_guard = require("operations.registry.guard")
 local problem = require("operations.server.problem")
 local relaying = require("operations.server.relaying")
 local request_head = require("operations.server.request_head")
+local respond_async = require("operations.server.respond_async")
 local routes = require("operations.server.route")
 local sink = require("operations.server.sink")
 local task = require("operations.task")
@@ -211,14 +212,19 @@ local function context_of(call, request)
 end
 
 local function run(call, request, value)
-  return conclude(call, call.server.registry:execute(call.route.id, value, context_of(call, request)))
+  local context = context_of(call, request)
+  return call.route.task and respond_async.start(call, value, context, conclude)
+    or conclude(call, call.server.registry:execute(call.route.id, value, context))
 end
 
 -- Calls an operation whose result is a body, which it may send in pieces.
 local function run_sink(call, request, value)
-  local server = call.server
-  local response, envelope, err = sink.run(server.registry, call.route, value,
-    context_of(call, request), function(worker)
+  local server, context = call.server, context_of(call, request)
+  local begun = call.route.task and respond_async.start(call, value, context, conclude)
+  if begun then
+    return begun
+  end
+  local response, envelope, err = sink.run(server.registry, call.route, value, context, function(worker)
       watch(call, worker)
     end, function()
       leave(call)
@@ -256,22 +262,10 @@ local function end_stream(server, owner)
   server.streams_of[owner] = count > 0 and count or nil
 end
 
-local function stream(call, request, value, last_event_id)
-  local server, media = call.server, event_stream.choose(request.headers.accept)
-  if not media then
-    return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
-  end
-  local context, owner = context_of(call, request), owner_of(call)
-  context.lastEventId = last_event_id
-  if not begin_stream(server, owner) then
-    return too_many_streams(call, owner)
-  end
-  local subscription, err = server.registry:subscribe(call.route.id, value, context)
-  if not subscription then
-    end_stream(server, owner)
-    return conclude(call, nil, err)
-  end
-  local response, close = event_stream.response(subscription, media, {
+-- Sends events until they end or their reader leaves.
+local function send_events(call, request, events, media)
+  local server, owner = call.server, owner_of(call)
+  local response, close = event_stream.response(events, media, {
     problem = function(failure)
       call.code = failure.code
       return failure.code ~= "ABORTED" and problem.answer(call, failure).body or nil
@@ -290,6 +284,33 @@ local function stream(call, request, value, last_event_id)
     end)
   end
   return response
+end
+
+local function stream(call, request, value, last_event_id)
+  local server, media = call.server, event_stream.choose(request.headers.accept)
+  if not media then
+    return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
+  end
+  local context, owner = context_of(call, request), owner_of(call)
+  context.lastEventId = last_event_id
+  if not begin_stream(server, owner) then
+    return too_many_streams(call, owner)
+  end
+  local subscription, err = server.registry:subscribe(call.route.id, value, context)
+  if not subscription then
+    end_stream(server, owner)
+    return conclude(call, nil, err)
+  end
+  return send_events(call, request, subscription, media)
+end
+
+-- As `stream`, for the states of a job.
+local function stream_states(call, events)
+  local owner = owner_of(call)
+  if not begin_stream(call.server, owner) then
+    return too_many_streams(call, owner)
+  end
+  return send_events(call, call.request, events, "text/event-stream")
 end
 
 -- The id of the last event that the reader of a stream saw: from the header, or from the query, because a page cannot
@@ -386,6 +407,17 @@ local function send_on_stream(call, request, relay)
   end)
 end
 
+-- The answer where nothing is. Unknown and hidden operations get the same one.
+local function not_found(call)
+  return problem.refuse(call, 404, "OPERATION_NOT_FOUND", ("nothing is at %s"):format(call.path))
+end
+
+-- Answers a request about a job.
+local function serve_job(worker, call, job)
+  worker:on_wait(watch, call)
+  return respond_async.at(call, job, { conclude = conclude, stream = stream_states, not_found = not_found })
+end
+
 -- Serves an imported operation as its own document says.
 local function serve_relay(call, request)
   local relay, err, status = relaying.read(call, request, call.route.relay, call.query)
@@ -449,9 +481,14 @@ local function respond(call, request, route, values)
   return response or problem.answer(call, err, 500)
 end
 
--- The answer where nothing is. Unknown and hidden operations get the same one.
-local function not_found(call)
-  return problem.refuse(call, 404, "OPERATION_NOT_FOUND", ("nothing is at %s"):format(call.path))
+-- Answers an admitted request about a job.
+local function respond_job(call, job)
+  enter(call)
+  local response, err = task.enclose(nil, serve_job, call, job)
+  if not call.streams then
+    leave(call)
+  end
+  return response or problem.answer(call, err, 500)
 end
 
 local function sight_of(call, route)
@@ -539,7 +576,10 @@ function answering.answer(call, request)
     return describe(call, request)
   end
   local place, values
-  if below then
+  local job = below and server.options.tasks ~= false and respond_async.place(below)
+  if job then
+    return refuse_more(call) or respond_job(call, job)
+  elseif below then
     place, values = find(server, below)
   end
   if not place then

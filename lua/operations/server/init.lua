@@ -15,6 +15,7 @@ local document = require("operations.server.document")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
 local idempotency = require("operations.server.idempotency")
+local jobs = require("operations.jobs")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
@@ -61,6 +62,8 @@ local server = {}
 ---  an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field tasks? operations.JobsOptions|operations.JobStore|false  where the jobs of operations with `_meta.task` are
+---  kept, and their limits; false: there are none. Default: in memory
 ---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
 ---  Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
 ---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
@@ -111,6 +114,7 @@ local server = {}
 ---@field options operations.HttpOptions
 ---@field routes operations.Routes
 ---@field answers operations.AnswerStore|false
+---@field _jobs fun(): operations.JobStore?, operations.Error?
 ---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
 ---@field streams_of table<string, integer>  open streams by identity, or address without one
@@ -512,6 +516,7 @@ local option_kinds = {
   metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", upstreams = "table",
   metrics = "table", access_log = "function or string", log = "function", docs = "boolean or table",
+  tasks = "table or false",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or string or table or userdata",
   idempotency_ttl = "number",
 }
@@ -552,13 +557,15 @@ function server.new(registry, options)
   resource_metadata.check(kept, "to_http")
   kept.oauth = resource_metadata.of(kept)
   local self = setmetatable({ running = 0, draining = false, registry = registry, options = kept, workers = {},
-    streams = {}, streams_of = {}, answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {},
+    streams = {}, streams_of = {}, _jobs = jobs.provider(registry, kept.tasks),
+    answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {},
     _listeners = {},
     _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false, _cors = cors.new(kept, "to_http", 3) or false,
   }, Server)
   local err
   self.routes, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
-    filter = kept.filter, keeps_answers = kept.idempotency and true or false })
+    filter = kept.filter, keeps_answers = kept.idempotency and true or false,
+    keeps_jobs = kept.tasks ~= false })
   if self.routes and kept.docs then
     self._page, err = pages.new(kept.docs)
   end

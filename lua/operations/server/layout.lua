@@ -151,10 +151,19 @@ local function segments_of(spec, options)
   return segments, names, method, is_source
 end
 
+-- Could a path be that of a job (`respond_async`)?
+local function is_job(segments)
+  return segments[1] == "jobs" and segments[2] == false and (segments[3] == nil or segments[3] == "result")
+    and segments[4] == nil
+end
+
 -- Why an operation cannot have this path and method; nil if it can.
-local function flaw_of(place, spec, segments, names, method, prefix)
-  local id, path = spec.namespace .. "." .. spec.name, prefix .. layout.path(segments, names)
-  if type(segments[1]) == "string" and reserved[segments[1]] then
+local function flaw_of(place, spec, segments, names, method, options)
+  local id, path = spec.namespace .. "." .. spec.name, options.prefix .. layout.path(segments, names)
+  if options.keeps_jobs and is_job(segments) then
+    return { path = "/_meta/http/path", keyword = "reserved",
+      message = ("%s: the path %s belongs to the server's jobs; tasks = false leaves them out"):format(id, path) }
+  elseif type(segments[1]) == "string" and reserved[segments[1]] then
     return { path = "/_meta/http/path", keyword = "reserved",
       message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
   elseif method and not known[method] then
@@ -220,7 +229,7 @@ function layout.add(tree, spec, options)
   if is_source and spec.type == "subscription" and place.methods[method] then
     return nil -- the operation whose answer may be a stream relays both
   end
-  flaw = flaw_of(place, spec, segments, names, method, options.prefix)
+  flaw = flaw_of(place, spec, segments, names, method, options)
   if flaw then
     return flaw
   end

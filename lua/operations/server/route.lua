@@ -26,6 +26,7 @@ local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscri
 ---@field takes_context boolean
 ---@field status? integer  of an answer that succeeds, where the handler gives none
 ---@field key_required? boolean  requests have to have an Idempotency-Key
+---@field task? "optional"|"required"  calls may be, or have to be, jobs
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
 ---@field relay? operations.openapi.Plan  it is served as its own document says
 
@@ -67,11 +68,13 @@ local function make_route(self, entry)
   local source = type(spec._meta) == "table" and spec._meta.source
   return {
     id = entry.id, kind = kind, spec = spec, takes_context = looks,
-    imported = source == "openapi" or source == "graphql" or source == "mcp" or self._registry:get_handler(entry.id) == nil,
+    imported = source == "openapi" or source == "graphql" or source == "mcp"
+      or self._registry:get_handler(entry.id) == nil,
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = input_reader.compile(spec.inputSchema, entry.names), names = entry.names,
     path = input_reader.of_members(spec.inputSchema, entry.names),
     relay = entry.is_source and relaying.plan(self._registry, entry.id) or nil,
+    task = kind ~= "subscription" and not entry.is_source and type(spec._meta) == "table" and spec._meta.task or nil,
     key_required = layout.given(spec).idempotencyKey == "required", status = layout.given(spec).status,
     cache = kind == "query" and caching.policy(layout.given(spec).cache) or nil,
   }
@@ -174,6 +177,13 @@ function Routes:find(path)
   return place, values
 end
 
+--- How an operation is served, wherever its path is.
+---@param id string
+---@return operations.Route?
+function Routes:of(id)
+  return (make_route(self, { id = id, names = {} }))
+end
+
 -- The operations at a complete place, each with its methods.
 local function methods_by_id(finished)
   local found = {}
@@ -240,6 +250,7 @@ end
 ---@field prefix string
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
 ---@field filter? operations.Filter|function
+---@field keeps_jobs? boolean  paths of jobs belong to the server
 ---@field keeps_answers? boolean  requests may have an Idempotency-Key
 ---@field log fun(level: string, message: string)
 

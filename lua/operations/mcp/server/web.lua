@@ -106,6 +106,7 @@ function web.to_http(registry, options, new)
       ours[name] = options[name]
     end
     given = new(registry, ours)
+    given._jobs, given.options.tasks = server._jobs, options.tasks -- one store
     for _, client in ipairs(options.upstreams or {}) do
       given:_offer_guarded(client)
     end
