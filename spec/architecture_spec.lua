@@ -10,6 +10,7 @@ local knows_hosts = { ["lua/operations/base/marked.lua"] = true, ["lua/operation
 -- Where a require is inside a function, and why.
 local lazy = {
   ["lua/operations/mcp/client/init.lua"] = "each transport is loaded when first needed",
+  ["lua/operations/cli/describe.lua"] = "the code for GraphQL is loaded for its operations",
   ["lua/operations/mcp/server/init.lua"] = "a server on stdio, which an assistant starts, needs nothing of HTTP; other "
     .. "sources of resources are loaded where there are some",
   ["lua/operations/mcp/server/content.lua"] = "what refuses and fails is loaded by the first that does",

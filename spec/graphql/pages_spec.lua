@@ -1,15 +1,13 @@
 -- registry:pages over the connections of a GraphQL service.
-local compat = require("operations.base.compat")
 local exchange = require("operations.graphql.exchange")
 local operations = require("operations")
 local pages = require("operations.graphql.pages")
-local support = require("spec.support.graphql")
 
 local page = { path = { "users" }, after = "after", first = "first", before = "before", last = "last" }
 
 -- The pages of a service that answers with `replies`, and the variables of its requests.
 local function pages_of(input, replies)
-  local client, list, given = support.client(compat.unpack(replies)), {}, {}
+  local client, list, given = operations.testing.http({ ["*"] = replies }), {}, {}
   local endpoint = exchange.new({ endpoint = "https://api.test/graphql", http = client })
   local plan = { page = page, request = function(own, wants_pages)
     assert(wants_pages)
@@ -31,7 +29,7 @@ local function pages_of(input, replies)
 end
 
 local function reply(nodes, info)
-  return { body = { data = { users = { nodes = nodes, pageInfo = info } } } }
+  return { json = { data = { users = { nodes = nodes, pageInfo = info } } } }
 end
 
 describe("the pages of a connection", function()
@@ -58,7 +56,7 @@ describe("the pages of a connection", function()
       { hasNextPage = true, endCursor = operations.null }, operations.null }) do
       assert.equal(1, #pages_of({}, { reply({ 1 }, info) }))
     end
-    assert.equal(1, #pages_of({}, { { body = { data = { users = operations.null } } } }))
+    assert.equal(1, #pages_of({}, { { json = { data = { users = operations.null } } } }))
   end)
 
   it("end with an error where they form a cycle", function()
@@ -69,7 +67,7 @@ describe("the pages of a connection", function()
 
   it("that came are kept when one fails", function()
     local list, _, err = pages_of({}, { reply({ 1 }, { hasNextPage = true, endCursor = "a" }),
-      { body = { errors = { { message = "no" } } } } })
+      { json = { errors = { { message = "no" } } } } })
     assert.same({ 1, "GRAPHQL_ERROR" }, { #list, err.code })
   end)
 end)

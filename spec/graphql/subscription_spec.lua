@@ -97,7 +97,8 @@ describe("over WebSocket", function()
   it("an event with errors and no result is null, and the next ones come", function()
     answer = function(connection, message)
       if message.type == "subscribe" then
-        connection.send({ id = "1", type = "next", payload = { data = operations.null, errors = { { message = "x" } } } })
+        local payload = { data = operations.null, errors = { { message = "x" } } }
+        connection.send({ id = "1", type = "next", payload = payload })
         ticks(connection, 2, 2)
         connection.send({ id = "1", type = "complete" })
       end
@@ -161,7 +162,8 @@ describe("over WebSocket", function()
 
   it("a lost connection may be opened again, a refused one not", function()
     for case, expected in pairs({ [0] = { "TRANSPORT_LOST", true }, [4401] = { "ACCESS_DENIED", false },
-      [4403] = { "ACCESS_DENIED", false }, [4400] = { "EXECUTION_ERROR", false }, [1001] = { "TRANSPORT_LOST", true } }) do
+      [4403] = { "ACCESS_DENIED", false }, [4400] = { "EXECUTION_ERROR", false },
+      [1001] = { "TRANSPORT_LOST", true } }) do
       answer = function(connection, message)
         if message.type == "subscribe" and case == 0 then
           connection.drop()

@@ -1,4 +1,4 @@
---- GraphQL services for specs: an HTTP client that answers by itself, and a server of graphql-transport-ws.
+--- GraphQL services for specs: event streams without a network, and a server of graphql-transport-ws.
 local core = require("operations.core")
 local codec = require("operations.websocket").codec
 local handshake = require("operations.net.handshake")
@@ -6,32 +6,6 @@ local json = require("operations.base.json")
 local streams = require("operations.net.stream")
 
 local graphql = {}
-
-local JSON = "application/graphql-response+json; charset=utf-8"
-
---- An HTTP client that answers with these values in turn, the last one again and again: `{ status?, headers?, body }`, or
---- a function of the message; a body that is a table is sent as JSON. `sent` is the list of messages, each with the
---- decoded body as `json`.
----@return { request: function, sent: table[] }
-function graphql.client(...)
-  local replies, client = { ... }, { sent = {} }
-  function client.request(message)
-    local count = #client.sent + 1
-    client.sent[count] = message
-    message.json = type(message.body) == "string" and json.decode(message.body) or nil
-    local reply = replies[math.min(count, #replies)]
-    if type(reply) == "function" then
-      reply = reply(message)
-    end
-    local headers = { ["content-type"] = JSON }
-    for name, value in pairs(reply.headers or {}) do
-      headers[name] = value or nil
-    end
-    return { status = reply.status or 200, headers = headers, url = message.url,
-      body = type(reply.body) == "table" and assert(json.encode(reply.body)) or reply.body or "" }
-  end
-  return client
-end
 
 -- A stream of the HTTP client that gives these pieces, then ends.
 local function stream_of(status, headers, pieces)
@@ -46,7 +20,7 @@ local function stream_of(status, headers, pieces)
   return stream
 end
 
---- As `client`, for event streams: each opened one gives these pieces.
+--- An HTTP client whose streams give these pieces. `sent` are the requests, each with the decoded body as `json`.
 ---@param pieces string[]
 ---@param status? integer
 ---@param content_type? string

@@ -158,7 +158,7 @@ function disclosure.read(err, rule, spec)
     return changed(err, err.message, { kind = kind }), true, false
   elseif type(details.rpcCode) == "number" and err.code:find("^MCP_") or kind == "tool" then
     return said(err, rule), true, rule == "none"
-  elseif kind == "graphql" then
+  elseif details.kind == "graphql" then
     return refused(err, rule), true, rule == "none"
   end
   return err, public[err.code] or disclosure.declared(spec, err.code) ~= nil, false

@@ -120,6 +120,22 @@ function describe.command(spec, is_http)
   return table.concat(words, " ")
 end
 
+local LEVELS = 2 -- of the types of an answer
+
+-- The types and the selection of a field of a GraphQL service, whose code is loaded on first use.
+local function graphql_sections(registry, id)
+  local plan = require("operations.graphql.operation").plan_of(registry:get_handler(id))
+  local selection = plan and plan.selection() or ""
+  if selection == "" then
+    return nil
+  end
+  local sections = { { title = "Selection, to copy and change", text = "select=" .. shell.word(selection) } }
+  if plan.type_text then
+    table.insert(sections, 1, { title = "Types", text = plan.type_text(LEVELS) })
+  end
+  return sections
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function describe.run(parsed)
@@ -143,8 +159,10 @@ function describe.run(parsed)
   elseif parsed.options.json then
     output.data(spec)
   else
-    local example = describe.command(spec, kinds[spec.namespace .. "." .. spec.name] == "openapi")
+    local id = spec.namespace .. "." .. spec.name
+    local example = describe.command(spec, kinds[id] == "openapi")
     output.styled(description.of(output.readable(spec), { width = style.width, example = example,
+      sections = kinds[id] == "graphql" and graphql_sections(registry, id) or nil,
       paint = function(colour, text) return style:paint(colour, text) end }))
   end
   return output.codes.OK

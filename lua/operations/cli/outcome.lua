@@ -60,7 +60,7 @@ end
 
 -- A page instead of JSON: of a login, a proxy or a wrong address.
 local function warn_of_page(asked)
-  local head = asked.is_http and asked.exchange.head
+  local head = asked.sends_http and asked.exchange.head
   local media_type = head and head.headers["content-type"]
   local schema = head and asked.spec.outputSchema
   if type(media_type) == "string" and media_type:lower():find("^text/html")

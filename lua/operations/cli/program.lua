@@ -123,8 +123,8 @@ local function of_document(source, parsed)
   local config, left_out = config_of(source.kind, parsed.order)
   local from = source.place:find("^https?://") and "url" or "file"
   return { "local registry = operations.registry()",
-    ("assert(registry:register_all(assert(operations.from_%s.%s(%s%s))))"):format(source.kind, from, quoted(source.place),
-      next(config) and ", " .. literal(config, "") or "") }, left_out
+    ("assert(registry:register_all(assert(operations.from_%s.%s(%s%s))))"):format(source.kind, from,
+      quoted(source.place), next(config) and ", " .. literal(config, "") or "") }, left_out
 end
 
 -- The arguments of a call; the deadline counts from its beginning.

@@ -73,7 +73,7 @@ end
 ---@return integer|false|nil code
 ---@return operations.Error? err  nothing was shown
 function rehearsal.run(asked, options)
-  if asked.is_http then
+  if asked.sends_http then
     local _, err = asked.registry:execute(asked.id, asked.input, asked.context)
     return asked.exchange.held and print_held(asked, options), err
   elseif options.curl then

@@ -32,6 +32,7 @@ local STDIN = 0
 ---@field spec operations.Spec
 ---@field kind string  of the source: "openapi", "mcp", ...
 ---@field is_http boolean  an operation of an OpenAPI document
+---@field sends_http boolean  a call sends a request of HTTP: also an operation of a GraphQL service
 ---@field sources operations.sources.Source[]
 ---@field references table[]  the members of remembered sources
 ---@field input any
@@ -315,7 +316,8 @@ local function load(asked, parsed)
     asked.id = asked.spec.namespace .. "." .. asked.spec.name
     asked.kind = kinds[asked.id]
     asked.is_http = asked.kind == "openapi"
-    if not (asked.is_http or parsed.options.each) then
+    asked.sends_http = asked.is_http or asked.kind == "graphql"
+    if not (asked.sends_http or parsed.options.each) then
       show_progress(asked)
     end
   end

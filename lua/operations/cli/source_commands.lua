@@ -75,7 +75,8 @@ local function order_of_client(text)
     suggestion.behind(name, names), client)
 end
 
-local path_options = members.set({ "openapi", "graphql", "documents", "lua", "command", "mcp-config", "ref-root", "ca-file", "cert", "key",
+local path_options = members.set({ "openapi", "graphql", "documents", "lua", "command", "mcp-config", "ref-root",
+  "ca-file", "cert", "key",
   "patch" })
 
 -- The members for options; or nil and a message.

@@ -137,9 +137,10 @@ function answer.failure(given)
   local list, body = errors_of(given.body), given.body
   local extensions = type(body.extensions) == "table" and body.extensions or {}
   local code = code_of(list[1])
-  local err = errors.new(code and code ~= "" and not errors.codes[code] and code or "GRAPHQL_ERROR", message_of(list), {
-    kind = "graphql", errors = body.errors, path = list[1].path, data = body.data, extensions = body.extensions, cost = extensions.cost,
-    statusCode = given.statusCode, headers = given.headers,
+  local own = code and code ~= "" and not errors.codes[code] and code
+  local err = errors.new(own or "GRAPHQL_ERROR", message_of(list), {
+    kind = "graphql", errors = body.errors, path = list[1].path, data = body.data, extensions = body.extensions,
+    cost = extensions.cost, statusCode = given.statusCode, headers = given.headers,
   })
   local failure = given.failure or {}
   -- Without `data` the service refused the request before it ran anything.

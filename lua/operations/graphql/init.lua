@@ -18,8 +18,8 @@ local importing = require("operations.registry.importing")
 local introspection = require("operations.graphql.introspection")
 local json = require("operations.base.json")
 local lexer = require("operations.graphql.lexer")
+local locations = require("operations.openapi.location")
 local operation = require("operations.graphql.operation")
-local location = require("operations.openapi.location")
 local parser = require("operations.graphql.parser")
 local result = require("operations.graphql.result")
 local schemas = require("operations.graphql.schema")
@@ -156,7 +156,7 @@ end
 ---@return operations.Definition[]? definitions
 ---@return { pointer: string, message: string }[]|operations.Error report
 function from_graphql.url(address, options)
-  if type(address) ~= "string" or not location.base(address) then
+  if type(address) ~= "string" or not locations.base(address) then
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)

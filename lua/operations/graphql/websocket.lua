@@ -163,13 +163,13 @@ local function watch(self)
   end)
 end
 
----@class operations.graphql.SocketOptions : operations.StreamOptions
+---@class operations.graphql.SocketTarget : operations.StreamOptions
 ---@field headers? table<string, string>
 ---@field max_event? integer  bytes of a message
 
 --- Connects to a service.
 ---@param parsed table  a URL of ws or wss, as `url.parse` gives it
----@param options operations.graphql.SocketOptions
+---@param options operations.graphql.SocketTarget
 ---@return operations.graphql.Socket?
 ---@return operations.Error? err  with `details.kind` "handshake" the server speaks HTTP, but not this protocol
 function websocket.open(parsed, options)

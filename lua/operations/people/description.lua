@@ -65,6 +65,7 @@ end
 ---@field width? integer  columns, default 100
 ---@field paint? fun(colour: "bold"|"green"|"magenta", text: string): string  default: no colours
 ---@field example? string  an example of a call
+---@field sections? { title: string, text: string }[]  further ones, of lines
 
 --- The input, output and requirements of an operation, for people.
 ---@param spec operations.Spec
@@ -85,6 +86,9 @@ function description.of(spec, style)
   add("Errors", indented(errors_text(spec.errorSchemas, style)))
   add("Auth", indented(auth_text(meta)))
   add("Needs", indented(access_text(spec.accessControl or {})))
+  for _, section in ipairs(style.sections or {}) do
+    add(section.title, indented(section.text:gsub("\n", "\n  ")))
+  end
   add("Try", indented(style.example))
   return table.concat(parts, "\n")
 end

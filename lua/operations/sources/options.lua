@@ -151,7 +151,8 @@ local setters = {
   end,
   subscriptions = function(config, value)
     if value ~= "sse" and value ~= "websocket" and not value:find("^wss?://[^/]") then
-      return ("--subscriptions: expected a URL such as wss://api.example/graphql, websocket or sse, got %q"):format(value)
+      return ("--subscriptions: expected a URL such as wss://api.example/graphql, websocket or sse, got %q")
+        :format(value)
     end
     config.subscriptions = value
   end,

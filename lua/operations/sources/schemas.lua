@@ -76,22 +76,20 @@ local function specs_of(definitions)
   return (registry:specs())
 end
 
--- The definitions of a text.
+-- The definitions of a cached schema.
 local function definitions_of(source, text)
-  local given = text
-  if text:find("^%s*{%s*\"") then
-    local err
-    given, err = json.decode(text)
-    if err then
-      return nil, errors.new("EXECUTION_ERROR", source.shown .. ": " .. err.message, { kind = "parse" })
-    end
-  end
-  return from_graphql.document(given, schemas.config(source))
+  local is_json = is_url(source.place) or source.place:find("%.json$")
+  return from_graphql.document(is_json and json.decode(text) or text, schemas.config(source))
 end
 
 -- Caches a schema that is new.
 local function take(source, text, meta)
-  local definitions, report = definitions_of(source, text)
+  local definitions, report
+  if is_url(source.place) then
+    definitions, report = definitions_of(source, text)
+  else
+    definitions, report = from_graphql.file(source.place, schemas.config(source))
+  end
   if not definitions then
     return nil, report
   end
