@@ -7,6 +7,7 @@ local members = require("operations.base.members")
 local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.base.version")
+local wire_log = require("operations.base.wire_log")
 
 ---@alias operations.Null lightuserdata  JSON's null: `operations.null`
 
@@ -180,14 +181,11 @@ local functions = {
   within = { "operations.task", "within" },
 }
 
--- OPERATIONS_LOG=calls: a line of JSON on stderr for each call.
-local logs_calls = ("," .. (os.getenv("OPERATIONS_LOG") or "") .. ","):find(",calls,", 1, true) ~= nil
-
---- Makes a registry.
+--- Makes a registry. With OPERATIONS_LOG=calls each call is a line of JSON on stderr.
 ---@param options? operations.RegistryOptions
 ---@return operations.Registry
 function operations.registry(options)
-  if logs_calls and (options == nil or type(options) == "table") then
+  if wire_log.has("calls") and (options == nil or type(options) == "table") then
     options = members.copy(options or {})
     options.middleware = members.joined({ operations.middleware.log() }, options.middleware or {})
   end

@@ -11,6 +11,7 @@ specs_of.covered = {
   ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
   ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
   ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/base/wire_log.lua"] = "spec/net/http/trace_spec.lua",
   ["lua/operations/calls"] = "spec/calls/map_spec.lua",
   ["lua/operations/calls/redis"] = "spec/calls/redis/reliable_spec.lua",
   ["lua/operations/calls/websocket"] = "spec/calls/websocket/websocket_spec.lua",

@@ -208,6 +208,7 @@ void http_release(http_Transfer *t) {
   http_Engine *engine = engine_of(r);
   reactor_timer_unset(r, &t->op.timer);
   if (t->easy != NULL) {
+    http_note_phases(t);
     t->pool->running--;
     http_sweep_ended(&t->pool->sweep);
     if (!t->stream && t->pool->running > 0)
@@ -522,6 +523,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->stream = q->stream;
   t->joins = q->join;
   t->decode = q->decode;
+  t->timed = q->timed;
   t->idle_timeout = q->idle_timeout;
   t->first_byte = q->first_byte_timeout;
   t->deadline = after(q->deadline);

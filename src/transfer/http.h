@@ -51,6 +51,7 @@ typedef struct http_Request {
                       ** before HEAD was pulled */
   bool connect_only;  /* makes no request; calls on_connected */
   bool decode;        /* requests and decodes content codings */
+  bool timed;         /* http_note_phases is to be called */
   /* Returns header line `i`, from 0; NULL after the last.  A NULL function: no
   ** lines.  Must return. */
   const char *(*line)(void *ud, size_t i);
@@ -74,6 +75,13 @@ typedef struct http_Route {
 /* Consecutive requests for the same URL of up to this many bytes parse it
 ** once. */
 #define HTTP_KEPT_URL 512
+
+/* When each phase of a transfer ended, ms from its beginning; 0: not reached.
+ */
+typedef struct http_Phases {
+  double name, connect, tls, first_byte;
+  bool reused; /* the connection was there */
+} http_Phases;
 
 /* An easy handle of curl and its current settings: the next request changes
 ** only those that differ. */
@@ -110,7 +118,7 @@ struct http_Transfer {
   bool digest;            /* the first answer that asks for Digest is curl's */
   bool challenged;        /* this answer does */
   unsigned informational; /* 1xx answers so far */
-  bool stream, joins, decode;
+  bool stream, joins, decode, timed;
   bool head_complete; /* the head of the final answer is complete */
   bool held;          /* the user paused it */
   bool paused;        /* curl waits for http_resume */
@@ -127,6 +135,7 @@ struct http_Transfer {
   size_t opened_count;
   http_Route route; /* of the connection opened for it */
   coding_Check coding;
+  http_Phases phases; /* of a `timed` one */
   double idle_timeout, first_byte;
   reactor_Time deadline;         /* of the wait; REACTOR_NEVER: none */
   reactor_Time heard;            /* when the last piece came or could have */
@@ -179,6 +188,9 @@ CURLcode http_set_request(http_Transfer *t, const http_Request *q);
 ** even if it failed to open. */
 CURLcode http_easy_open(http_Easy *easy);
 void http_easy_close(http_Easy *easy);
+
+/* transfer/phases.c: sets the phases of a timed transfer that has not ended. */
+void http_note_phases(http_Transfer *t);
 
 /* transfer/failure.c: whether and why it failed */
 

@@ -133,6 +133,7 @@ const reactor_Option transfer_options[] = {
     OPTION(netrc, OPTION_TEXT),
     OPTION(public_only, OPTION_FLAG),
     OPTION(fresh, OPTION_FLAG),
+    OPTION(timed, OPTION_FLAG),
     OPTION(upload, OPTION_FLAG),
     OPTION(upload_size, OPTION_NUMBER),
     {NULL, 0, OPTION_FLAG, 0},
@@ -195,7 +196,7 @@ static void read_request(lua_State *L, http_Request *q) {
 *max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
 ** key_file, key_password, proxy, unix_socket, digest_user, digest_password,
-** netrc.
+** netrc, timed.
 ** Events: "done", status, head (for core.http_fields), body, content type (nil
 ** when the head must be parsed for it) | "error", kind, message, phase.  A
 ** stream has "head", status, head, then "data" whenever handle:read() has
@@ -263,6 +264,19 @@ static int transfer_lua_write(lua_State *L) {
   return 0;
 }
 
+/* handle:phases() -> name, connect, tls, first byte (ms from the beginning), is
+** the connection one that was there; of a request with `timed` */
+static int transfer_lua_phases(lua_State *L) {
+  http_Transfer *t = check_transfer(L);
+  if (t->easy != NULL && reactor_usable(t->op.reactor)) http_note_phases(t);
+  lua_pushnumber(L, t->phases.name);
+  lua_pushnumber(L, t->phases.connect);
+  lua_pushnumber(L, t->phases.tls);
+  lua_pushnumber(L, t->phases.first_byte);
+  lua_pushboolean(L, t->phases.reused);
+  return 5;
+}
+
 /* handle:pause(): no more is read from the socket */
 static int transfer_lua_pause(lua_State *L) {
   http_pause(check_transfer(L));
@@ -279,9 +293,13 @@ static const luaL_Reg reactor_methods[] = {{"http", transfer_lua_http},
                                            {NULL, NULL}};
 
 static const luaL_Reg handle_methods[] = {
-    {"read", transfer_lua_read},   {"lend", transfer_lua_lend},
-    {"pause", transfer_lua_pause}, {"resume", transfer_lua_resume},
-    {"write", transfer_lua_write}, {NULL, NULL},
+    {"read", transfer_lua_read},
+    {"lend", transfer_lua_lend},
+    {"pause", transfer_lua_pause},
+    {"resume", transfer_lua_resume},
+    {"write", transfer_lua_write},
+    {"phases", transfer_lua_phases},
+    {NULL, NULL},
 };
 
 void transfer_http_open(lua_State *L) {

@@ -12,6 +12,7 @@ local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local subscription = require("operations.registry.subscription")
 local task = require("operations.task")
+local trace = require("operations.net.http.trace")
 
 local stream = {}
 
@@ -240,6 +241,7 @@ local function keep_open(plan, input, context, connection)
     if not delay then
       return err
     end
+    trace.reconnection({ method = plan.method, url = plan.base .. (plan.path or "") }, delay, connection.id)
     task.sleep(delay / 1000)
   end
 end

@@ -53,6 +53,15 @@ local function server()
   end }))
 end
 
+describe("a document", function()
+  it("names events before lines, as generators take the first media type of a stream", function()
+    for _, version in ipairs({ "3.0", "3.1", "3.2" }) do
+      local text = json.encode(server():openapi(version), { keep_order = true })
+      assert.matches('{"text/event%-stream":{.-,"application/x%-ndjson":{', text)
+    end
+  end)
+end)
+
 for version, expected in pairs(assert(json.decode(sources.read("spec/vectors/openapi/served.json")))) do
   describe("a document of version " .. version, function()
     local document

@@ -88,7 +88,8 @@ function clients.run(places, fail)
   os.remove(directory)
   assert(run(("mkdir %s && ln -s %s %s/node_modules"):format(directory, places.clients, directory)))
   for _, version in ipairs({ "3.0", "3.1" }) do
-    write(("%s/%s.json"):format(directory, version), assert(json.encode(server:openapi(version))))
+    local text = assert(json.encode(server:openapi(version), { keep_order = true }))
+    write(("%s/%s.json"):format(directory, version), text)
   end
   local listener = assert(server:listen({ host = "127.0.0.1", port = 0 }))
   local passed = 0

@@ -13,6 +13,7 @@ local rounds = require("operations.mcp.client.rounds")
 local single_flight = require("operations.task.single_flight")
 local supervisors = require("operations.mcp.client.supervisor")
 local task = require("operations.task")
+local trace = require("operations.mcp.client.trace")
 local waits = require("operations.mcp.client.waits")
 
 local session = {}
@@ -62,7 +63,8 @@ function session.new(config, open, events)
   self = setmetatable({
     _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
     _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0, _mended = 0,
-    modern = false, capabilities = {}, longest = config.max_timeout,
+    _watch = trace.watch(config.name, config.on_message), modern = false, capabilities = {},
+    longest = config.max_timeout,
     _self = {
       client = config.client or metadata.client, capabilities = capabilities,
       extended = incoming.extended(capabilities),
@@ -73,7 +75,7 @@ function session.new(config, open, events)
     return self:start()
   end, function()
     return not self._ended and self.owner.client ~= nil
-  end, events.state)
+  end, trace.state(config.name, events.state))
   return self
 end
 
@@ -110,7 +112,7 @@ function Session:_connect(kind)
     noise = function(what, came)
       self:_noise(what, came)
     end,
-    watch = self._config.on_message,
+    watch = self._watch,
     mended = function(warning)
       self._mended = self._mended + 1
       if is_told(self._mended) then

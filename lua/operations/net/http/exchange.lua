@@ -31,6 +31,13 @@ local function begin(request)
   return self
 end
 
+-- Sets the phases of a timed request.
+local function note(request, handle)
+  if request.timed and handle then
+    request.phases = { handle:phases() }
+  end
+end
+
 -- Sends a request whose body comes in pieces, until the head of its answer, or the whole answer, has come.
 local function send_pieces(request, whole)
   local self, err = begin(request)
@@ -39,6 +46,9 @@ local function send_pieces(request, whole)
     if err then
       return nil, err
     end
+  end
+  if self then
+    note(request, self._handle)
   end
   if not self or self._failure and (whole or not self.status) then
     return nil, err or self._failure
@@ -102,6 +112,7 @@ local function send(request)
   end
   wait.request, wait.done, wait.task = request, false, nil
   local raised = scheduler.wait(wait)
+  note(request, wait.handle)
   if raised ~= nil then
     return nil, http_failure.interrupted(request, raised)
   elseif wait[1] == "error" then

@@ -1,5 +1,6 @@
 --- The responses of an operation: its data, its stream, and problems (RFC 9457) by status.
 local core = require("operations.core")
+local property_order = require("operations.base.property_order")
 
 local responses = {}
 
@@ -94,14 +95,18 @@ local function event_of(schema)
   }
 end
 
+-- Generators of clients look at the first media type.
+local media_types = { "text/event-stream", "application/x-ndjson" }
+
 -- Before 3.2 the items of a stream cannot be described.
 local function stream_of(schema, version)
-  if version == "3.2" then
-    return { ["text/event-stream"] = { itemSchema = event_of(schema) },
-      ["application/x-ndjson"] = { itemSchema = schema } }
+  local content, items = {}, { event_of(schema), schema }
+  for i, name in ipairs(media_types) do
+    content[name] = version == "3.2" and { itemSchema = items[i] }
+      or { schema = { type = "string" }, ["x-itemSchema"] = items[i] }
   end
-  return { ["text/event-stream"] = { schema = { type = "string" }, ["x-itemSchema"] = event_of(schema) },
-    ["application/x-ndjson"] = { schema = { type = "string" }, ["x-itemSchema"] = schema } }
+  property_order.set(content, media_types)
+  return content
 end
 
 local function accepts_anything(schema)

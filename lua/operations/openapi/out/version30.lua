@@ -249,7 +249,7 @@ local function with_schemas(node)
   copy.schema = node.schema ~= nil and schema_of(node.schema) or nil
   for _, key in ipairs({ "content", "headers" }) do
     if node[key] then
-      copy[key] = {}
+      copy[key] = property_order.carry({}, node[key])
       for name, value in pairs(node[key]) do
         copy[key][name] = with_schemas(value)
         if key == "content" and next(copy[key][name]) == nil and not media.is_json(media.essence(name)) then
