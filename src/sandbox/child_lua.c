@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -33,6 +34,8 @@
 #define TICK_US 20000
 #define PATIENCE 10
 #define READ_SIZE 65536
+#define BEGUN "{\"begun\":true}\n"
+#define MEMORY "{\"end\":{\"kind\":\"memory\"}}\n"
 
 /* One process has one program: its signal handler needs this. */
 static struct {
@@ -45,9 +48,9 @@ static struct {
 
 /* The order of the fields of the first line that the host sends. */
 typedef struct child_Request {
-  size_t memory;      /* bytes */
-  size_t line;        /* the longest line, bytes */
-  unsigned processor; /* ms */
+  size_t memory;    /* bytes */
+  size_t line;      /* the longest line, bytes */
+  size_t processor; /* ms */
   size_t config, code;
 } child_Request;
 
@@ -69,7 +72,7 @@ static void write_all(const char *bytes, size_t n) {
   }
 }
 
-/* Also called by a signal handler. */
+/* Ends the program by its last line.  Also called by a signal handler. */
 static void end_with(const char *line) {
   write_all(line, strlen(line));
   leave();
@@ -79,7 +82,7 @@ static void end_with(const char *line) {
 static void fill(void) {
   ssize_t n;
   if (!buffer_reserve(&child.input, READ_SIZE))
-    end_with("{\"end\":{\"kind\":\"memory\"}}\n");
+    end_with(MEMORY);
   do n = read(STDIN_FILENO, child.input.data + child.input.len, READ_SIZE);
   while (n < 0 && errno == EINTR);
   if (n <= 0) leave();
@@ -151,9 +154,9 @@ static void on_count(lua_State *L, lua_Debug *ar) {
   end_with(line);
 }
 
-static void start_clock(unsigned ms) {
-  const struct itimerval timer = {{0, TICK_US},
-                                  {(time_t)(ms / 1000), (ms % 1000) * 1000}};
+static void start_clock(size_t ms) {
+  const struct itimerval timer = {
+      {0, TICK_US}, {(time_t)(ms / 1000), (suseconds_t)(ms % 1000) * 1000}};
   struct sigaction action;
   memset(&action, 0, sizeof(action));
   action.sa_handler = on_tick;
@@ -283,6 +286,12 @@ static int fail(lua_State *L, const char *what, const char *why) {
   return luaL_error(L, "%s: %s", what, why);
 }
 
+/* Lua's own error, or that of a C function. */
+static bool is_memory_error(lua_State *L) {
+  const char *message = lua_tostring(L, -1);
+  return message != NULL && strstr(message, "not enough memory") != NULL;
+}
+
 static child_Request read_request(lua_State *L) {
   child_Request q;
   size_t n;
@@ -291,7 +300,7 @@ static child_Request read_request(lua_State *L) {
   if (n >= sizeof(line)) fail(L, "the first line", "too long");
   memcpy(line, text, n);
   line[n] = '\0';
-  if (sscanf(line, "%zu %zu %u %zu %zu", &q.memory, &q.line, &q.processor,
+  if (sscanf(line, "%zu %zu %zu %zu %zu", &q.memory, &q.line, &q.processor,
              &q.config, &q.code) != 5)
     fail(L, "the first line", "five numbers expected");
   return q;
@@ -305,7 +314,6 @@ static int child_serve(lua_State *L) {
   child_Request request;
   const char *failed;
   lua_State *state;
-  int status;
   buffer_init(&child.input, memory, BUFFER_UNLIMITED);
   request = read_request(L);
   child.input.max = child.input.len + request.config + request.code +
@@ -321,13 +329,14 @@ static int child_serve(lua_State *L) {
   if (lua_pcall(state, 1, LUA_MULTRET, 0) != 0)
     return fail(L, "the program's state", lua_tostring(state, -1));
   lua_sethook(state, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+  tzset(); /* later it would read files */
   start_clock(request.processor);
   failed = platform_confine(request.memory + 3 * request.line,
-                            request.processor / 1000 + 2);
+                            (unsigned)(request.processor / 1000) + 2);
   if (failed != NULL) return fail(L, failed, strerror(errno));
-  status = lua_pcall(state, 3, 0, 0);
-  end_with(status == LUA_ERRMEM ? "{\"end\":{\"kind\":\"memory\"}}\n"
-                                : "{\"end\":{\"kind\":\"raised\"}}\n");
+  write_all(BEGUN, sizeof(BEGUN) - 1);
+  (void)lua_pcall(state, 3, 0, 0);
+  end_with(is_memory_error(state) ? MEMORY : "{\"end\":{}}\n");
   return 0;
 }
 

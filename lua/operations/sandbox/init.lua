@@ -70,10 +70,13 @@ local own_names = members.set({ "_G", "_VERSION", "array", "assert", "bit", "col
   "pcall", "print", "rawequal", "rawget", "rawlen", "rawset", "select", "setmetatable", "string", "table", "tonumber",
   "tostring", "type", "unpack", "utf8", "xpcall" })
 
+local MOST = 2 ^ 40
+
 local function limit(options, name)
   local value = options[name] or limits["sandbox_" .. name]
-  if value ~= value or value < 1 then
-    error(("bad option '%s' to 'run' (a number of at least 1 expected, got %s)"):format(name, number_text.of(value)), 4)
+  if value ~= value or value < 1 or value > MOST then
+    error(("bad option '%s' to 'run' (a number from 1 to 2^40 expected, got %s)"):format(name,
+      number_text.of(value)), 4)
   end
   return math.floor(value)
 end
@@ -136,11 +139,11 @@ end
 
 local files
 
--- The path of inside.lua: beside this file, or where Lua finds modules (this file may be compiled).
+-- The path of inside.lua: where Lua finds modules, else beside this file (Neovim has its own search).
 local function find_inside()
-  local here = debug.getinfo(1, "S").source:match("^@(.*)init%.lua$")
-  local path = here and system.real_path(here .. "inside.lua")
-  return path or system.real_path(package.searchpath("operations/sandbox/inside", package.path)) -- luacheck: ignore 143
+  local path = package.searchpath("operations/sandbox/inside", package.path) -- luacheck: ignore 143
+  local here = debug.getinfo(1, "S").source:match("^@(/.*)init%.lua$")
+  return system.real_path(path or here .. "inside.lua")
 end
 
 -- The C module of the child and the file that it runs, found once.
@@ -159,7 +162,7 @@ local function find_files()
   return files
 end
 
--- The interpreter of this process, where it has one; else a name for PATH.
+-- The interpreter of this process, if it runs in one; else a name for PATH.
 local function own_interpreter()
   local name = sandbox.language == "Lua 5.4" and "lua5.4" or "luajit"
   local own = system.real_path("/proc/self/exe")

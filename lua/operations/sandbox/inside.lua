@@ -86,9 +86,13 @@ local WAIT = {} -- what a coroutine of `map` yields while its call runs
 local workers = setmetatable({}, { __mode = "k" }) -- coroutines of `map`
 local calls, in_flight, replies = 0, 0, {}
 
+-- A reply for which there is no memory is lost, and its call has failed: it is not waited for again.
 local function take_reply()
-  local reply = decode(receive())
+  if in_flight == 0 then
+    error("the reply of a call was lost", 0)
+  end
   in_flight = in_flight - 1
+  local reply = decode(receive())
   replies[reply.reply] = reply
 end
 
@@ -233,7 +237,9 @@ local function print(...)
   if #text > room and not is_cut then
     is_cut = true
     text = gsub(sub(text, 1, room), "[\192-\255]?[\128-\191]*$", "")
-    send_text(text)
+    if text ~= "" then
+      send_text(text)
+    end
     send('{"cut":true}')
   elseif not is_cut then
     printed = printed + #text

@@ -3,14 +3,17 @@
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local members = require("operations.base.members")
 local report = require("operations.sandbox.report")
 local task = require("operations.task")
+local turn = require("operations.task.turn")
 
 local program = {}
 
 local MAX_ARGUMENTS = 16
 local MAX_ID = 200 -- bytes of a call's id in the report
 local LINE = 128 * 1024 -- bytes of a line beside its value
+local EXIT = 200 -- ms that a process has to end after its last line
 local CUT = "(the output is cut here: %d bytes are allowed)\n"
 
 ---@class operations.SandboxProgram
@@ -72,6 +75,9 @@ end
 local function run_call(state, id, fn, arguments, count)
   local call, begun = state.calls[id], task.monotonic()
   local value, err = invoke(fn, arguments, count)
+  if state.has_ended then
+    return
+  end
   local line, failed = reply(id, state.limits.max_value, value, err)
   call.duration, call.outcome = task.monotonic() - begun, failed and failed.code or "ok"
   state.last_failure = failed and { id = id, name = call.id or call.name, error = failed } or state.last_failure
@@ -88,7 +94,7 @@ end
 
 function readers.print(state, line)
   local text = line.print
-  if type(text) ~= "string" or #text + state.printed > state.limits.max_output then
+  if type(text) ~= "string" or text == "" or #text + state.printed > state.limits.max_output then
     return "more output than it may print"
   end
   state.printed = state.printed + #text
@@ -124,11 +130,28 @@ function readers.call(state, line)
   state.tasks[id] = task.spawn(run_call, state, id, fn, arguments, count)
 end
 
+function readers.begun(state)
+  if state.has_begun then
+    return "a second beginning"
+  end
+  state.has_begun = true
+end
+
+-- The kinds of failure that a process may tell of itself, and the types of the other fields.
+local own_kinds = members.set({ "syntax", "result", "raised", "memory", "processor" })
+local field_types = { message = "string", line = "number", code = "string", used = "number" }
+
 readers["end"] = function(_, line)
-  if type(line["end"]) ~= "table" then
+  local said = line["end"]
+  if type(said) ~= "table" then
     return "an end that is no table"
   end
-  return nil, line["end"]
+  local outcome = { said = true, ok = said.ok == true, value = said.value, details = said.details,
+    kind = own_kinds[said.kind] and said.kind or "raised" }
+  for name, kind in pairs(field_types) do
+    outcome[name] = type(said[name]) == kind and said[name] or nil
+  end
+  return nil, outcome
 end
 
 local function read(state, text)
@@ -141,7 +164,7 @@ local function read(state, text)
   return "a line of another kind"
 end
 
--- How the process ended without saying so.
+-- The end of a process that did not send it.
 local function killed(child)
   local how = child:wait()
   local last = child:stderr():match("([^\n]+)\n*$")
@@ -155,6 +178,10 @@ local function follow(state)
     local flaw, outcome = err and err.message
     if text then
       flaw, outcome = read(state, text)
+      local failure = turn.spend(state, math.max(#text, turn.PIECE))
+      if failure then
+        error(failure, 0)
+      end
     elseif not err then
       outcome = killed(state.child)
     end
@@ -167,10 +194,7 @@ local function follow(state)
 end
 
 local function converse(state, of)
-  local ok, err = state.child:write(request(of))
-  if not ok then
-    return { kind = "killed", message = err.message }
-  end
+  state.child:write(request(of)) -- a process that does not read it has ended, which `follow` tells
   return follow(state)
 end
 
@@ -191,8 +215,10 @@ local function outcome_of(state, of)
   return outcome
 end
 
-local function clean_up(state)
-  state.child:abort()
+-- Ends the process, which ends by itself after its last line, and the calls.
+local function clean_up(state, outcome)
+  state.has_ended = true
+  state.child:stop({ close = outcome and outcome.said and EXIT or 0, term = 0 })
   for id, each in pairs(state.tasks) do
     local call = state.calls[id]
     call.duration = call.duration or task.monotonic() - call.begun
@@ -209,10 +235,10 @@ end
 function program.run(child, of)
   local state = new_state(child, of)
   local ok, outcome = pcall(outcome_of, state, of)
-  clean_up(state)
+  clean_up(state, ok and outcome)
   if not ok then
     error(outcome, 0)
-  elseif outcome.kind == "killed" and not outcome.signal and #state.calls == 0 and state.printed == 0 then
+  elseif outcome.kind == "killed" and not state.has_begun then
     return nil, report.unavailable(outcome)
   end
   return report.result(state, outcome)

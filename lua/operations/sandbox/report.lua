@@ -1,13 +1,11 @@
 --- Results of programs: the value, or the error with its line and a hint.
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
+local suggestion = require("operations.base.suggestion")
 
 local report = {}
 
-local SIGSYS = 31
-
-local function text(value)
-  return type(value) == "string" and value or nil
-end
+local SIGKILL, SIGSEGV, SIGXCPU, SIGSYS = 9, 11, 24, 31
 
 -- The messages of outcomes that have none of their own.
 local messages = {}
@@ -32,6 +30,10 @@ function messages.killed(_, outcome)
   local signal = outcome.signal
   if signal == SIGSYS then
     return "the program was killed: it made a system call that is not allowed"
+  elseif signal == SIGSEGV then
+    return "the program was killed: it recursed too deeply, or broke its interpreter"
+  elseif signal == SIGKILL then
+    return "the program was killed: the system may have run out of memory"
   elseif signal then
     return ("the program was killed by signal %d"):format(signal)
   end
@@ -41,6 +43,8 @@ end
 local codes = { wall = "TIMEOUT", syntax = "VALIDATION_ERROR", result = "VALIDATION_ERROR" }
 
 -- What the program can do about it.
+
+local library = { "array", "json", "map", "null", "object", "print" }
 
 local hints = {}
 
@@ -62,10 +66,12 @@ function hints.result()
 end
 
 function hints.raised(state, _, message)
-  local failure, name = state.last_failure, message:match("attempt to call a nil value %(global '([^']+)'%)")
+  local failure = state.last_failure
+  local name = message:match("nil value %(global '([^']+)'%)") or message:match("global '([^']+)' %(a nil value%)")
   if name then
-    return name .. " is not in the sandbox; there are " .. table.concat(state.names, ", ")
-      .. ", map, print, json, null, array, object and the language without files, processes and modules"
+    local names = members.joined(state.names, library)
+    return ("there is no %s here%s; there are %s, and the language without files, processes and modules"):format(name,
+      suggestion.behind(name, names), table.concat(names, ", "))
   elseif failure and message:find("nil", 1, true) then
     return ("call %d (%s) had failed with %s; a failed call gives nil, err"):format(failure.id, failure.name,
       tostring(failure.error))
@@ -73,16 +79,14 @@ function hints.raised(state, _, message)
 end
 
 local function error_of(state, outcome)
-  local kind, line = text(outcome.kind) or "protocol", outcome.line
-  local message = not messages[kind] and text(outcome.message) or messages[kind] and messages[kind](state, outcome)
-    or "it failed"
-  local code, details = text(outcome.code), outcome.details
+  local kind, line = outcome.signal == SIGXCPU and "processor" or outcome.kind, outcome.line
+  local message = messages[kind] and messages[kind](state, outcome) or outcome.message or "its library failed"
+  local code, details = outcome.code, outcome.details
   if not code then
     code, details = codes[kind] or "EXECUTION_ERROR", { kind = kind, line = line }
   end
   local err = errors.new(code, message, details)
-  err.line = type(line) == "number" and line or nil
-  err.hint = hints[kind] and hints[kind](state, err.line, message)
+  err.line, err.hint = line, hints[kind] and hints[kind](state, line, message)
   return err
 end
 
@@ -91,10 +95,14 @@ end
 ---@param outcome table  of its last line, or of its end without one
 ---@return operations.SandboxResult
 function report.result(state, outcome)
-  local ok = outcome.ok == true
-  return { ok = ok, value = ok and outcome.value or nil, error = not ok and error_of(state, outcome) or nil,
-    output = table.concat(state.output), calls = state.calls,
-    processor = type(outcome.used) == "number" and outcome.used or nil }
+  local result = { ok = outcome.ok == true, output = table.concat(state.output), calls = state.calls,
+    processor = outcome.used }
+  if result.ok then
+    result.value = outcome.value
+  else
+    result.error = error_of(state, outcome)
+  end
+  return result
 end
 
 --- The error for a process that ended before its program began.
