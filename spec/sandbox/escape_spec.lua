@@ -34,7 +34,7 @@ describe("a program that wants out of the sandbox", function()
     end
   end)
 
-  it("finds nothing in the globals beside the language and what it was given", function()
+  it("has no globals beside the language, the library and the given functions", function()
     local names = value([[local names = {} for name in pairs(_G) do names[#names + 1] = name end
       table.sort(names) return names]], { call = print })
     local expected = "_G _VERSION array assert bit call collectgarbage coroutine error getmetatable ipairs json load "

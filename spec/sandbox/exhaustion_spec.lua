@@ -133,7 +133,7 @@ describe("a program that", function()
     assert.same({}, result.calls)
   end)
 
-  it("gives a call what is not JSON is refused that call", function()
+  it("gives a call a value other than JSON is refused that call", function()
     local result = run([[local value, err = call({ x = print }) return { err.code, err.message }]], { call = print })
     assert.equal("VALIDATION_ERROR", result.value[1])
     assert.matches("/1/x", result.value[2])
@@ -176,7 +176,7 @@ describe("a program that", function()
     assert.equal(1, run("return 1").value)
   end)
 
-  it("belongs to somebody with many programs is told BUSY, and others are not", function()
+  it("belongs to an identity with many programs is told BUSY, and those of another identity are not", function()
     local ada, bob, codes = { id = "ada" }, { id = "bob" }, {}
     local function hold(identity)
       return function()

@@ -110,7 +110,7 @@ describe("a program that took over its process", function()
     assert.equal("TIMEOUT wall", result.error.code .. " " .. result.error.details.kind)
   end)
 
-  it("and goes on after its end is not listened to", function()
+  it("and sends calls after its last line makes none of them", function()
     local made = 0
     local result = assert(run_forger(says('{"end":{"ok":true,"value":5}}\n' .. call(1)), {
       call = function()
@@ -139,7 +139,7 @@ describe("a program that took over its process", function()
     assert.equal("UNAVAILABLE: there is no sandbox: no such library", tostring(err))
   end)
 
-  it("and ends without a word is killed, as far as anybody knows", function()
+  it("and ends without a last line counts as killed", function()
     local result = assert(run_forger(BEGIN .. "exit 3"))
     assert.equal("killed", result.error.details.kind)
   end)
