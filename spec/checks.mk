@@ -260,7 +260,7 @@ BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua 
 MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0) fastmcp@4.20.16
 MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
 MCP_DATE = 2026-11-29
-MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
+MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua spec/mcp/suite/code.lua
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring mcp_server,$(BENCHMARKS)),$(MCP_DATA)/.$(MCP_DATE)) $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
@@ -292,6 +292,15 @@ test-mcp-server: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP serve
 .PHONY: mcp-server-specs
 mcp-server-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
+
+.PHONY: test-code
+test-code: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## programs of models: the sandbox, the tools that run them, official clients that write them, on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory code-specs LUA=$$lua || exit 1; done
+
+.PHONY: code-specs
+code-specs: all
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/sandbox spec/offer spec/mcp/server/program_spec.lua spec/mcp/server/openresty_spec.lua \
+	  spec/tools/program_spec.lua spec/mcp/suite/code.lua
 
 .PHONY: test-neovim
 test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held

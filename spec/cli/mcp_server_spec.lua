@@ -165,6 +165,13 @@ describe("operations mcp", function()
     assert.same({ "search_operations", "describe_operation", "call_operation" }, tool_names(server))
   end)
 
+  it("lets models write programs where that is asked for", function()
+    server = pipe.operations("mcp", "--lua", path_of(definitions), "--code")
+    server:initialize()
+    assert.same({ "search_operations", "describe_operation", "run_lua" }, tool_names(server))
+    assert.equal("3", server:call("run_lua", { code = "return 1 + 2" }).result.content[1].text)
+  end)
+
   it("says at a terminal that it waits for a client", function()
     local result = command.run(("script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua mcp --lua %s' "
       .. "/dev/null"):format(command.interpreter(), path_of(definitions)))

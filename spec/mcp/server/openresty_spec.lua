@@ -94,6 +94,36 @@ describe("an MCP server in several workers of OpenResty", function()
     end
   end)
 
+  it("continues a program that waits for an answer, whichever worker gets it", function()
+    local modern = { ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28",
+      ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = {} } }
+    local function run(params)
+      params._meta = modern
+      local answer = assert(operations.http.request({ url = nginx.url .. "/code/mcp", method = "POST",
+        body = operations.json.encode({ jsonrpc = "2.0", id = 1, method = "tools/call", params = params }),
+        headers = { ["content-type"] = "application/json", accept = "application/json, text/event-stream",
+          ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = "tools/call", ["mcp-name"] = "run_lua",
+          connection = "close" } }))
+      local text = answer.body:match("data: ({[^\n]*)") or answer.body
+      return assert(operations.json.decode(text).result, text)
+    end
+    local workers, count = {}, 0
+    for i = 1, 12 do
+      local params = { name = "run_lua", arguments = { code =
+        'local runs = call("tasks.runs") return { runs = runs, did = call("tasks.remove", { id = 1 }) }' } }
+      local asked = run(params)
+      params.requestState, params.inputResponses = asked.requestState, {}
+      for key in pairs(asked.inputRequests) do
+        params.inputResponses[key] = { action = "accept", content = { answer = "Yes, once" } }
+      end
+      local result = run(params).structuredContent
+      assert.same({ i, 1 }, { result.runs, result.did.removed })
+      count = count + (workers[result.did.worker] and 0 or 1)
+      workers[result.did.worker] = true
+    end
+    assert.is_true(count > 1)
+  end)
+
   it("opens no port for its sessions where there is one worker", function()
     local alone = test_server.start({ app = true, init = 'require("spec.mcp.conformance.server")' })
     finally(function()

@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
 local pipe = require("spec.support.mcp_server.pipe")
 
@@ -10,7 +11,10 @@ describe("programs that clients of an MCP server write", function()
   end
 
   after_each(function()
-    server.child:abort()
+    if server then
+      server.child:abort()
+    end
+    server = nil
   end)
 
   local function run(code, more)
@@ -213,6 +217,29 @@ describe("programs that clients of an MCP server write", function()
     assert.equal(4, value('return #call("tasks.list")'))
   end)
 
+  it("end at the deadline of their request", function()
+    start("timeout=100") -- waits for it
+    local result = run('call("tasks.add", { title = "x" }) return call("tasks.slow", { seconds = 30 })')
+    assert.matches("^TIMEOUT: ", result.content[1].text)
+    assert.matches("%- call tasks%.add: ok", result.content[1].text)
+  end)
+
+  it("are refused where too many run, and none is lost of 1,000", function()
+    start()
+    for id = 1001, 2000 do
+      server:send({ id = id, method = "tools/call", params = { name = "run_lua", arguments = { code = "return 7" } } })
+    end
+    local done, refused = 0, 0
+    for _ = 1, 1000 do
+      local text = server:receive().result.content[1].text
+      done, refused = done + (text == "7" and 1 or 0), refused + (text:find("^BUSY: ") and 1 or 0)
+    end
+    assert.equal(1000, done + refused)
+    assert.is_true(done >= 4)
+    assert.is_true(refused > 0)
+    assert.equal(3, value("return 3"))
+  end)
+
   it("are recorded with their hash and their calls", function()
     local path = os.tmpname()
     start("audit=" .. path)
@@ -278,6 +305,82 @@ describe("programs that clients of an MCP server write", function()
     assert.same({ { action = "accept", name = "Ada" }, { action = "accept", name = "Ada" } },
       json.decode(result.content[1].text))
     assert.equal(2, #of(messages, "elicitation/create"))
+  end)
+
+  describe("over HTTP", function()
+    local operations = require("operations")
+    local url
+
+    local function post(code, name)
+      return { url = url, method = "POST", json = { jsonrpc = "2.0", id = 1, method = "tools/call",
+        params = { name = "run_lua", arguments = { code = code }, _meta = pipe.modern } }, headers = {
+          authorization = "Bearer " .. (name or "ada"), accept = "application/json, text/event-stream",
+          ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = "tools/call", ["mcp-name"] = "run_lua" } }
+    end
+
+    local function text_of(code, name)
+      local answer = assert(operations.http.request(post(code, name)))
+      return json.decode(answer.body).result.content[1].text
+    end
+
+    -- Takes the only place of the user by a call that does not end.
+    local function occupy()
+      local occupant = operations.spawn(function()
+        local text
+        repeat
+          local answer = operations.http.request(post('call("tasks.slow", { seconds = 60 })'))
+          text = answer and answer.body or ""
+        until not text:find("BUSY", 1, true)
+      end)
+      eventually(function()
+        return text_of("return 1"):find("^BUSY")
+      end)
+      return occupant
+    end
+
+    before_each(function()
+      server = pipe.run("code", "port=0", "authorize=true", "max_identity_programs=1")
+      url = assert(server.child:read_line())
+    end)
+
+    it("call as the user of each request; each user has a share of the places", function()
+      assert.equal('"ada"', text_of('return json.encode(call("tasks.who").id)'))
+      local gone = occupy()
+      assert.equal("bob", text_of('return call("tasks.who").id', "bob"))
+      gone:cancel()
+    end)
+
+    it("end when their client leaves", function()
+      local gone = occupy()
+      gone:cancel()
+      eventually(function()
+        return text_of("return 1") == "1"
+      end)
+    end)
+  end)
+
+  it("end with their server, also while they wait", function()
+    local operations = require("operations")
+    local registry = operations.registry({ policy = { { action = "ask" } } })
+    registry:register({ namespace = "a", name = "b", handler = print })
+    local own = operations.to_mcp(registry, { code = { max_programs = 1 } })
+    local function ask()
+      local answer = own:handle({ method = "POST", target = "/mcp", headers = { host = "localhost",
+        ["content-type"] = "application/json", ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = "tools/call",
+        ["mcp-name"] = "run_lua" }, body = json.encode({ jsonrpc = "2.0", id = 1, method = "tools/call",
+          params = { name = "run_lua", arguments = { code = 'call("a.b")' }, _meta = pipe.modern } }) })
+      return json.decode(answer.body).result
+    end
+    operations.run(function()
+      assert.equal("input_required", ask().resultType)
+      assert.matches("^BUSY", ask().content[1].text)
+      own:close()
+    end)
+    own = operations.to_mcp(registry, { code = { max_programs = 1 } })
+    operations.run(function()
+      assert.equal("input_required", ask().resultType)
+      own:close()
+    end)
   end)
 
   describe("in the modern era", function()

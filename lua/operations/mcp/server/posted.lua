@@ -256,6 +256,7 @@ function posted.begin(server, request, value, peer, session)
     self.channel:hang_up()
   end or nil
   call.takes_events = self.form ~= "json"
+  request.peer = request.peer -- nginx tells it only here, in the thread of the request
   self.call, call.request_id = call, request.call and request.call.id
   enter(self)
   watch(self, request)

@@ -155,7 +155,7 @@ local function context_of(self, id)
   context.on_progress = self.report and function(done, total, text)
     step(self, ("%s: %s%s%s"):format(id, tostring(done), total and "/" .. tostring(total) or "",
       text and " " .. tostring(text) or ""))
-  end or false
+  end or nil
   return question.add(context, self.call.capabilities, put(self))
 end
 
