@@ -741,7 +741,7 @@ describe("help and version", function()
   end)
 
   it("fits in 80 columns", function()
-    for _, name in ipairs({ "", "list", "describe", "call", "watch", "request", "export", "worker" }) do
+    for _, name in ipairs({ "", "list", "describe", "call", "watch", "request", "export", "worker", "jobs" }) do
       for line in command.run("operations " .. name .. " --help").out:gmatch("[^\n]+") do
         assert.is_true(#line <= 80, line)
       end

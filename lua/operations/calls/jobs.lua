@@ -174,14 +174,14 @@ function call_jobs:cancel(id, reason)
   argument.expect(id, "string", 1, "cancel")
   argument.optional(reason, "string", 2, "cancel")
   local record, err = self:_look(id)
-  if record and not record.ended then
-    local _, failure = transport:end_job(record, reason or "the job was cancelled")
-    if failure then
-      return nil, failure
-    end
-    return self:job(id)
+  if not record or record.ended then
+    return record, err
   end
-  return record, err
+  local _, failure = transport:end_job(record, reason or "the job was cancelled")
+  if failure then
+    return nil, failure
+  end
+  return self:job(id)
 end
 
 --- Removes a job and its outcome. One that has not ended is cancelled.
@@ -218,7 +218,11 @@ function call_jobs:jobs(operation, options)
   argument.optional(operation, "string", 1, "jobs")
   argument.optional(options, "table", 2, "jobs")
   argument.options(options or {}, { limit = "number" }, "jobs")
-  return transport:jobs(operation, options and options.limit or 100)
+  local limit = options and options.limit or 100
+  if not (limit >= 1 and limit < 2 ^ 31) then
+    error("bad option 'limit' to 'jobs' (a number from 1 on expected)", 2)
+  end
+  return transport:jobs(operation, math.floor(limit))
 end
 
 return call_jobs

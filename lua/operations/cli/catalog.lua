@@ -25,6 +25,7 @@ catalog.commands = {
   { "export", "print the OpenAPI document of operations" },
   { "mcp", "serve operations as an MCP server on stdin and stdout", "mcp_server" },
   { "worker", "serve operations to other processes" },
+  { "jobs", "list, show, repeat and drop the jobs of workers", "queued_jobs" },
   { "policy", "what a file of rules does to operations" },
 }
 

@@ -1,9 +1,10 @@
 --- `operations worker`: serves operations to other processes until it is interrupted.
 local arguments = require("operations.cli.arguments")
-local errors = require("operations.base.error")
 local exposure = require("operations.cli.exposure")
 local operations = require("operations")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local redis = require("operations.cli.redis")
 local rules = require("operations.cli.rules")
 local sources = require("operations.cli.sources")
 local system = require("operations.system")
@@ -13,14 +14,14 @@ local worker = {
   summary = "Serves the operations of its sources to all processes that share a Redis, until\n"
     .. "Ctrl-C. `operations call --redis URL OPERATION` calls them. Logs a line for\n"
     .. "each call to stderr, and when Redis is lost and back.",
-  options = {
+  options = members.joined({
     exposure.option, exposure.upstream_errors,
     rules.policy, rules.audit,
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (10)" },
     { name = "--health", value = "PORT", help = "ADDRESS:PORT, too: /healthz, /readyz, /metrics" },
     output.log_option,
-  },
+  }, redis.options, redis.worker_options),
 }
 
 -- Serves until it is interrupted, then lets running requests end, and raises the interruption. `tell` is called when
@@ -89,7 +90,8 @@ function worker.run(parsed)
   local grace, flaw = arguments.number(parsed, "grace", 10)
   local health, no_health = read_health(parsed)
   local write, no_format = output.log_writer(parsed)
-  message = message or flaw or exposure.flaw(parsed.options) or no_health or no_format
+  local connection, no_connection = redis.read(parsed)
+  message = message or flaw or no_connection or exposure.flaw(parsed.options) or no_health or no_format
   if message then
     return output.usage("%s", message)
   elseif #urls ~= 1 then
@@ -101,15 +103,15 @@ function worker.run(parsed)
   if not registry then
     return code
   end
-  local mode = parsed.options.reliable and "reliable" or "fast"
   local state = { ready = true }
-  local ok, transport, err = pcall(operations.transports.redis, urls[1], { mode = mode, on_state = function(...)
+  connection.mode = parsed.options.reliable and "reliable" or "fast"
+  function connection.on_state(...)
     follow(state, ...)
-  end })
-  if not ok or not transport then
-    local failure = ok and err or errors.from(transport)
-    output.failure(failure)
-    return output.is_unreachable(failure) and output.codes.UNREACHABLE or output.codes.SOURCE
+  end
+  local transport
+  transport, code = redis.connect(urls[1], connection)
+  if not transport then
+    return code
   end
   code = health and answer_supervisors(health, state, metrics)
   if code then

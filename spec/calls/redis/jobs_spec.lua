@@ -324,7 +324,8 @@ describe("a submitted job", function()
     local none, err = map:outcome("poison", 30000)
     assert.same({ nil, "POISON" }, { none, err.code })
     local list = assert(map:jobs())
-    assert.same({ "poison", "dead", true, { seconds = 1000 } }, { list[1].id, list[1].state, list[1].submitted, list[1].input })
+    assert.same({ "poison", "dead", true, { seconds = 1000 } },
+      { list[1].id, list[1].state, list[1].submitted, list[1].input })
     assert.equal(1, assert(transport:revive_dead_letters("work.sleep")))
     assert.same({ seconds = 1000 }, assert(map:outcome("poison", 30000)).data)
     assert.same({}, map:jobs())
@@ -414,18 +415,18 @@ describe("a call with the id of one that is pending in the same call map", funct
     local function call(options)
       return operations.spawn(map.call, map, "own.wait", {}, members.merged({ requestId = "shared" }, options))
     end
-    local first, second = call(), nil
+    local first = call()
     eventually(function()
       return gates[1]
     end)
-    second = call()
+    local second = call()
     local third = call({ timeout = 1 })
     assert.equal("TIMEOUT", select(2, third:wait()).code)
     first:cancel()
     assert.equal("ABORTED", select(2, first:wait()).code)
     gates[1]()
     assert.equal("done", assert(second:wait()).data)
-    first, second = call({ requestId = "given up" }), nil
+    first = call({ requestId = "given up" })
     eventually(function()
       return gates[2]
     end)

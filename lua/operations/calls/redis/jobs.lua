@@ -150,8 +150,8 @@ function redis_jobs:look(id)
   return record_of(shared, id, reply[1], reply[2])
 end
 
---- Ends a job, or removes it with its outcome.
----@param record operations.JobRecord  as `look` made it
+--- Ends a job or call, or removes it with its outcome.
+---@param record { id: string, operation: string, owner: string? }
 ---@param reason? string  nil: it is removed
 ---@return boolean? changed
 ---@return operations.Error? err
@@ -167,7 +167,7 @@ function redis_jobs:end_job(record, reason)
     (assert(presence:encode("call.aborted", call_event.aborted(id, reason or "the job was removed")))))
   local reply, err = scripts.end_job:call(shared.link, 5, { queue, keys:record(id), keys:job(id), keys:later(),
     keys:owned(record.owner or ""), id, delayed.member(operation, id), outcome, abort, presence:channel(""),
-    whole(core.now()) })
+    whole(core.now()), shared.retention })
   return reply and reply == 1, err
 end
 

@@ -194,8 +194,8 @@ return 1]])
 
 --- Queue, record, job, delayed jobs, its owner's jobs | id, payload, submitter, operation, delay (ms), for how long its
 --- outcome is kept (ms), maximum length of the queue, maximum number of delayed jobs, owner, maximum number of its
---- jobs, for how long they count (ms). Returns 1, Redis has it; 2, it had it before; 0, the queue is full; -1, the owner
---- has too many; false, no process has ever served the operation.
+--- jobs, for how long they count (ms). Returns 1, Redis has it; 2, it had it before; 0, the queue is full; -1, its
+--- owner has too many; false, no process has ever served the operation.
 redis_scripts.submit_job = script([[
 if redis.call("EXISTS", KEYS[2]) == 1 then return 2 end
 if redis.call("EXISTS", KEYS[1]) == 0 then return false end
@@ -262,8 +262,8 @@ redis_scripts.look = script([[
 return { redis.call("HGETALL", KEYS[2]), redis.call("GET", KEYS[1]) }]], { redis_reply.fields, "nil|string" })
 
 --- Queue, record, job, delayed jobs, its owner's jobs | id, its member of the delayed jobs, outcome ("": it is removed
---- with its outcome), abort event, prefix of the processes' channels, time. Ends a job that has not ended, and tells
---- its worker. Returns 1, or 0 when there was nothing to do.
+--- with its outcome), abort event, prefix of the processes' channels, time, for how long the outcome of a call is kept
+--- (ms). Ends a job or call that has not ended, and tells its worker. Returns 1, or 0 when there was nothing to do.
 redis_scripts.end_job = script([[
 local at = redis.call("GET", KEYS[2])
 local ended = at and string.sub(at, 1, 1) == "{"
@@ -280,11 +280,13 @@ end
 redis.call("ZREM", KEYS[5], ARGV[1])
 if removes then return redis.call("UNLINK", KEYS[2], KEYS[3]) > 0 and 1 or 0 end
 local kept = redis.call("HGET", KEYS[3], "k")
-redis.call("SET", KEYS[2], ARGV[3], "PX", kept)
-redis.call("HDEL", KEYS[3], "p", "f", "d")
-redis.call("HINCRBY", KEYS[3], "v", 1)
-redis.call("HSET", KEYS[3], "u", ARGV[6])
-redis.call("PEXPIRE", KEYS[3], kept)
+redis.call("SET", KEYS[2], ARGV[3], "PX", kept or ARGV[7])
+if kept then
+  redis.call("HDEL", KEYS[3], "p", "f", "d")
+  redis.call("HINCRBY", KEYS[3], "v", 1)
+  redis.call("HSET", KEYS[3], "u", ARGV[6])
+  redis.call("PEXPIRE", KEYS[3], kept)
+end
 return 1]], "integer")
 
 --- Record, job | fields and values...: stores answers to the questions of a job that has not ended.
