@@ -5,6 +5,7 @@ local command = require("spec.support.command")
 local errors = require("operations.base.error")
 local catalogue = require("operations.openapi.catalogue")
 local operations = require("operations")
+local option_rows = require("spec.support.option_rows")
 local samples = require("spec.support.samples")
 
 local PROGRAM = { "true" }
@@ -35,25 +36,6 @@ end
 
 local function has_word(page, word)
   return code_of(page):find("%f[%w_]" .. word:gsub("%p", "%%%0") .. "%f[^%w_]") ~= nil
-end
-
--- Tables of which the first column has keys of data, or values.
-local other_tables = { ["`_meta`"] = true, ["`idempotency`"] = true, ["`request.peer.tls`"] = true }
-
--- The first cells of a page's tables of options and fields.
-local function option_rows(page)
-  local rows, is_inside, is_options = {}, false, false
-  for line in io.lines(("doc/%s.md"):format(page)) do
-    local cell = line:match("^| ([^|]*) |")
-    if cell and not is_inside then
-      is_options = not other_tables[cell] and (cell:find("^option") or cell == "field" or cell:find("^`[%l_.]+`$")
-        or cell:find("^`[%w_.]+%(.*options%??%)`$"))
-    elseif cell and is_options then
-      rows[#rows + 1] = cell
-    end
-    is_inside = line:find("^|") ~= nil
-  end
-  return rows
 end
 
 local names = { "array", "array_mt", "object", "object_mt", "null", "registry", "error", "is_error", "local_envelope",

@@ -45,6 +45,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field local_envelope fun(data: any, operationId: string): operations.Envelope
 ---@field http_envelope fun(data: any, meta: table): operations.Envelope
 ---@field mcp_envelope fun(data: any, meta: table): operations.Envelope
+---@field is_error fun(value: any): boolean
 ---@field is_response_envelope fun(value: any): boolean
 ---@field unwrap fun(envelope: operations.Envelope): any
 ---@field base64 operations.base64
@@ -59,6 +60,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field process operations.process
 ---@field sandbox operations.sandbox
 ---@field scanner operations.scanner
+---@field schema operations.schema
 ---@field schemas operations.schemas
 ---@field sources operations.sources
 ---@field testing operations.testing

@@ -102,7 +102,7 @@ describe("types", function()
       { namespace = "a", name = "release", outputSchema = held, handler = print } }, "lua")
     for name, class in pairs({ get = "a.Task", hold = "a.hold.output", list = "a.Task[]",
       release = "a.hold.output" }) do
-      assert.matches(("\n---@field %s fun(input?: any): %s?, operations.Error?\n"):format(name, class), text, 1, true)
+      assert.matches(("\n---@field %s fun(input?: any): data: %s?, err: operations.Error?\n"):format(name, class), text, 1, true)
     end
     assert.is_nil(text:find("a.get.output", 1, true))
     assert.is_nil(text:find("a.release.output", 1, true))
@@ -125,9 +125,9 @@ describe("types", function()
     assert.equal('---@class a.error.GONE: operations.Error\n---@field code "GONE"\n---@field details '
       .. "a.error.GONE.details", declared.lua(text, "a%.error%.GONE: operations.Error"))
     assert.equal("---@alias a.get.error a.error.GONE|a.error.TAKEN", declared.lua(text, "a%.get%.error"))
-    for name, result in pairs({ get = "(a.get.error|operations.Error)?", set = "(a.error.GONE|operations.Error)?",
+    for name, result in pairs({ get = "a.get.error|operations.Error?", set = "a.error.GONE|operations.Error?",
       run = "operations.Error?" }) do
-      assert.matches(("\n---@field %s fun(input?: any): any?, %s\n"):format(name, result), text, 1, true)
+      assert.matches(("\n---@field %s fun(input?: any): data: any?, err: %s\n"):format(name, result), text, 1, true)
     end
     text = types_of(definitions, "typescript")
     assert.equal('export interface AErrorGONE {\n  code: "GONE";\n  details: AErrorGONEDetails;\n}',
@@ -141,9 +141,9 @@ describe("types", function()
   it("have iterators that can be closed for subscriptions", function()
     local text = types_of({ { namespace = "a", name = "ticks", type = "subscription", handler = print,
       outputSchema = { type = "integer" } } }, "lua")
-    assert.matches("\n---@class a.ticks.events: operations.Events\n---@overload fun(): integer?\n", text, 1, true)
-    assert.matches("\n---@field ticks fun(input?: any): a.ticks.events?, operations.Error?\n", text, 1, true)
-    assert.matches("\n---@class a.ticks.subscription: operations.Subscription\n---@overload fun(): ({ data: integer,",
+    assert.matches("\n---@class a.ticks.events: operations.Events\n---@overload fun(): data: integer?\n", text, 1, true)
+    assert.matches("\n---@field ticks fun(input?: any): events: a.ticks.events?, err: operations.Error?\n", text, 1, true)
+    assert.matches("\n---@class a.ticks.subscription: operations.Subscription\n---@overload fun(): envelope: { data: integer,",
       text, 1, true)
   end)
 
@@ -162,9 +162,9 @@ describe("types", function()
 
   it("have the functions of a client, overloads by id and, in TypeScript, the operations by id", function()
     local text = of(task, "lua", { type = "array", items = { type = "string" } })
-    assert.matches("\n---@field b fun(input: a.b.input): string[]?, operations.Error?  Does it\n", text, 1, true)
+    assert.matches("\n---@field b fun(input: a.b.input): data: string[]?, err: operations.Error?  Does it\n", text, 1, true)
     assert.matches('\n---@overload fun(self: operations.Registry, id: "a.b", input: a.b.input, context?: operations.'
-      .. "Context|table): ({ data: string[], meta: ", text, 1, true)
+      .. "Context|table): envelope: { data: string[], meta: ", text, 1, true)
     assert.matches('\n---@overload fun(registry: operations.Registry, namespace: "a", context?: operations.Context|'
       .. "table): a.client\nfunction operations.client(registry, namespace, context) end\n", text, 1, true)
     assert.matches('\n  /** Does it */\n  "a.b": {\n    type: "mutation";\n    input: ABInput;\n'

@@ -5,8 +5,29 @@ local core = require("operations.core")
 
 local errors = {}
 
+---@alias operations.ErrorCode
+---| "OPERATION_NOT_FOUND"
+---| "ACCESS_DENIED"
+---| "APPROVAL_REQUIRED"
+---| "VALIDATION_ERROR"
+---| "OUTPUT_INVALID"
+---| "TIMEOUT"
+---| "ABORTED"
+---| "EXECUTION_ERROR"
+---| "UNKNOWN_ERROR"
+---| "BUSY"
+---| "DRAINING"
+---| "UNAVAILABLE"
+---| "TRANSPORT_LOST"
+---| "WORKER_LOST"
+---| "PENDING"
+---| "POISON"
+---| "DETACHED"
+---| "RATE_LIMITED"
+---| string  HTTP_<status>, MCP_<number>, or a code of the operation's errorSchemas
+
 ---@class operations.Error
----@field code string  one of the codes below, or one of the operation's errorSchemas
+---@field code operations.ErrorCode
 ---@field message string  for people
 ---@field details any  for programs; for VALIDATION_ERROR an array of issues
 ---@field retryable? boolean  may a retry succeed? nil: unknown

@@ -32,7 +32,7 @@ local PREVIEW = 1024 -- bytes
 local DEEPEST = 32 -- levels of a schema
 local HIDDEN = "***"
 
----@class operations.Audit : operations.Middleware
+---@class operations.Audit  a middleware
 ---@field lost integer  lines that could not be written
 local Audit = {}
 Audit.__index = Audit

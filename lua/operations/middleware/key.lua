@@ -6,8 +6,8 @@ local number_text = require("operations.base.number_text")
 local key = {}
 
 ---@alias operations.KeyPart "identity"|"operation"|"namespace"|"address"
----@alias operations.KeyOption operations.KeyPart|operations.KeyPart[]|
----fun(context: operations.Context, spec: operations.Spec): string
+---@alias operations.KeyFunction fun(context: operations.Context, spec: operations.Spec): string
+---@alias operations.KeyOption operations.KeyPart|operations.KeyPart[]|operations.KeyFunction
 
 local function address(context)
   local metadata = context.metadata

@@ -48,8 +48,8 @@ local context = {}
 ---  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
 ---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
 ---@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
----@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>,  several of these
----  at once: the answers by key, and the errors of the others
+---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
+---  several of these at once: the answers by key, and the errors of the others
 ---@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after
 ---  `retry` ms. Does nothing when it cannot
 ---@field _running boolean  false once the call has ended: calls that its context makes are no longer trusted

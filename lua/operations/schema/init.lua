@@ -7,6 +7,7 @@ local core = require("operations.core")
 local limits = require("operations.base.limits")
 local property_order = require("operations.base.property_order")
 
+---@class operations.schema
 local schema = {}
 
 ---@class operations.schema.Options
@@ -35,12 +36,12 @@ local schema = {}
 ---@class operations.Schema
 ---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and the issues
 ---@field cast fun(self, value, mode?: operations.Mode, list?: boolean): any, operations.Change[]?, operations.Error?
---- a new value, and what was changed unless `list` is false (which is faster). "force" casts, then replaces each misfit
---- by the first that conforms of `default`, `const`, the first `enum` value, the empty value of its type; or leaves it.
---- A third result, VALIDATION_ERROR, says why it lacks its `default`s or replacements: a limit was reached
+---  a new value, and what was changed unless `list` is false (which is faster). "force" casts, then replaces each
+---  misfit by the first that conforms of `default`, `const`, the first `enum` value, the empty value of its type; or
+---  leaves it. A third result, VALIDATION_ERROR, says why it lacks its `default`s or replacements: a limit was reached
 ---@field fill fun(self, value: any): any, operations.Error?  the value, or a copy with `default`s filled in; nil and
---- VALIDATION_ERROR when a limit is reached: of values that defaults make (100,000, and 64 more for each value within),
---- of depth (512), of steps
+---  VALIDATION_ERROR when a limit is reached: of values that defaults make (100,000, and 64 more for each value
+---  within), of depth (512), of steps
 
 local option_kinds = {
   draft = "string", formats = "boolean", resolve = "function", uri = "string", max_issues = "number",

@@ -53,8 +53,11 @@ function Page:describe(text)
   end
 end
 
+local visibilities = { package = true, private = true, protected = true, public = true } -- read as such before a name
+
 local function field_name(name)
-  return name:find("^[%a_][%w_]*$") and name or ("[%s]"):format(assert(json.encode(name)))
+  local is_word = name:find("^[%a_][%w_]*$") and not visibilities[name]
+  return is_word and name or ("[%s]"):format(assert(json.encode(name)))
 end
 
 function Page:named(named)
@@ -69,7 +72,7 @@ function Page:named(named)
     local key, of = field_name(field.name), of_type(field.type)
     local is_word = key:sub(1, 1) ~= "["
     if not field.required and not is_word then -- the grammar has a question mark behind words only
-      of = (field.type.kind == "union" and "(%s)?" or "%s?"):format(of)
+      of = of .. "?"
     end
     self:add("---@field %s%s %s%s", key, not field.required and is_word and "?" or "", of,
       note(field.description, field.deprecated))
@@ -95,18 +98,18 @@ local function groups_of(operations)
   return groups
 end
 
--- What an operation returns beside nil: of its declared errors an editor knows the details.
-local function error_of(operation)
-  return operation.error.kind == "never" and "operations.Error?"
-    or ("(%s|operations.Error)?"):format(of_type(operation.error))
+-- The names of results keep a parenthesis from being read as that of all results.
+local function results(first, operation)
+  local declared = operation.error.kind ~= "never" and of_type(operation.error) .. "|" or ""
+  return ("%s?, err: %soperations.Error?"):format(first, declared)
 end
 
 -- A class whose fields are the operations of a namespace; `result` says what one returns.
 function Page:handle(class, operations, result)
   self:add("\n---@class %s", class)
   for _, operation in ipairs(operations) do
-    self:add("---@field %s fun(%s): %s?, %s%s", field_name(operation.name), input_of(operation), result(operation),
-      error_of(operation), note(operation.title or operation.description, operation.deprecated))
+    self:add("---@field %s fun(%s): %s%s", field_name(operation.name), input_of(operation),
+      results(result(operation), operation), note(operation.title or operation.description, operation.deprecated))
   end
 end
 
@@ -115,28 +118,28 @@ local function class_of(operation, part)
 end
 
 local function data_of(operation)
-  return operation.kind == "subscription" and class_of(operation, "events")
-    or operation.output.kind == "union" and "(" .. of_type(operation.output) .. ")" or of_type(operation.output)
+  return operation.kind == "subscription" and "events: " .. class_of(operation, "events")
+    or "data: " .. of_type(operation.output)
 end
 
 local function envelope_of(operation)
-  return ("{ data: %s, meta: operations.LocalMeta|operations.HttpMeta|operations.McpMeta }"):format(
+  return ("envelope: { data: %s, meta: operations.LocalMeta|operations.HttpMeta|operations.McpMeta }"):format(
     of_type(operation.output))
 end
 
 local function env_of(operation)
-  return operation.kind == "subscription" and class_of(operation, "subscription")
-    or "(" .. envelope_of(operation) .. ")"
+  return operation.kind == "subscription" and "subscription: " .. class_of(operation, "subscription")
+    or envelope_of(operation)
 end
 
 -- What subscriptions return: iterators that can be closed, of data and of envelopes.
 function Page:iterators(operations)
   for _, operation in ipairs(operations) do
     if operation.kind == "subscription" then
-      self:add("\n---@class %s: operations.Events\n---@overload fun(): %s?", class_of(operation, "events"),
-        operation.output.kind == "union" and "(" .. of_type(operation.output) .. ")" or of_type(operation.output))
-      self:add("\n---@class %s: operations.Subscription\n---@overload fun(): (%s)?", env_of(operation),
-        envelope_of(operation))
+      self:add("\n---@class %s: operations.Events\n---@overload fun(): data: %s?", class_of(operation, "events"),
+        of_type(operation.output))
+      self:add("\n---@class %s: operations.Subscription\n---@overload fun(): %s?",
+        class_of(operation, "subscription"), envelope_of(operation))
     end
   end
 end
@@ -152,8 +155,8 @@ function Page:overloads(groups)
     for _, namespace in ipairs(groups) do
       for _, operation in ipairs(groups[namespace]) do
         if (operation.kind == "subscription") == (method == "subscribe") then
-          self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.Context|table): %s?, "
-            .. "%s", assert(json.encode(operation.id)), input_of(operation), env_of(operation), error_of(operation))
+          self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.Context|table): %s",
+            assert(json.encode(operation.id)), input_of(operation), results(env_of(operation), operation))
         end
       end
     end

@@ -56,7 +56,7 @@ end
 ---@param value string  the beginning of the value
 ---@param others? table<string, string>  arguments with known values
 ---@return string[]? values
----@return operations.Error?|boolean more  with values: are there more than these?
+---@return operations.Error|boolean|nil more  with values: are there more than these?
 function methods:complete(reference, name, value, others)
   argument.expect(name, "string", 2, "complete")
   if type(reference) == "string" then

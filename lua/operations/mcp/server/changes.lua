@@ -17,7 +17,7 @@ local kinds = { "tools", "prompts", "resources" }
 -- Changes within this time, in seconds, are reported as one.
 local PAUSE = 0.01
 
----@class operations.mcp.Changes
+---@class operations.mcp.ListChanges
 ---@field _peers table<operations.mcp.Peer, true>  legacy clients
 ---@field _listeners table<table, true>  { call, notifications, stop } of modern clients
 ---@field unfollow fun()  stops following the registry
@@ -26,7 +26,7 @@ Changes.__index = Changes
 
 --- Starts without listeners.
 ---@param server operations.McpServer
----@return operations.mcp.Changes
+---@return operations.mcp.ListChanges
 function changes.new(server)
   return setmetatable({ _server = server, _peers = setmetatable({}, { __mode = "k" }), _listeners = {}, _pending = {},
     _watched = {} }, Changes)
