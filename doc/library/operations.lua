@@ -33,7 +33,7 @@
 ---@field yaml operations.yaml
 local operations = {}
 
---- Makes a registry.
+--- Makes a registry. With OPERATIONS_LOG=calls each call is a line of JSON on stderr.
 ---@param options? operations.RegistryOptions
 ---@return operations.Registry
 function operations.registry(options) end
@@ -398,7 +398,50 @@ function CallHandler:drain(grace) end
 ---@field access_log? fun(entry: { time: integer, requestId: string, operation: string, identity: string?, code: string?, ms: integer })  called for each request of another process when it has ended
 
 ---@class operations.CallMap
+---@class operations.CallMap
 local CallMap = {}
+
+--- Stores a job, and returns once the transport has it: from then on it runs, whatever happens to this process. At
+--- least once, with exactly one outcome.
+---@param id string
+---@param input? any  default: an empty object
+---@param options? operations.SubmitOptions
+---@return operations.JobRecord? record
+---@return operations.Error? err  UNAVAILABLE: no process has ever served it; BUSY: too many are queued; VALIDATION_ERROR: it cannot be encoded; TRANSPORT_LOST: `err.mayHaveRun` says whether it may be stored
+function CallMap:submit(id, input, options) end
+
+--- What is known of a job.
+---@param id string  its `requestId`
+---@return operations.JobRecord? record
+---@return operations.Error? err  OPERATION_NOT_FOUND: there is none, or its outcome is no longer kept
+function CallMap:job(id) end
+
+--- The outcome of a job; waits for it up to `timeout`.
+---@param id string  its `requestId`
+---@param timeout? number  ms, default 0
+---@return operations.Envelope? envelope
+---@return operations.Error? err  the operation's; PENDING: it has not ended; POISON: no worker survived it; ABORTED: it was cancelled; OPERATION_NOT_FOUND: there is none
+function CallMap:outcome(id, timeout) end
+
+--- Cancels a job wherever it is; its outcome is ABORTED. Has no effect on one that has ended.
+---@param id string
+---@param reason? string
+---@return operations.JobRecord? record
+---@return operations.Error? err  OPERATION_NOT_FOUND
+function CallMap:cancel(id, reason) end
+
+--- Removes a job and its outcome. One that has not ended is cancelled.
+---@param id string
+---@return boolean? ok
+---@return operations.Error? err  OPERATION_NOT_FOUND
+function CallMap:forget(id) end
+
+--- Requests that have not ended, calls too, and dead letters.
+---@param operation? string  default: of all operations
+---@param options? { limit: integer? }  of each kind and operation, default 100
+---@return operations.QueuedJob[]?
+---@return operations.Error? err
+function CallMap:jobs(operation, options) end
 
 --- Calls an operation on the other side and waits for its response.
 ---@param id string
@@ -712,6 +755,7 @@ function CookieJar:clear() end
 ---@field buried integer  ms since the epoch
 ---@field input any
 ---@field payload? table  the whole request
+---@field submitted boolean  it is a submitted job, not a call
 
 ---@class operations.Definition : operations.Spec
 ---@field handler? fun(input: any, context: operations.Context): any, any
@@ -828,6 +872,7 @@ function CookieJar:clear() end
 ---@field upstream_errors? operations.UpstreamErrors  what callers read of the errors that an API or MCP server behind an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field tasks? operations.JobsOptions|operations.JobStore|false  where the jobs of operations with `_meta.task` are kept, and their limits; false: there are none. Default: in memory
 ---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
 ---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
 ---@field mcp? boolean|operations.McpServer  true: the registry is a server of MCP at /mcp, too, with the options that both have; or a server that `to_mcp` made
@@ -1011,6 +1056,17 @@ function Job:cancel(reason) end
 ---@return operations.Error? err  VALIDATION_ERROR: one does not fit its question
 function Job:answer(answers) end
 
+--- The questions of a running job. They wait for answers.
+---@class operations.JobAsking
+---@field questions table<string, operations.Question>  without an answer, by key
+local JobAsking = {}
+
+--- Takes answers, and lets the handler continue. Those without a question are left out.
+---@param answers table<string, table>
+---@return boolean? ok
+---@return operations.Error? err  VALIDATION_ERROR: one does not fit its question; none was taken
+function JobAsking:answer(answers) end
+
 ---@class operations.JobRecord
 ---@field id string  cannot be guessed
 ---@field operation string
@@ -1025,7 +1081,9 @@ function Job:answer(answers) end
 ---@field questions? table<string, { method: string, params: table }>  in state "input_required": those without an answer, by key
 ---@field envelope? operations.Envelope  of a completed job
 ---@field error? operations.Error  of a failed or cancelled job
----@field ttl? integer  ms from `created` for which a store keeps it
+---@field due? integer  of a delayed job: ms since the epoch
+---@field keep? integer  of a submitted job: ms for which its outcome is kept
+---@field ttl? integer  of a server's job: ms from `created` for which it is kept
 ---@field poll? integer  ms between two looks at it, as its store suggests
 
 ---@class operations.JobStart
@@ -1051,10 +1109,11 @@ function Job:answer(answers) end
 ---@field timeout? number  ms; returns the record then; default: no limit
 
 ---@class operations.JobsOptions
+---@field map? operations.CallMap  over Redis in mode `reliable`: keeps the jobs there; default: in this process
 ---@field ttl? integer  ms for which a record is kept, from the job's start, default 1 hour; a job that runs then is cancelled
 ---@field longest_ttl? integer  ms, default 1 day: what callers may ask for, at least 60 s
 ---@field poll? integer  ms between two looks at a job that callers are advised to keep, default 1,000
----@field max_jobs? integer  of this server that have not ended, default 1,000
+---@field max_jobs? integer  of this server that have not ended, default 1,000; with `map`, `max_queue` of its Redis applies
 ---@field max_identity_jobs? integer  of them for one identity, default 100; without an identity, of all callers without
 
 ---@alias operations.JsonSchema table|boolean  a JSON Schema
@@ -1293,6 +1352,8 @@ function Metrics:text(shows) end
 ---@field identity? operations.Identity  authenticated by the transport
 ---@field attempt? integer  above 1: its request may have run before
 ---@field vouches? boolean  the identities in its requests are trusted: it authenticates others
+---@field changed? fun()  of a job that the transport keeps: called when it has other questions
+---@field asking? operations.JobAsking  its questions
 
 ---@class operations.PeerOptions : operations.ImporterOptions
 ---@field identity? operations.Identity  takes the operations that it may see; calls have the identity of their context
@@ -1487,6 +1548,23 @@ function Publisher:close() end
 ---@field watch fun(self, told: fun(topic: string?))  `told` is called when a topic, or nil: any, has new events
 ---@field close fun(self)
 
+---@class operations.Question
+---@field key string  identifies its answer
+---@field method string
+---@field params table
+
+---@class operations.QueuedJob
+---@field id string  the requestId
+---@field operation string
+---@field state "waiting"|"delayed"|"running"|"dead"
+---@field created integer  ms since the epoch: when it was queued, or died
+---@field due? integer  ms since the epoch, of a delayed one
+---@field attempt integer  workers that began it
+---@field worker? string  that runs it
+---@field submitted boolean  false: it is a call, whose caller waits
+---@field input any
+---@field letter? operations.DeadLetter  of a dead one
+
 ---@class operations.RateLimitOptions
 ---@field rate number  calls
 ---@field per? number  ms, default 1,000
@@ -1507,6 +1585,7 @@ function Publisher:close() end
 ---@class operations.Redis : operations.Transport
 ---@field id string  of this process
 ---@class operations.Redis
+---@class operations.Redis
 local Redis = {}
 
 --- The ids of all operations served on this Redis, as far as known here.
@@ -1515,6 +1594,27 @@ function Redis:offered() end
 
 --- Announces that this process stops, and ends its connections.
 function Redis:close() end
+
+--- Stores a job. Waits until Redis has it.
+---@param payload table  of its call.requested
+---@param options operations.RedisJobTerms
+---@return "stored"|"known"|nil state  known: there is a job or call with this id
+---@return operations.Error? err  VALIDATION_ERROR, UNAVAILABLE, BUSY, TRANSPORT_LOST
+function Redis:submit(payload, options) end
+
+--- Stores answers to the questions of a job.
+---@param id string
+---@param answers table<string, table>
+---@return boolean? ok
+---@return operations.Error? err
+function Redis:answer(id, answers) end
+
+--- The requests that have not ended, and the dead letters: of an operation, or of all.
+---@param operation? string
+---@param limit integer  of each kind and operation
+---@return operations.QueuedJob[]?
+---@return operations.Error? err
+function Redis:jobs(operation, limit) end
 
 --- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest first.
 ---@param operation? string
@@ -1577,6 +1677,13 @@ function RedisBuckets:close() end
 
 --- A store of `operations.publisher`.
 ---@class operations.RedisEvents : operations.PublisherStore
+
+---@class operations.RedisJobTerms
+---@field delay number  ms
+---@field keep number  ms for which its outcome is kept
+---@field deadline number  ms since the epoch: until then lost connections are made again
+---@field owner? string
+---@field owner_limit? integer  jobs of the owner that have not ended
 
 ---@class operations.RedisLink
 ---@field connected boolean
@@ -2075,6 +2182,20 @@ function Stream:linger(ms) end
 ---@field public_only? boolean  connects to public addresses only
 ---@field connect_timeout? number  ms, default 10,000
 
+---@class operations.SubmitOptions
+---@field requestId? string  default: a random UUID. A second job or call with the same id is the same one: it runs once
+---@field delay? number  ms, until a worker may begin it
+---@field expires? number  ms from then: what has not ended by then ends with TIMEOUT; default: no limit
+---@field keep? number  ms for which the outcome is kept, default 1 day
+---@field timeout? number  ms, default 60,000: until then a lost Redis is waited for
+---@field parentRequestId? string
+---@field identity? operations.Identity  kept with the job
+---@field metadata? table  kept with the job
+---@field traceparent? string  W3C Trace Context
+---@field capabilities? table  what the job can ask, as those of an MCP client
+---@field owner? string  `owner_limit` of its jobs may run
+---@field owner_limit? integer
+
 ---@class operations.Subscription
 ---@operator call: operations.Envelope?
 local Subscription = {}
@@ -2462,6 +2583,9 @@ function from_openapi.url(address, options) end
 ---@field normalize? "cast"|"force"|"off"  default "off": the server has checked the types of its answer
 ---@field scalars? table<string, any>  JSON Schemas of the service's own scalars; others take anything
 ---@field uploads? string[]  the scalars whose values are files, default { "Upload" }
+---@field documents? string|string[]  files of operations and fragments, and folders of `.graphql` files
+---@field fields? boolean  false: only the operations of `documents`, not the root fields
+---@field raw? boolean  false: without `<namespace>.graphql`, which takes any query; true: it is exposed where the others are, although it passes by every rule that names a field
 ---@field max_leaves? integer  fields that are selected by default, 60
 ---@field auth? table  as of `from_openapi`: { type = "bearer", token = }, { type = "basic", username =, password = }, { type = "apiKey", name =, token = } or a list of these; functions are called per request
 ---@field headers? table<string, string>  sent with every request
