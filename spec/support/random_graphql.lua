@@ -159,8 +159,10 @@ function random_graphql.sdl()
   return table.concat(text, "\n")
 end
 
+local mistakes = 0 -- percent of the places where one can be
+
 local function is_wrong()
-  return chance(1)
+  return chance(mistakes)
 end
 
 local selections_of
@@ -187,7 +189,8 @@ local function field_text(schema, of, depth)
   elseif has_fields or is_wrong() then
     inner = " " .. selections_of(schema, has_fields and schema:named(field.type) or of, depth + 1)
   end
-  local directive = chance(5) and pick({ " @include(if: true)", " @skip(if: false)", " @skip", " @other" }) or ""
+  local directive = chance(5) and pick({ " @include(if: true)", " @skip(if: false)" }) or ""
+  directive = is_wrong() and pick({ " @skip", " @other" }) or directive
   -- graphql-js does not look at the type of `__typename` under an alias; the specification does.
   local alias = field.name ~= "__typename" and chance(25) and pick(aliases) .. ": " or ""
   return alias .. (is_wrong() and "x" or "") .. field.name
@@ -201,7 +204,6 @@ local function fragment_text(schema, of, depth)
   return "..." .. (chance(85) and " on " .. name or "") .. " " .. selections_of(schema, inner, depth + 1)
 end
 
---- Selections of a type in braces, as text; some are wrong.
 function selections_of(schema, of, depth)
   local parts = {}
   for i = 1, upto(depth == 0 and 5 or 3) do
@@ -211,7 +213,9 @@ function selections_of(schema, of, depth)
   return "{ " .. table.concat(parts, chance(50) and " " or ",\n") .. " }"
 end
 
+--- Selections of a type in braces, as text; a third of them has mistakes.
 function random_graphql.selections(schema, of)
+  mistakes = chance(67) and 0 or 3
   return selections_of(schema, of, 0)
 end
 
