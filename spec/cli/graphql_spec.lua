@@ -114,6 +114,19 @@ describe("a GraphQL service on the command line", function()
     assert.matches("b.bee", result.out, 1, true)
   end)
 
+  it("has the operations of documents, as these are now", function()
+    local result = run("mkdir $HOME/q; echo 'query One($id: ID!) { task(id: $id) { title } }' >$HOME/q/one.graphql; "
+      .. "operations add todo --graphql $url --documents $HOME/q; operations call todo.One id=4; "
+      .. "echo 'query Two { tasks { nodes { id } } }' >$HOME/q/two.graphql; operations list todo; "
+      .. "operations call todo.Two --select 'tasks.nodes[].id'")
+    assert.matches('^{"task":{[^\n]*"title":"Task 4"}}\n', result.out)
+    assert.matches("\ntodo.One +query.*\ntodo.Two +query", result.out)
+    assert.matches('\n%["1"%]\n$', result.out)
+    assert.equal(1, select(2, noted():gsub("schema", "")))
+    result = run("rm -r $HOME/q; operations list todo")
+    assert.matches("/q: No such file or directory", result.err, 1, true)
+  end)
+
   it("says what is wrong with its types", function()
     local result = run("echo 'type Query {' >$HOME/s.graphql; operations add b $HOME/s.graphql")
     assert.matches("/s.graphql: line 1, column 12: ", result.err, 1, true)

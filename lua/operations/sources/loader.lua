@@ -256,7 +256,7 @@ end
 ---@return any err
 function loader.refresh(source, options)
   local current, is_current = cache.current(source)
-  if is_current and not options.refresh then
+  if is_current and not options.refresh and not source.config.documents then
     return current -- without loading what reads documents
   end
   local ok, held, err = pcall(require(readers[source.kind]).open, source, options)

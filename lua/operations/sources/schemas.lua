@@ -2,6 +2,7 @@
 --- service is asked again after a day. While the hash of its schema is the same, the list of its operations is kept.
 local cache = require("operations.sources.cache")
 local core = require("operations.core")
+local documents = require("operations.graphql.documents")
 local entry = require("operations.sources.entry")
 local errors = require("operations.base.error")
 local files = require("operations.base.files")
@@ -99,6 +100,30 @@ local function take(source, text, meta)
   return { definitions = definitions, report = report }
 end
 
+local function digest(text)
+  return hexadecimal.of(core.sha256(text))
+end
+
+-- The digest of the documents of a source, whose operations are in the list; nil without any.
+local function digest_of_documents(source)
+  local list, err = documents.list(source.config.documents or {})
+  local texts = {}
+  for i, each in ipairs(list or texts) do
+    texts[i] = each.path .. "\n" .. each.text
+  end
+  return texts[1] and digest(table.concat(texts, "\0")) or nil, err
+end
+
+-- The text of a schema: of the cache where only documents have changed.
+local function text_of(source, held, options)
+  if held then
+    return held:read("schema"), { version = held.meta.version }
+  elseif is_url(source.place) then
+    return ask(source, options)
+  end
+  return read_file(source)
+end
+
 --- The current cached entry of a source.
 ---@param source operations.sources.Source
 ---@param options { face: operations.sources.Face, refresh?: boolean }
@@ -108,15 +133,14 @@ end
 ---  cannot be cached
 function schemas.open(source, options)
   local held, is_current = cache.current(source)
-  if is_current and not options.refresh then
+  local listed, wrong = digest_of_documents(source)
+  is_current = is_current and not options.refresh
+  if wrong then
+    return nil, wrong
+  elseif is_current and held.meta.documents == listed then
     return held
   end
-  local text, meta
-  if is_url(source.place) then
-    text, meta = ask(source, options)
-  else
-    text, meta = read_file(source)
-  end
+  local text, meta = text_of(source, is_current and held, options)
   if not text and held and is_url(source.place) and not options.refresh then
     options.face.notice("%s cannot be asked for news: using its schema of %s", source.shown,
       os.date("%Y-%m-%d", held.checked))
@@ -124,8 +148,8 @@ function schemas.open(source, options)
   elseif not text then
     return nil, meta
   end
-  meta.hash = hexadecimal.of(core.sha256(text))
-  if held and held.meta.hash == meta.hash and held.meta.version == meta.version then
+  meta.hash, meta.documents = digest(text), listed
+  if held and held.meta.hash == meta.hash and held.meta.version == meta.version and held.meta.documents == listed then
     cache.check(cache.key(source))
     return held
   end
