@@ -11,6 +11,7 @@ catalog.commands = {
   { "describe", "show the input, output and errors of an operation" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
+  { "task", "wait for a call that was left running on its server", "invocation" },
   { "request", "send any request to the API of a source", "any_request" },
   { "add", "remember a source under a name", "source_commands" },
   { "sources", "list the remembered sources", "source_commands" },

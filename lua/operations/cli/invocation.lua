@@ -36,6 +36,7 @@ invocation.call = {
     { name = "--max-items", value = "N", help = "stop after N items of all pages" },
     { name = "--dry-run", help = "show the request, send nothing" },
     { name = "--curl", help = "print the request as a command of curl, send nothing" },
+    { name = "--detach", help = "leave a task running on its server, print its id" },
     { name = "--each", help = "a call for each line of JSON on standard input" },
     { name = "--jobs", short = "-j", value = "N", help = "--each: so many calls at once (1)" },
     { name = "--fail-fast", help = "--each: stop at the first failure" },
@@ -101,7 +102,12 @@ local function run_call(asked)
       answer.place = nil -- JSON is printed to standard output
     end
   end
+  context.detach = answer.options.detach
   local envelope, err = asked.registry:execute(asked.id, asked.input, context)
+  if err and err.code == "DETACHED" then
+    output.text(("%s@%s\n"):format(asked.id, err.details.task))
+    return output.codes.OK
+  end
   local place = answer.streamed or answer.place
   if place and place.raised == output.closed then
     error(output.closed, 0)
@@ -123,7 +129,9 @@ function invocation.call.run(parsed)
     local each = require("operations.cli.each")
     return each.problem(options) and output.usage("%s", each.problem(options)) or each.run(request.read(parsed))
   end
-  if options["max-items"] then
+  if options.detach and (options.all or options["max-items"]) then
+    return output.usage("--detach leaves one call running: it excludes --all and --max-items")
+  elseif options["max-items"] then
     if not options["max-items"]:find("^[1-9]%d*$") then
       return output.usage("--max-items: expected a whole number above 0, got %q", options["max-items"])
     end
@@ -153,6 +161,43 @@ function invocation.call.run(parsed)
     return outcome.pages(asked, most)
   end
   return run_call(asked)
+end
+
+-- Tasks.
+
+invocation.task = {
+  usage = "operations task ID [OPTIONS]",
+  summary = "Waits for a call that --detach has left running on its server, and prints its data.",
+  options = members.joined({
+    { name = "--cancel", help = "ask the server to end it" },
+  }, answers.file_options, shared_options),
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function invocation.task.run(parsed)
+  local id, started = (parsed.rest[1] or ""):match("^([^@%s]+)@(%S+)$")
+  if not id or parsed.rest[2] then
+    return output.usage("expected the ID that operations call --detach has printed")
+  end
+  parsed.rest[1], parsed.resumes = id, true
+  local asked, code = request.read(parsed)
+  if not asked then
+    return code
+  elseif parsed.options.cancel then
+    local ok, err = asked.registry:cancel_task(asked.id, started, asked.context)
+    return ok and output.codes.OK or outcome.failed(asked, err)
+  end
+  local ok, message = asked.answer:open(asked.exchange)
+  if not ok then
+    return output.usage("%s", message)
+  end
+  output.progress("waiting for " .. asked.id)
+  local envelope, err = asked.registry:resume(asked.id, started, asked.context)
+  if not envelope then
+    return outcome.failed(asked, err)
+  end
+  return outcome.finish(asked, outcome.print(asked, envelope, nil))
 end
 
 -- Subscriptions.

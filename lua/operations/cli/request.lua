@@ -317,7 +317,8 @@ local function load(asked, parsed)
     asked.kind = kinds[asked.id]
     asked.is_http = asked.kind == "openapi"
     asked.sends_http = asked.is_http or asked.kind == "graphql"
-    if not (asked.sends_http or parsed.options.each) then
+    local may_last = type(asked.spec._meta) == "table" and asked.spec._meta.task ~= nil
+    if may_last or not (asked.sends_http or parsed.options.each) then
       show_progress(asked)
     end
   end
@@ -355,7 +356,7 @@ function request.read(parsed)
   end
   prepare(asked)
   asked.items = with_path(asked, id, items)
-  local message = not options.each and read_input(asked, asked.items, not options["no-input"])
+  local message = not (options.each or parsed.resumes) and read_input(asked, asked.items, not options["no-input"])
   if message then
     return nil, output.usage("%s", message)
   end

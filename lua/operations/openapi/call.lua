@@ -79,7 +79,10 @@ local function release(message)
 end
 
 -- Headers of this call: its trace (W3C Trace Context), and the ETag of a known answer.
-local function own_headers(context, address, headers)
+local function own_headers(plan, context, address, headers)
+  if plan.task and not address then
+    headers = members.merged({ Prefer = plan.task(context) }, headers)
+  end
   if type(context) ~= "table" then
     return headers
   end
@@ -117,7 +120,7 @@ end
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  which errors must not show; nil when nothing was sent
 function call.exchange(plan, input, context, address, headers, relay)
-  headers = own_headers(context, address, headers)
+  headers = own_headers(plan, context, address, headers)
   for try = 1, 2 do
     local message, credentials = new_message(plan, input, context, address, headers, relay)
     if not message then

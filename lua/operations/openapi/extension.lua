@@ -23,7 +23,7 @@ local function is_valid(value)
       destructive = { type = "boolean" }, idempotent = { type = "boolean" },
       cache = { anyOf = { { const = true }, { type = "object", required = { "maxAge" },
         properties = { maxAge = { type = "number", minimum = 0 } }, additionalProperties = false } } },
-      idempotencyKey = { const = "required" },
+      idempotencyKey = { const = "required" }, task = { enum = { "optional", "required" } },
     },
   }))
   return compiled:check(value)
@@ -55,6 +55,7 @@ end
 ---@field destructive? boolean
 ---@field idempotent? boolean
 ---@field cache? true|{ maxAge: number }  as in `_meta.http.cache`
+---@field task? "optional"|"required"  as in `_meta`
 ---@field idempotencyKey? "required"  as in `_meta.http.idempotencyKey`
 
 --- Completes a definition from the extension.
@@ -72,7 +73,7 @@ function extension.describe(definition, x, node, trusted)
     definition.tags = nil
   end
   definition.accessControl = x.accessControl
-  meta.destructive, meta.idempotent = x.destructive, x.idempotent
+  meta.destructive, meta.idempotent, meta.task = x.destructive, x.idempotent, x.task
   meta.exposed = meta.exposed or trusted
   local path = trusted and meta.path ~= own.path(x) and meta.path or nil
   local usual = meta.method == "POST" and x.type == "mutation" or meta.method == "GET" or meta.method == "QUERY"

@@ -80,6 +80,8 @@ local function add_path(shared, list, paths, path)
   local item, message = shared.source:follow_merged(shared.source:member(paths, path), shared.report)
   if not item or type(item.node) ~= "table" then
     return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
+  elseif item.node["x-operation-jobs"] == true then
+    return -- the jobs of operations of this document, which follow them
   end
   for _, method in ipairs(methods) do
     if item.node[method] ~= nil then

@@ -238,7 +238,7 @@ end
 
 --- Sets the schemas and the handler of a definition, made on first use. `answer` is "value" or "stream".
 local function finish(definition, build, parts, answer, new_handler)
-  local handler
+  local handler, tasks
   function definition.inputSchema()
     return parts().input.schema
   end
@@ -249,20 +249,31 @@ local function finish(definition, build, parts, answer, new_handler)
   function definition.errorSchemas()
     return parts().output.errors
   end
+  local function make()
+    local all = parts()
+    local output = all.output[answer]
+    handler, tasks = all.handler(function(plan)
+      local copy = accepting(plan, output.accept, output.json)
+      copy.id = definition.namespace .. "." .. definition.name
+      return new_handler(copy)
+    end)
+  end
   definition.handler = errors.relay(function(input, context)
     if not handler then
-      local all = parts()
-      local output = all.output[answer]
-      handler = all.handler(function(plan)
-        local copy = accepting(plan, output.accept, output.json)
-        copy.id = definition.namespace .. "." .. definition.name
-        return new_handler(copy)
-      end)
+      make()
     end
     return handler(input, context)
   end, nil, function()
     return parts().destination
   end)
+  if definition._meta.task then
+    importing.resumes(definition.handler, setmetatable({}, { __index = function(_, what)
+      if not handler then
+        make()
+      end
+      return tasks[what]
+    end }))
+  end
   relay.know(definition.handler, function()
     return parts().plan
   end)

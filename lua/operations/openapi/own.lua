@@ -2,6 +2,7 @@
 --- problems' codes, streams end as the server declares.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local job = require("operations.openapi.job")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local own_schemas = require("operations.openapi.own_schemas")
@@ -185,10 +186,18 @@ local function mend(envelope, output_schema)
 end
 
 -- The handler of an operation, from those of its plans.
-local function handler_of(plans, place, x, input_schema, output_schema)
+local function handler_of(plans, place, x, input_schema, answer)
+  local output_schema = answer.schema
   local in_path = bare_parameters(own_schemas.parameters(place.node), "path")
   return function(make)
     local query, body = plans.query and make(plans.query), plans.body and make(plans.body)
+    local followed = x.task and job.plans(plans.body or plans.query, answer.accept)
+    local function concluded(envelope, err, context)
+      if envelope and followed then
+        envelope, err = job.concluded(followed, envelope, context)
+      end
+      return mend(envelope, output_schema), err and failure(err, x)
+    end
     return function(input, context)
       local envelope, err
       if query and (not body or fits_query(input, input_schema)) then
@@ -198,8 +207,16 @@ local function handler_of(plans, place, x, input_schema, output_schema)
         shaped[KEY] = x.idempotencyKey and context.requestId or nil
         envelope, err = body(shaped, context)
       end
-      return mend(envelope, output_schema), err and failure(err, x)
-    end
+      return concluded(envelope, err, context)
+    end, followed and {
+      wait = function(address, context)
+        local envelope, err = job.follow(followed, address, context, true)
+        return mend(envelope, output_schema), err and failure(err, x)
+      end,
+      cancel = function(address, context)
+        return job.cancel(followed, address, context)
+      end,
+    }
   end
 end
 
@@ -233,9 +250,10 @@ function own.read(place, x, schemas, read)
     schema = output, json = x.type == "subscription" or nil }
   for _, plan in pairs(plans) do
     plan.ending = x.type == "subscription" and ending or nil
+    plan.task = x.task and job.preference or nil
   end
   return { input = { schema = input }, output = { value = answer, stream = answer,
-    errors = own_schemas.errors(schemas, node, x) }, handler = handler_of(plans, place, x, input, output) }
+    errors = own_schemas.errors(schemas, node, x) }, handler = handler_of(plans, place, x, input, answer) }
 end
 
 return own

@@ -99,8 +99,10 @@ end
 ---@return string status
 function own_schemas.success(node)
   local found, status = nil, nil
+  local x = type(node["x-operation"]) == "table" and node["x-operation"] or {}
   for key, response in pairs(type(node.responses) == "table" and node.responses or {}) do
-    if type(key) == "string" and key:find("^2%d%d$") and key ~= "204" and (not status or key < status) then
+    local is_other = key == "204" or key == "202" and x.task ~= nil
+    if type(key) == "string" and key:find("^2%d%d$") and not is_other and (not status or key < status) then
       found, status = type(response) == "table" and response or nil, key
     end
   end

@@ -1,9 +1,10 @@
 --- Calls operations without a local handler: through the registry that is mounted there, or the call map that the
---- registry routes to.
+--- registry routes to. Follows tasks that operations have started on other servers.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
 local errors = require("operations.base.error")
+local importing = require("operations.registry.importing")
 local marked = require("operations.base.marked")
 local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
@@ -146,6 +147,38 @@ function elsewhere.call(self, method, asked)
     return route(self, found, method, asked)
   end
   return elsewhere.not_here(self, asked.id)
+end
+
+--- Waits for a task that an operation has started on its server, or cancels it, for a caller who may call the
+--- operation.
+---@param self operations.Registry
+---@param what "wait"|"cancel"
+---@param asked { id: string, task: string, given: operations.Context|table|nil }
+---@return any
+---@return operations.Error? err
+function elsewhere.of_task(self, what, asked)
+  local id, task = asked.id, asked.task
+  local identity, deadline = context.read(asked.given)
+  local handler, err, found = self._operations:prepare(id, {}, identity, nil, true)
+  if not handler and found and specs.make(found) then
+    handler, err, found = self._operations:prepare(id, {}, identity, nil, true)
+  end
+  local tasks = handler and importing.tasks_of(self:get_handler(id))
+  if not tasks then
+    return nil, not handler and errors.is_error(err) and err
+      or errors.new("OPERATION_NOT_FOUND", id .. " starts no tasks of another server", { operationId = id })
+  end
+  local call = context.new(asked.given, self, deadline)
+  if what == "cancel" then
+    return tasks.cancel(task, call)
+  end
+  local function follow(_, own)
+    return tasks.wait(task, own)
+  end
+  if deadline then
+    return operation.run_until(deadline, found, self._options, follow, {}, call)
+  end
+  return operation.run(found, self._options, follow, {}, call)
 end
 
 return elsewhere

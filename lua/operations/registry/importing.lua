@@ -60,4 +60,26 @@ function importing.finish(definition, options)
   return access
 end
 
+-- Tasks of other servers, by the handlers of the operations that start them.
+local resumed = setmetatable({}, { __mode = "k" })
+
+--- The tasks that an operation has started on its server.
+---@class operations.ServerTasks
+---@field wait fun(task: string, context: operations.Context): operations.Envelope?, operations.Error?
+---@field cancel fun(task: string, context: operations.Context): true?, operations.Error?
+
+--- Lets tasks that an operation has started on its server be taken up again.
+---@param handler function  of its definition
+---@param tasks operations.ServerTasks
+function importing.resumes(handler, tasks)
+  resumed[handler] = tasks
+end
+
+--- The tasks of an operation.
+---@param handler? function  of its definition
+---@return operations.ServerTasks?
+function importing.tasks_of(handler)
+  return handler and resumed[handler]
+end
+
 return importing

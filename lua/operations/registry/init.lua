@@ -281,6 +281,33 @@ function Registry:execute(id, input, given)
   return execute(self, id, input, given)
 end
 
+--- Waits for a task that a call has left running on its server (`context.detach`), also in an earlier program: its
+--- outcome is that of the call.
+---@param id string  of the operation
+---@param task string  `details.task` of DETACHED
+---@param given? operations.Context|table
+---@return operations.Envelope? envelope
+---@return operations.Error? err  as `execute`; OPERATION_NOT_FOUND, too, for operations without such tasks
+function Registry:resume(id, task, given)
+  operations_of(self, "resume")
+  argument.expect(id, "string", 1, "resume")
+  argument.expect(task, "string", 2, "resume")
+  return elsewhere.of_task(self, "wait", { id = id, task = task, given = given })
+end
+
+--- Asks the server to end such a task.
+---@param id string  of the operation
+---@param task string
+---@param given? operations.Context|table
+---@return true? ok
+---@return operations.Error? err
+function Registry:cancel_task(id, task, given)
+  operations_of(self, "cancel_task")
+  argument.expect(id, "string", 1, "cancel_task")
+  argument.expect(task, "string", 2, "cancel_task")
+  return elsewhere.of_task(self, "cancel", { id = id, task = task, given = given })
+end
+
 --- Starts a call in the background: it continues when the task that started it has ended. Access and input are checked
 --- first. As in `execute`, its questions are put by the functions of `given`.
 ---@param id string  "namespace.name", a query or mutation

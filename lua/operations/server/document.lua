@@ -11,12 +11,12 @@ local turn = require("operations.task.turn")
 
 local document = {}
 
-local function entry_of(served, denied)
+local function entry_of(server, served, denied)
   local route = served.route
   return { spec = route.spec, denied = denied, path = served.path, path_names = served.path_names,
     methods = served.methods, flat = route.flat ~= nil, media = route.media, output_media = route.output_media,
     cache = route.cache and route.cache.given, key_required = route.key_required,
-    status = route.status, relay = route.relay,
+    status = route.status, relay = route.relay, task = server.options.tasks ~= false and route.task or nil,
     status_of = function(declared)
       return problem.status({ code = declared.code }, route)
     end }
@@ -71,7 +71,7 @@ local function make(server, version, seen, denied, outer_prefix, go_on)
   local options, entries = server.options, {}
   local given = options.openapi or {}
   for i, served in ipairs(seen) do
-    entries[i] = entry_of(served, denied[i])
+    entries[i] = entry_of(server, served, denied[i])
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
     prefix = (outer_prefix or "") .. options.prefix, authorized = options.authorize and true or false,

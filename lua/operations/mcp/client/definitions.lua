@@ -204,6 +204,14 @@ function definitions.of_tools(client, tools, report)
           return client:_call(client._plans[plan.tool] or plan, input, options_of(context, asker))
         end)
       end, nil, config.destination(client._config))
+      importing.resumes(plan.definition.handler, {
+        wait = function(id, context)
+          return client:task(id, plan.tool):wait(options_of(context))
+        end,
+        cancel = function(id)
+          return client:task(id, plan.tool):cancel()
+        end,
+      })
       list[#list + 1] = finish(client, plan.definition)
     end
   end

@@ -4,6 +4,7 @@
 --- What OpenAPI cannot express is in each operation's `x-operation`; it has no schema, and calls work without it.
 local components = require("operations.openapi.out.components")
 local core = require("operations.core")
+local jobs = require("operations.openapi.out.jobs")
 local members = require("operations.base.members")
 local naming = require("operations.openapi.name")
 local requests = require("operations.openapi.out.requests")
@@ -26,6 +27,7 @@ local out = {}
 ---@field cache? true|{ maxAge: number }  `_meta.http.cache`
 ---@field status? integer  of an answer with a result, default 200
 ---@field key_required? boolean  calls need an Idempotency-Key
+---@field task? "optional"|"required"  calls may be, or have to be, jobs
 ---@field relay? operations.openapi.Plan  it is served as its own document says
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 
@@ -71,7 +73,7 @@ local function extension(entry, taken, codes)
     type = spec.type, input = taken.input, open = taken.open, accessControl = access_of(spec.accessControl),
     errors = codes, tags = own and spec.tags or nil,
     denied = entry.denied, destructive = meta.destructive == true or nil, idempotent = meta.idempotent == true or nil,
-    cache = entry.cache, idempotencyKey = entry.key_required and "required" or nil,
+    cache = entry.cache, task = entry.task, idempotencyKey = entry.key_required and "required" or nil,
   }
 end
 
@@ -123,7 +125,7 @@ local function tags_of(paths)
   local names, tags = {}, {}
   for _, item in pairs(paths) do
     for _, operation in pairs(item) do
-      for _, tag in ipairs(operation.tags) do
+      for _, tag in ipairs(type(operation) == "table" and operation.tags or {}) do
         names[tag] = true
       end
     end
@@ -150,6 +152,9 @@ function out.document(entries, options)
   end
   local schemas = all:all()
   schemas.Problem = responses.problem
+  if jobs.describe(paths, list, security.of(nil, options)) then
+    schemas.Job = jobs.schema
+  end
   local document = {
     openapi = versions[options.version] or versions["3.1"],
     jsonSchemaDialect = "https://json-schema.org/draft/2020-12/schema",

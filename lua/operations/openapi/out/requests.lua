@@ -1,4 +1,5 @@
 --- The request of an operation: its method, and the parts of its input in path, query and body.
+local jobs = require("operations.openapi.out.jobs")
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 
@@ -140,6 +141,7 @@ function requests.of(all, entry, version)
   list[#list + 1] = entry.key_required and { name = "Idempotency-Key", ["in"] = "header", required = true,
     description = "Names the request: sent again with the same key it does not run again.",
     schema = { type = "string", minLength = 1, maxLength = 255 } } or nil
+  list[#list + 1] = entry.task and jobs.preference or nil
   local made = { method = method, parameters = list[1] and list or nil, input = "body", open = nil }
   if not by_query then
     made.body = body_of(all, entry, plain, in_path)

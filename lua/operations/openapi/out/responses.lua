@@ -1,5 +1,6 @@
 --- The responses of an operation: its data, its stream, and problems (RFC 9457) by status.
 local core = require("operations.core")
+local jobs = require("operations.openapi.out.jobs")
 local property_order = require("operations.base.property_order")
 
 local responses = {}
@@ -133,6 +134,7 @@ local function add_success(all, components, entry, version, method)
   if accepts_anything(spec.outputSchema) then
     all["204"] = { description = "No result." }
   end
+  all["202"] = all["202"] or entry.task and jobs.accepted or nil
 end
 
 -- The answers of an API that pass as they are.
