@@ -32,6 +32,25 @@ describe("a GraphQL document", function()
     assert.equal("One task.", definitions[1].description)
   end)
 
+  it("takes what include and exclude say, the operation for any query too", function()
+    local function names(options)
+      return ids((from_graphql.document(sdl, options)))
+    end
+    assert.same({ "query graphql.task", "mutation graphql.task_mutation" }, names({ include = { "task" } }))
+    assert.same({ "mutation graphql.task" }, names({ include = { "Mutation.task" } }))
+    assert.same({ "query graphql.tasks", "mutation graphql.graphql" }, names({ exclude = { "task" } }))
+    assert.same({ "mutation graphql.graphql" }, names({ include = { "graphql" } }))
+    assert.same({ "mutation graphql.task" }, names({ include = function(info)
+      return info.type == "mutation" and info.name ~= "graphql"
+    end }))
+  end)
+
+  it("has operations that are found by their arguments", function()
+    local registry = operations.registry()
+    assert(registry:register_all(assert(from_graphql.document(sdl))))
+    assert.same({ "first", "after" }, registry:parameters("graphql.tasks"))
+  end)
+
   it("describes the input by the arguments and a selection", function()
     local schema = from_graphql.document(sdl)[1].inputSchema()
     assert.same({ "id" }, schema.required)

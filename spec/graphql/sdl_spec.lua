@@ -105,6 +105,12 @@ describe("SDL", function()
     assert.equal("Query.a", report[1].pointer)
   end)
 
+  it("is reported completely when the program is eager", function()
+    local _, report = graphql.load("type Query { a: X b: Z } type X { b: }", { eager = true })
+    assert.equal("Query.a", report[1].pointer)
+    assert.equal("Query.b", report[2].pointer)
+  end)
+
   it("may have 10,000 types, of which a call reads those that it needs", function()
     local parts = { "type Query { a: T1 u: U }" }
     local members = {}

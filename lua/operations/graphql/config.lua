@@ -19,6 +19,7 @@ local config = {}
 ---@field fields? boolean  false: only the operations of `documents`, not the root fields
 ---@field raw? boolean  false: without `<namespace>.graphql`, which takes any query; true: it is exposed where the
 ---  others are, although it passes by every rule that names a field
+---@field eager? boolean  reads all types at once, so that the report is complete
 ---@field max_leaves? integer  fields that are selected by default, 60
 ---@field auth? table  as of `from_openapi`: { type = "bearer", token = }, { type = "basic", username =, password = },
 ---  { type = "apiKey", name =, token = } or a list of these; functions are called per request
@@ -49,7 +50,7 @@ local config = {}
 
 config.kinds = members.merged(importing.kinds, {
   endpoint = "string", scalars = "table", uploads = "table", documents = "string or table",
-  fields = "boolean", raw = "boolean", max_leaves = "number",
+  fields = "boolean", raw = "boolean", eager = "boolean", max_leaves = "number",
   headers = "table", auth = "table", timeout = "number", idle_timeout = "number", max_body = "number",
   method = "string", persisted = "boolean", partial = "string", subscriptions = "string",
   connection_params = "table or function", max_event = "number", cert_file = "string", key_file = "string",

@@ -3,6 +3,7 @@
 local default = require("operations.graphql.default")
 local errors = require("operations.base.error")
 local files = require("operations.base.files")
+local importing = require("operations.registry.importing")
 local inputs = require("operations.graphql.inputs")
 local lexer = require("operations.graphql.lexer")
 local marked = require("operations.base.marked")
@@ -198,6 +199,9 @@ end
 -- Adds the definition of an operation, unless something is wrong with it.
 local function add(shared, list, document, node, fragments)
   local wanted = name_of(document, node)
+  if not importing.wants(shared.options, { name = wanted, type = node.kind }, { [wanted] = true }) then
+    return
+  end
   local plan, problem = parser.try(plan_of, shared, node, fragments)
   if not plan then
     local at = problem.at and " (at " .. lexer.place(document.text, problem.at) .. ")" or ""
@@ -208,9 +212,11 @@ local function add(shared, list, document, node, fragments)
     description = node.description or comment_above(document.text, node.at) or node.kind .. " " .. wanted,
     _meta = operation.meta(shared, node.kind, { operationName = node.name, document = document.path }),
   }
-  list[#list + 1] = operation.finish(shared, definition, document.path, function()
-    return plan
-  end)
+  list[#list + 1] = operation.finish(shared, definition, {
+    place = document.path, inputs = node.variables, make = function()
+      return plan
+    end,
+  })
 end
 
 -- Reads the documents; one that cannot be read is reported.

@@ -87,8 +87,12 @@ local function load(reader, options)
       shared.report(shared.schema.roots[kind], problem.message)
     end
   end
-  if options.raw ~= false then
+  local raw = { name = "graphql", type = "mutation" }
+  if options.raw ~= false and importing.wants(options, raw, { graphql = true }) then
     list[#list + 1] = operation.raw(shared)
+  end
+  for _, definition in ipairs(options.eager and list or {}) do
+    pcall(definition.inputSchema) -- what is wrong is in the report
   end
   return list, shared.problems
 end

@@ -15,6 +15,7 @@ local parser = require("operations.graphql.parser")
 local printer = require("operations.graphql.printer")
 local schemas = require("operations.graphql.schema")
 local selection = require("operations.graphql.selection")
+local spec = require("operations.registry.spec")
 local subscription = require("operations.graphql.subscription")
 
 local operation = {}
@@ -281,19 +282,26 @@ end
 --- Sets what all operations of a service have: schemas and handler, made on first use.
 ---@param shared table  see init.lua
 ---@param definition operations.Definition
----@param place string  where the operation is, for the report
----@param make fun(): operations.graphql.Plan
+---@param own { place: string, inputs: operations.graphql.Input[], make: fun(): operations.graphql.Plan }  of this
+---  operation: where it is, for the report; its arguments or variables
 ---@return operations.Definition
-function operation.finish(shared, definition, place, make)
+function operation.finish(shared, definition, own)
   local options, kind = shared.options, definition.type
-  local parts = on_need(shared, place, function()
-    local plan = make()
+  local parts = on_need(shared, own.place, function()
+    local plan = own.make()
     plan.id = definition.namespace .. "." .. definition.name
     return plan
   end)
   function definition.inputSchema()
     return parts().input_schema
   end
+  spec.tell_parameters(definition.inputSchema, function()
+    local names = {}
+    for i, input in ipairs(own.inputs) do
+      names[i] = input.name
+    end
+    return names
+  end)
   function definition.outputSchema()
     return parts().output_schema
   end
@@ -373,9 +381,9 @@ function operation.build(shared, kind, place, field)
     description = description_of(field, place),
     _meta = operation.meta(shared, kind, { field = field.name, deprecated = field.deprecated and true or nil }),
   }
-  return operation.finish(shared, definition, place, function()
+  return operation.finish(shared, definition, { place = place, inputs = field.arguments, make = function()
     return operation.plan(shared, kind, field)
-  end)
+  end })
 end
 
 -- The operation of a document that is sent, by its name or the only one.
@@ -412,14 +420,14 @@ function operation.raw(shared)
     description = "Sends a query or a mutation as it is.", _meta = operation.meta(shared, "mutation", {}),
   }
   definition._meta.exposed = definition._meta.exposed and shared.options.raw == true
-  return operation.finish(shared, definition, "graphql", function()
+  return operation.finish(shared, definition, { place = "graphql", inputs = {}, make = function()
     return { type = "mutation", output_schema = true, request = raw_request, input_schema = {
       type = "object", required = { "query" }, additionalProperties = false, properties = {
         query = { type = "string", description = "A GraphQL document." }, variables = { type = "object" },
         operationName = { type = "string", description = "Which operation of the document runs." },
       },
     } }
-  end)
+  end })
 end
 
 return operation
