@@ -458,6 +458,16 @@ test-types: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA)/.$(MCP_DATE) $(OPE
 $(TOOLS_NPM): | dependencies-openapi
 	@$(NPM) --prefix build/npm-tools $(TOOLS_PACKAGES)
 
+.PHONY: test-code
+test-code: dependencies-test all ## programs in the sandbox, on both runtimes: each kind of escape and exhaustion, from plain Lua, Neovim and nginx, then under the sanitizers
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory code-at-length LUA=$$lua || exit 1; done
+
+.PHONY: code-at-length
+code-at-length: all
+	@echo "== $(LUA)"
+	@$(BUSTED) $(call tested,spec/sandbox)
+	@$(if $(TESTED),,$(MAKE) -s --no-print-directory asan-$(LUA) TESTS="$(filter-out %/hosts_spec.lua,$(wildcard spec/sandbox/*_spec.lua))")
+
 .PHONY: test-cli
 test-cli: dependencies-test dependencies-cli ## the command line: its specs, then in terminals, interrupted, with 1 GiB up and down and the completion of three shells, on both runtimes
 	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory cli-at-length LUA=$$lua || exit 1; done

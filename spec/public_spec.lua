@@ -134,7 +134,7 @@ describe("the pages", function()
   end)
 
   for _, part in ipairs({ "base64", "from_graphql", "from_mcp", "from_openapi", "http", "json", "middleware", "oauth",
-    "process", "scanner", "schema", "schemas", "sources", "transports", "type" }) do
+    "process", "sandbox", "scanner", "schema", "schemas", "sources", "transports", "type" }) do
     it("have every function of operations." .. part, function()
       local short = part == "type" and "T" or part
       local found = {}

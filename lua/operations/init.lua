@@ -223,6 +223,7 @@ local late = {
 -- C modules that are not built or loaded where their library is missing, and the modules that need them.
 local optional = {
   ["operations.crypto"] = {},
+  ["operations.sandbox_child"] = {},
   ["operations.redis"] = { "operations.calls.redis", "operations.middleware.redis_buckets" },
   ["operations.tls"] = {},
   ["operations.websocket"] = { "operations.calls.websocket", "operations.calls.websocket.hub",

@@ -38,14 +38,15 @@ describe(":checkhealth operations", function()
   it("says that all is well", function()
     local text = health("")
     for _, line in ipairs({ "Neovim 0.", "LuaJIT 2.1", "operations.core", "operations.reactor", "operations.transfer",
-      "operations.websocket", "operations.redis", "operations.tls", "operations.crypto", "libcurl ", "SSL",
-      "version " }) do
+      "operations.websocket", "operations.redis", "operations.tls", "operations.crypto", "operations.sandbox_child",
+      "programs run in luajit", "libcurl ", "SSL", "version " }) do
       has(text, "OK", line)
     end
     has(text, "OK", plugin.path .. "/build/bin/operations, which is not in PATH")
     assert.is_nil(text:find("ERROR"), text)
     local at = 1
-    for _, part in ipairs({ "Neovim", "modules", "libcurl", "servers", "sources", "permissions", "the program" }) do
+    for _, part in ipairs({ "Neovim", "modules", "libcurl", "servers", "sources", "the sandbox", "permissions",
+      "the program" }) do
       at = assert(select(2, text:find("operations: " .. part, at, true)), part)
     end
   end)

@@ -1,5 +1,4 @@
 local operations = require("operations")
-local system = require("operations.system")
 
 -- Programs that took over their process: shell scripts in place of the interpreter.
 
@@ -10,7 +9,8 @@ local function run_forger(script, functions, options)
   file:write("#!/bin/sh\n", script, "\n")
   file:close()
   assert(os.execute("chmod 700 " .. path))
-  local given = { interpreter = path, max_output = 1000, max_calls = 3, at_once = 2, max_value = 1000 }
+  local given = { interpreter = path,
+    max_output = 1000, max_result = 1000, max_calls = 3, at_once = 2, max_value = 1000 }
   for name, value in pairs(options or {}) do
     given[name] = value
   end
@@ -52,6 +52,7 @@ local forgeries = {
   { "uses an id again", call(1) .. "\n" .. call(1) },
   { "uses an id that is a text", call('"1"') },
   { "makes more calls at once than it may", call(1) .. "\n" .. call(2) .. "\n" .. call(3) },
+  { "ends with a larger result than allowed", ('{"end":{"ok":true,"value":"%s"}}'):format(("x"):rep(1200)) },
   { "ends with a text", '{"end":"x"}' },
 }
 
@@ -175,6 +176,6 @@ describe("a program that took over its process", function()
     assert.is_nil(result)
     assert.equal("UNAVAILABLE", err.code)
     assert.matches("no%-such%-lua", err.message)
-    assert.is_nil(system.kind("no-such-lua"))
+    assert.same({ nil, err }, { operations.sandbox.available({ interpreter = "no-such-lua" }) })
   end)
 end)

@@ -54,6 +54,7 @@ local modules = {
   { "websocket", false, "WebSocket needs wslay (libwslay-dev, wslay-devel, wslay) when `make nvim` runs" },
   { "redis", false, "Redis needs hiredis (libhiredis-dev, hiredis-devel, hiredis) when `make nvim` runs" },
   { "tls", false, "Serving over TLS needs OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
+  { "sandbox_child", false, "Programs that a model wrote cannot run" },
   { "crypto", false, "Signed tokens need OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
 }
 
@@ -155,6 +156,21 @@ local function check_program()
   end
 end
 
+-- Programs that a model wrote need an interpreter beside the editor.
+local function check_sandbox()
+  local loaded, sandbox = pcall(require, "operations.sandbox")
+  if not loaded then
+    return
+  end
+  start("operations: the sandbox")
+  local interpreter, err = sandbox.available()
+  if interpreter then
+    ok("programs run in " .. interpreter)
+  else
+    warn(err.message)
+  end
+end
+
 local function check_commands(servers)
   for name, entry in pairs(servers) do
     local command = type(entry) == "table" and entry.command
@@ -233,6 +249,7 @@ function health.check()
   if package.loaded["operations.core"] then
     check_servers()
     check_sources()
+    check_sandbox()
   end
   check_directory()
   check_program()

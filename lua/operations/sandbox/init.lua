@@ -170,13 +170,49 @@ local function own_interpreter()
   return base:sub(1, #name) == name and own or name
 end
 
+-- Is there such a program?
+local function is_installed(interpreter)
+  if interpreter:find("/", 1, true) then
+    return system.kind(interpreter) == "file"
+  end
+  for directory in (os.getenv("PATH") or ""):gmatch("[^:]+") do
+    if system.kind(directory .. "/" .. interpreter) == "file" then
+      return true
+    end
+  end
+  return false
+end
+
+local function no_interpreter(interpreter)
+  return unavailable("the interpreter %s does not start: install it, or name one by the option `interpreter`",
+    interpreter)
+end
+
+--- Can programs run here? Runs none.
+---@param options? { interpreter?: string }
+---@return string? interpreter  that would run them
+---@return operations.Error? err  UNAVAILABLE: no filter of system calls, no C module, no interpreter
+function sandbox.available(options)
+  argument.optional(options, "table", 1, "available")
+  argument.options(options or {}, { interpreter = "string" }, "available")
+  local found, err = find_files()
+  if not found then
+    return nil, err
+  end
+  local interpreter = options and options.interpreter or own_interpreter()
+  if not is_installed(interpreter) then
+    return no_interpreter(interpreter)
+  end
+  return interpreter
+end
+
 local function start(interpreter, found)
   local script = ("package.loadlib(%q, 'luaopen_operations_sandbox_child')().serve(%q)"):format(found.module,
     found.inside)
   local child, err = process.spawn({ interpreter, "-e", script, env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" },
     stderr_lines = 5 })
   if not child and err.details and err.details.kind == "command" then
-    return unavailable("the interpreter %s does not start; the option `interpreter` names one", interpreter)
+    return no_interpreter(interpreter)
   end
   return child, err
 end

@@ -13,6 +13,7 @@ local program = {}
 local MAX_ARGUMENTS = 16
 local MAX_ID = 200 -- bytes of a call's id in the report
 local LINE = 128 * 1024 -- bytes of a line beside its value
+local END = 128 -- bytes of a last line beside its result
 local EXIT = 200 -- ms that a process has to end after its last line
 local CUT = "(the output is cut here: %d bytes are allowed)\n"
 
@@ -141,10 +142,12 @@ end
 local own_kinds = members.set({ "syntax", "result", "raised", "memory", "processor" })
 local field_types = { message = "string", line = "number", code = "string", used = "number" }
 
-readers["end"] = function(_, line)
+readers["end"] = function(state, line, size)
   local said = line["end"]
   if type(said) ~= "table" then
     return "an end that is no table"
+  elseif size > (said.ok == true and state.limits.max_result + END or LINE) then
+    return "a larger result than it may return"
   end
   local outcome = { said = true, ok = said.ok == true, value = said.value, details = said.details,
     kind = own_kinds[said.kind] and said.kind or "raised" }
@@ -158,7 +161,7 @@ local function read(state, text)
   local line = json.decode(text)
   for kind, reader in pairs(type(line) == "table" and readers or {}) do
     if line[kind] ~= nil then
-      return reader(state, line)
+      return reader(state, line, #text)
     end
   end
   return "a line of another kind"
