@@ -294,13 +294,14 @@ mcp-server-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
 
 .PHONY: test-code
-test-code: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## programs of models: the sandbox, the tools that run them, official clients that write them, on both runtimes
+test-code: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## programs of models: the sandbox, the tools that run them, official clients that write them, on both runtimes; the sandbox under the sanitizers
 	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory code-specs LUA=$$lua || exit 1; done
 
 .PHONY: code-specs
 code-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/sandbox spec/offer spec/mcp/server/program_spec.lua spec/mcp/server/openresty_spec.lua \
 	  spec/tools/program_spec.lua spec/mcp/suite/code.lua
+	@$(if $(TESTED),,$(MAKE) -s --no-print-directory asan-$(LUA) TESTS="$(filter-out %/hosts_spec.lua,$(wildcard spec/sandbox/*_spec.lua))")
 
 .PHONY: test-neovim
 test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held
@@ -457,16 +458,6 @@ test-types: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA)/.$(MCP_DATE) $(OPE
 
 $(TOOLS_NPM): | dependencies-openapi
 	@$(NPM) --prefix build/npm-tools $(TOOLS_PACKAGES)
-
-.PHONY: test-code
-test-code: dependencies-test all ## programs in the sandbox, on both runtimes: each kind of escape and exhaustion, from plain Lua, Neovim and nginx, then under the sanitizers
-	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory code-at-length LUA=$$lua || exit 1; done
-
-.PHONY: code-at-length
-code-at-length: all
-	@echo "== $(LUA)"
-	@$(BUSTED) $(call tested,spec/sandbox)
-	@$(if $(TESTED),,$(MAKE) -s --no-print-directory asan-$(LUA) TESTS="$(filter-out %/hosts_spec.lua,$(wildcard spec/sandbox/*_spec.lua))")
 
 .PHONY: test-cli
 test-cli: dependencies-test dependencies-cli ## the command line: its specs, then in terminals, interrupted, with 1 GiB up and down and the completion of three shells, on both runtimes

@@ -3369,6 +3369,12 @@ function process.allow(allow) end
 ---@class operations.sandbox
 local sandbox = {}
 
+--- Can programs run here? Runs none.
+---@param options? { interpreter?: string }
+---@return string? interpreter  that would run them
+---@return operations.Error? err  UNAVAILABLE: no filter of system calls, no C module, no interpreter
+function sandbox.available(options) end
+
 --- Runs a program and waits for its end.
 ---
 --- The program is a Lua chunk; the value that it returns is the result. Each of `functions` is a global function in it;
