@@ -93,7 +93,7 @@ function operations.call_map(transport, options) end
 --- Makes the handle of a namespace. Operations that are registered later can be called, too.
 ---@param registry operations.Registry
 ---@param namespace string
----@param context? operations.Context|table  of every call; without one the caller is anonymous
+---@param context? operations.GivenContext  of every call; without one the caller is anonymous
 ---@return operations.Client
 function operations.client(registry, namespace, context) end
 
@@ -267,9 +267,10 @@ function operations.types(registry, options) end
 function operations.use_host(host) end
 
 --- The same handle with another context.
----@param of operations.Client
----@param context? operations.Context|table
----@return operations.Client
+---@generic T
+---@param of T  a client
+---@param context? operations.GivenContext
+---@return T
 function operations.with(of, context) end
 
 --- Calls `fn(...)` with a deadline: its waits, the calls that it makes and the tasks that it starts raise TIMEOUT after
@@ -397,7 +398,6 @@ function CallHandler:drain(grace) end
 ---@field upstream_errors? operations.UpstreamErrors  what callers in other processes read of the errors that an API or MCP server behind an operation answered: "client" (default), of an API 4xx except 401, 403 and 407; "all"; "none"
 ---@field access_log? fun(entry: { time: integer, requestId: string, operation: string, identity: string?, code: string?, ms: integer })  called for each request of another process when it has ended
 
----@class operations.CallMap
 ---@class operations.CallMap
 local CallMap = {}
 
@@ -699,31 +699,31 @@ function Catalog:visible(spec, identity, filter) end
 ---@field write_timeout? number  ms in which no byte of an answer is taken, default 60,000
 ---@field log? fun(level: string, message: string)  default: warnings and errors go to stderr
 
----@class operations.Context
----@field requestId string  made on first use, unless the caller gave one
----@field parentRequestId? string
----@field identity? operations.Identity
----@field deadline? integer  milliseconds since the Unix epoch
----@field timeout? integer  milliseconds from the start of the call
----@field metadata? table
----@field traceparent? string  W3C Trace Context
----@field attempt? integer  over a reliable transport: above 1, it may have run before
----@field detach? boolean  by the caller: a call that its server runs as a task ends at once with DETACHED and the id of the task, which continues
----@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
+--- What a handler gets: of what a caller may give it always has these.
+---@class operations.Context: operations.GivenContext
+---@field requestId string
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
+---@field elicit fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?
+---@field sample fun(request: table, key?: string): table?, operations.Error?
+---@field roots fun(key?: string): table[]?, operations.Error?
+---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
+---@field hang_up fun(retry?: integer)
+---@field env operations.Env  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status 304 confirms that answer
----@field lastEventId? string  subscriptions: the id of the last event that the reader got; it resumes after that
----@field sink? fun(bytes: string)  when the result is a body (a string schema with `contentMediaType`) and its reader takes it in pieces: sends one, and waits until it was taken
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its id is `meta.lastEventId` of the envelope
----@field on_progress? fun(done: number, total?: number, message?: string)  given by a caller who wants progress; its errors are logged
 ---@field progress fun(done: number, total?: number, message?: string)  reports progress to the caller's `on_progress`
 ---@field progress_wanted boolean  did the caller give one?
----@field elicit fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?  asks the caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
----@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
----@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
----@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table  several of these at once: the answers by key, and the errors of the others
----@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after `retry` ms. Does nothing when it cannot
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
+local Context = {}
+
+--- Should the handler stop? True once the task is cancelled, the deadline has passed or the subscription is closed.
+---@return boolean
+function Context:cancelled() end
+
+--- Can the caller's user be asked: by questions that tell when the client cannot ("ask"), by forms alone ("elicit"), or
+--- not at all (nil)?
+---@return "ask"|"elicit"|nil
+function Context:can_be_asked() end
 
 ---@class operations.CookieJar
 local CookieJar = {}
@@ -764,6 +764,9 @@ function CookieJar:clear() end
 ---@field url string  https, or on this machine
 ---@field message? string
 ---@field id? string
+
+---@class operations.Env  operations by namespace and name
+---@field [string] table<string, fun(input?: any): any, operations.Error?>
 
 ---@class operations.Envelope  the answer of every operation
 ---@field data any
@@ -806,6 +809,9 @@ function CookieJar:clear() end
 ---@field schema any  JSON Schema of the error's details
 ---@field statusCode? integer  of the HTTP answer: 400 to 599, default 422
 
+---@class operations.Events  the events of a subscription: an iterator of their data, which raises what ends it early
+---@field close fun(self: operations.Events)
+
 ---@class operations.EveryOptions
 ---@field jitter? number  seconds, up to which chance delays each run: many machines do not begin at once
 ---@field now? boolean  the first run is now, not after the first interval
@@ -821,6 +827,27 @@ function CookieJar:clear() end
 ---@field type? string
 ---@field tag? string
 ---@field schemas? boolean  false: leaves out inputSchema, outputSchema and errorSchemas, and does not make those that are made on first use, so that long lists are cheap
+
+--- What a caller may give.
+---@class operations.GivenContext
+---@field requestId? string  made on first use, unless given
+---@field parentRequestId? string
+---@field identity? operations.Identity
+---@field deadline? integer  milliseconds since the Unix epoch
+---@field timeout? integer  milliseconds from the start of the call
+---@field metadata? table
+---@field traceparent? string  W3C Trace Context
+---@field attempt? integer  over a reliable transport: above 1, it may have run before
+---@field detach? boolean  by the caller: a call that its server runs as a task ends at once with DETACHED and the id of the task, which continues
+---@field log? fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
+---@field lastEventId? string  subscriptions: the id of the last event that the reader got; it resumes after that
+---@field sink? fun(bytes: string)  when the result is a body (a string schema with `contentMediaType`) and its reader takes it in pieces: sends one, and waits until it was taken
+---@field on_progress? fun(done: number, total?: number, message?: string)  given by a caller who wants progress; its errors are logged
+---@field elicit? fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?  asks the caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
+---@field sample? fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
+---@field roots? fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
+---@field ask? fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table  several of these at once: the answers by key, and the errors of the others
+---@field hang_up? fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after `retry` ms. Does nothing when it cannot
 
 ---@class operations.Handle  of the reactor, with the methods of its kind
 ---@field cancel fun(self)
@@ -1584,8 +1611,6 @@ function Publisher:close() end
 
 ---@class operations.Redis : operations.Transport
 ---@field id string  of this process
----@class operations.Redis
----@class operations.Redis
 local Redis = {}
 
 --- The ids of all operations served on this Redis, as far as known here.
@@ -1753,7 +1778,7 @@ function Registry:mount(other, options) end
 --- the policy that block, without a call. For callers that ask for an approval first.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return boolean ok
 ---@return any input  or the error: OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
 function Registry:admit(id, input, given) end
@@ -1762,7 +1787,7 @@ function Registry:admit(id, input, given) end
 --- validation of its result. No input means an empty object.
 ---@param id string  "namespace.name"
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR (details: issues), TIMEOUT, ABORTED, a code of the operation, EXECUTION_ERROR or UNKNOWN_ERROR
 function Registry:execute(id, input, given) end
@@ -1788,7 +1813,7 @@ function Registry:cancel_task(id, task, given) end
 --- first. As in `execute`, its questions are put by the functions of `given`.
 ---@param id string  "namespace.name", a query or mutation
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Job? job
 ---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
 function Registry:start(id, input, given) end
@@ -1804,7 +1829,7 @@ function Registry:jobs() end
 --- over it.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Subscription? subscription
 ---@return operations.Error? err  as `execute`
 function Registry:subscribe(id, input, given) end
@@ -1814,16 +1839,16 @@ function Registry:subscribe(id, input, given) end
 --- are wanted: it emits all but the last, which it returns.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Subscription? pages  as from `subscribe`
 ---@return operations.Error? err  as `execute`
 function Registry:pages(id, input, given) end
 
 --- `env.namespace.name(input)` calls on behalf of `given`. Each call asks for access with `given.identity`; without
 --- `given`, the caller is anonymous. Only the env that a handler finds in its own context is trusted.
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@param options? { namespaces?: string[] }
----@return table
+---@return operations.Env
 function Registry:env(given, options) end
 
 ---@class operations.RegistryOptions
@@ -2316,7 +2341,7 @@ function Tools:calls(response) end
 
 --- Runs the calls in a model's answer, several at a time. Every call gets a result, in order; nothing is raised.
 ---@param response table  as for `calls`
----@param context? operations.Context|table  of the calls: identity, deadline, metadata, progress...
+---@param context? operations.GivenContext  of the calls: identity, deadline, metadata, progress...
 ---@return table[] messages  to be appended to the conversation: the model's own, then the results
 ---@return operations.ToolResult[] results  empty when the model made no call
 function Tools:run(response, context) end
@@ -2713,9 +2738,6 @@ function http.retry_after(headers) end
 ---@field server? table  the server's description of itself
 ---@field instructions? string
 ---@field version string  of the protocol
----@class operations.mcp.Client
----@class operations.mcp.Client
----@class operations.mcp.Client
 local Client = {}
 
 --- Does the server support this? True also if it was not asked: its answer will tell.

@@ -74,7 +74,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
----@field client fun(registry: operations.Registry, namespace: string, context?: operations.Context|table):
+---@field client fun(registry: operations.Registry, namespace: string, context?: operations.GivenContext):
 ---  operations.Client
 ---@field command fun(options: operations.CommandOptions): operations.Definition
 ---@field describe fun(spec: operations.Spec): string  input, output, errors and requirements, for people
@@ -102,7 +102,7 @@ local wire_log = require("operations.base.wire_log")
 ---  operations.Definition[]?, operations.Error?
 ---@field types fun(registry: operations.Registry, options?: operations.TypesOptions): string?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
----@field with fun(of: operations.Client, context?: operations.Context|table): operations.Client
+---@field with fun(of: operations.Client, context?: operations.GivenContext): operations.Client
 ---@field within fun(ms: number, fn: function, ...: any): any  nil and TIMEOUT when the time is over
 local operations = {
   _VERSION = "operations " .. version,

@@ -1,6 +1,7 @@
 --- Makes doc/library/operations.lua, the annotations of what a program can use, from those of lua/: the functions of
 --- `require("operations")` and of its parts, and every class and alias that their types name.
 local compat = require("operations.base.compat")
+local members = require("operations.base.members")
 local operations = require("operations")
 local samples = require("spec.support.samples")
 
@@ -94,7 +95,8 @@ local function add_declarations(found, comments)
       found.classes[name] = last
     end
     if is_last and last then
-      for _, kept in ipairs(public_lines(last.name, { compat.unpack(comments, from, i) })) do
+      local is_known = last.lines[1] ~= nil and #comments == from -- a class that is opened again
+      for _, kept in ipairs(is_known and {} or public_lines(last.name, { compat.unpack(comments, from, i) })) do
         table.insert(last.lines, kept)
       end
       from = i + 1
@@ -245,8 +247,8 @@ local function each_name(class, fn)
   end
 end
 
-local function reach(classes, root)
-  local order, seen, at = { root }, { [root] = true }, 1
+local function reach(classes, roots)
+  local order, seen, at = members.joined(roots), members.set(roots), 1
   while order[at] do
     each_name(classes[order[at]], function(name)
       if classes[name] and not seen[name] then
@@ -278,7 +280,7 @@ function library.read()
     end
   end
   add_functions(classes.operations, operations)
-  local names = reach(classes, "operations")
+  local names = reach(classes, { "operations", "operations.Context", "operations.Events" })
   for _, name in ipairs(names) do
     without_functions(classes[name])
   end

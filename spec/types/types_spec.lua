@@ -102,7 +102,8 @@ describe("types", function()
       { namespace = "a", name = "release", outputSchema = held, handler = print } }, "lua")
     for name, class in pairs({ get = "a.Task", hold = "a.hold.output", list = "a.Task[]",
       release = "a.hold.output" }) do
-      assert.matches(("\n---@field %s fun(input?: any): data: %s?, err: operations.Error?\n"):format(name, class), text, 1, true)
+      assert.matches(("\n---@field %s fun(input?: any): data: %s?, err: operations.Error?\n"):format(name, class), text,
+        1, true)
     end
     assert.is_nil(text:find("a.get.output", 1, true))
     assert.is_nil(text:find("a.release.output", 1, true))
@@ -142,9 +143,10 @@ describe("types", function()
     local text = types_of({ { namespace = "a", name = "ticks", type = "subscription", handler = print,
       outputSchema = { type = "integer" } } }, "lua")
     assert.matches("\n---@class a.ticks.events: operations.Events\n---@overload fun(): data: integer?\n", text, 1, true)
-    assert.matches("\n---@field ticks fun(input?: any): events: a.ticks.events?, err: operations.Error?\n", text, 1, true)
-    assert.matches("\n---@class a.ticks.subscription: operations.Subscription\n---@overload fun(): envelope: { data: integer,",
-      text, 1, true)
+    assert.matches("\n---@field ticks fun(input?: any): events: a.ticks.events?, err: operations.Error?\n", text, 1,
+      true)
+    assert.matches("\n---@class a.ticks.subscription: operations.Subscription\n---@overload fun(): envelope: { data: "
+      .. "integer,", text, 1, true)
   end)
 
   it("join the parts of allOf", function()
@@ -162,11 +164,12 @@ describe("types", function()
 
   it("have the functions of a client, overloads by id and, in TypeScript, the operations by id", function()
     local text = of(task, "lua", { type = "array", items = { type = "string" } })
-    assert.matches("\n---@field b fun(input: a.b.input): data: string[]?, err: operations.Error?  Does it\n", text, 1, true)
+    assert.matches("\n---@field b fun(input: a.b.input): data: string[]?, err: operations.Error?  Does it\n", text, 1,
+      true)
     assert.matches('\n---@overload fun(self: operations.Registry, id: "a.b", input: a.b.input, context?: operations.'
-      .. "Context|table): envelope: { data: string[], meta: ", text, 1, true)
-    assert.matches('\n---@overload fun(registry: operations.Registry, namespace: "a", context?: operations.Context|'
-      .. "table): a.client\nfunction operations.client(registry, namespace, context) end\n", text, 1, true)
+      .. "GivenContext): envelope: { data: string[], meta: ", text, 1, true)
+    assert.matches('\n---@overload fun(registry: operations.Registry, namespace: "a", context?: operations.Given'
+      .. "Context): a.client\nfunction operations.client(registry, namespace, context) end\n", text, 1, true)
     assert.matches('\n  /** Does it */\n  "a.b": {\n    type: "mutation";\n    input: ABInput;\n'
       .. "    output: string[];\n", of(task, "typescript", { type = "array", items = { type = "string" } }), 1, true)
   end)
@@ -204,6 +207,12 @@ describe("types", function()
     local text, err = operations.types(operations.registry(), { format = "c" })
     assert.is_nil(text)
     assert.equal('VALIDATION_ERROR: format: expected lua, typescript or json-schema, got "c"', tostring(err))
+  end)
+
+  it("are what a program gets", function()
+    local registry = operations.registry({ log = function() end })
+    assert(registry:register_all(dofile("spec/types/suite/shop.lua")))
+    operations.run(dofile("spec/types/suite/program.lua"), registry)
   end)
 
   it("state the same fields in Lua and in TypeScript", function()

@@ -64,7 +64,7 @@ end
 --- Makes the handle of a namespace. Operations that are registered later can be called, too.
 ---@param registry operations.Registry
 ---@param namespace string
----@param context? operations.Context|table  of every call; without one the caller is anonymous
+---@param context? operations.GivenContext  of every call; without one the caller is anonymous
 ---@return operations.Client
 function client.new(registry, namespace, context)
   argument.object(registry, "execute", "registry", 1, "client")
@@ -74,9 +74,10 @@ function client.new(registry, namespace, context)
 end
 
 --- The same handle with another context.
----@param of operations.Client
----@param context? operations.Context|table
----@return operations.Client
+---@generic T
+---@param of T  a client
+---@param context? operations.GivenContext
+---@return T
 function client.with(of, context)
   local known = made_of[of]
   if not known then

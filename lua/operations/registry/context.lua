@@ -18,8 +18,12 @@ local context = {}
 ---@field message? string
 ---@field id? string
 
----@class operations.Context
----@field requestId string  made on first use, unless the caller gave one
+---@class operations.Env  operations by namespace and name
+---@field [string] table<string, fun(input?: any): any, operations.Error?>
+
+--- What a caller may give.
+---@class operations.GivenContext
+---@field requestId? string  made on first use, unless given
 ---@field parentRequestId? string
 ---@field identity? operations.Identity
 ---@field deadline? integer  milliseconds since the Unix epoch
@@ -29,33 +33,44 @@ local context = {}
 ---@field attempt? integer  over a reliable transport: above 1, it may have run before
 ---@field detach? boolean  by the caller: a call that its server runs as a task ends at once with DETACHED and the id of
 ---  the task, which continues
----@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
----@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
----@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
----  304 confirms that answer
+---@field log? fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
 ---@field lastEventId? string  subscriptions: the id of the last event that the reader got; it resumes after that
 ---@field sink? fun(bytes: string)  when the result is a body (a string schema with `contentMediaType`) and its reader
 ---  takes it in pieces: sends one, and waits until it was taken
----@field relay? operations.Relay  of `to_http` with `paths = "source"`: the request and answer of an imported
----  operation, which pass by the pipeline
----@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
----  id is `meta.lastEventId` of the envelope
 ---@field on_progress? fun(done: number, total?: number, message?: string)  given by a caller who wants progress; its
 ---  errors are logged
+---@field elicit? fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?  asks the
+---  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
+---@field sample? fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
+---@field roots? fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
+---@field ask? fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
+---  several of these at once: the answers by key, and the errors of the others
+---@field hang_up? fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after
+---  `retry` ms. Does nothing when it cannot
+---@field relay? operations.Relay  of `to_http` with `paths = "source"`: the request and answer of an imported
+---  operation, which pass by the pipeline
+
+--- What a handler gets: of what a caller may give it always has these.
+---@class operations.Context: operations.GivenContext
+---@field requestId string
+---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
+---@field elicit fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?
+---@field sample fun(request: table, key?: string): table?, operations.Error?
+---@field roots fun(key?: string): table[]?, operations.Error?
+---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
+---@field hang_up fun(retry?: integer)
+---@field env operations.Env  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
+---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
+---  304 confirms that answer
+---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
+---  id is `meta.lastEventId` of the envelope
 ---@field progress fun(done: number, total?: number, message?: string)  reports progress to the caller's `on_progress`
 ---@field progress_wanted boolean  did the caller give one?
----@field elicit fun(message: string|operations.ElicitedPage, schema?: table, key?: string): string, table?  asks the
----  caller's user by a form; "decline" when the user cannot be asked. `key`: identifies the question, see `ask`
----@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
----@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
----@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
----  several of these at once: the answers by key, and the errors of the others
----@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller reconnects after
----  `retry` ms. Does nothing when it cannot
 ---@field _running boolean  false once the call has ended: calls that its context makes are no longer trusted
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}
 
+---@class operations.Context
 local methods = {}
 
 --- Should the handler stop? True once the task is cancelled, the deadline has passed or the subscription is closed.

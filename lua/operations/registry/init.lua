@@ -156,7 +156,7 @@ end
 --- the policy that block, without a call. For callers that ask for an approval first.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return boolean ok
 ---@return any input  or the error: OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
 function Registry:admit(id, input, given)
@@ -176,7 +176,7 @@ local execute
 ---@class operations.registry.Asked  what a caller asks for
 ---@field id string
 ---@field input any
----@field given? operations.Context|table
+---@field given? operations.GivenContext
 ---@field trusted? userdata  the mark of calls between operations
 
 -- The results of a call that is refused before its handler runs.
@@ -270,7 +270,7 @@ end
 --- validation of its result. No input means an empty object.
 ---@param id string  "namespace.name"
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR (details: issues), TIMEOUT,
 ---  ABORTED, a code of the operation, EXECUTION_ERROR or UNKNOWN_ERROR
@@ -312,7 +312,7 @@ end
 --- first. As in `execute`, its questions are put by the functions of `given`.
 ---@param id string  "namespace.name", a query or mutation
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Job? job
 ---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
 function Registry:start(id, input, given)
@@ -387,7 +387,7 @@ end }
 --- over it.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Subscription? subscription
 ---@return operations.Error? err  as `execute`
 function Registry:subscribe(id, input, given)
@@ -423,7 +423,7 @@ end }
 --- are wanted: it emits all but the last, which it returns.
 ---@param id string
 ---@param input? any
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.Subscription? pages  as from `subscribe`
 ---@return operations.Error? err  as `execute`
 function Registry:pages(id, input, given)
@@ -471,9 +471,9 @@ local env_options = { namespaces = "table" }
 
 --- `env.namespace.name(input)` calls on behalf of `given`. Each call asks for access with `given.identity`; without
 --- `given`, the caller is anonymous. Only the env that a handler finds in its own context is trusted.
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@param options? { namespaces?: string[] }
----@return table
+---@return operations.Env
 function Registry:env(given, options)
   operations_of(self, "env")
   argument.optional(given, "table", 1, "env")

@@ -189,7 +189,7 @@ end
 ---@class operations.JobCall
 ---@field operation string
 ---@field input any
----@field context? operations.Context|table
+---@field context? operations.GivenContext
 ---@field capabilities? table  what can be asked, as those of an MCP client; nil: only what `context` can ask
 ---@field on_end fun(job: operations.Job)  called once, when it has its outcome
 ---@field on_return? fun()  called once, when its handler has ended: that of a cancelled job may take its time

@@ -195,7 +195,7 @@ end
 
 --- Runs the calls in a model's answer, several at a time. Every call gets a result, in order; nothing is raised.
 ---@param response table  as for `calls`
----@param context? operations.Context|table  of the calls: identity, deadline, metadata, progress...
+---@param context? operations.GivenContext  of the calls: identity, deadline, metadata, progress...
 ---@return table[] messages  to be appended to the conversation: the model's own, then the results
 ---@return operations.ToolResult[] results  empty when the model made no call
 function Tools:run(response, context)

@@ -145,7 +145,7 @@ end
 --- cancelled, calls that have not started get ABORTED.
 ---@param self operations.Tools
 ---@param calls operations.ToolCall[]
----@param given? operations.Context|table
+---@param given? operations.GivenContext
 ---@return operations.ToolResult[]  in the order of the calls
 function runner.run(self, calls, given)
   local context = type(given) == "table" and given or {}

@@ -146,7 +146,7 @@ end
 
 -- Overloads by literal ids and namespaces: of the registry's methods, and of operations.client.
 function Page:overloads(groups)
-  self:add("\n---@class operations.Env\n---@field [string] table<string, fun(input?: any): any, operations.Error?>")
+  self:add("\n---@class operations.Env")
   for _, namespace in ipairs(groups) do
     self:add("---@field %s %s.env", field_name(namespace), word(namespace))
   end
@@ -155,7 +155,7 @@ function Page:overloads(groups)
     for _, namespace in ipairs(groups) do
       for _, operation in ipairs(groups[namespace]) do
         if (operation.kind == "subscription") == (method == "subscribe") then
-          self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.Context|table): %s",
+          self:add("---@overload fun(self: operations.Registry, id: %s, %s, context?: operations.GivenContext): %s",
             assert(json.encode(operation.id)), input_of(operation), results(env_of(operation), operation))
         end
       end
@@ -164,7 +164,7 @@ function Page:overloads(groups)
   end
   self:add("")
   for _, namespace in ipairs(groups) do
-    self:add("---@overload fun(registry: operations.Registry, namespace: %s, context?: operations.Context|table): "
+    self:add("---@overload fun(registry: operations.Registry, namespace: %s, context?: operations.GivenContext): "
       .. "%s.client", assert(json.encode(namespace)), word(namespace))
   end
   self:add("function operations.client(registry, namespace, context) end")

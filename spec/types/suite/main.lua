@@ -1,5 +1,6 @@
 --- `make test-types`: the TypeScript of real documents, a server of MCP and a registry written by hand, checked by
---- `tsc --strict`; a program in TypeScript against what we serve; mistakes that the checker must find.
+--- `tsc --strict`; a program in TypeScript against what we serve; mistakes that the checker must find. The same of Lua
+--- by lua-language-server where it is installed.
 package.path = "./?.lua;" .. package.path
 local operations = require("operations")
 local tried = require("spec.support.tried")
@@ -98,6 +99,64 @@ local function check_mistakes()
   print(("%d planted mistakes were found"):format(found))
 end
 
+-- The problems that lua-language-server finds: `FILE:LINE: message`; nil: it is not installed.
+local function check_lua(folder)
+  local out = folder .. "/problems.json"
+  os.remove(out)
+  local found_at = io.popen("command -v lua-language-server")
+  local is_installed = found_at:read("*l") ~= nil
+  found_at:close()
+  if not is_installed then
+    return nil
+  end
+  os.execute(("lua-language-server --check %s --checklevel=Information --logpath=%s/log --check_format=json "
+    .. "--check_out_path=%s >/dev/null 2>&1"):format(folder, folder, out))
+  local file, found = io.open(out), {}
+  for path, problems in pairs(file and operations.json.decode(file:read("*a")) or {}) do
+    for _, problem in ipairs(problems) do
+      found[#found + 1] = ("%s:%d: %s"):format(path:match("[^/]*$"), problem.range.start.line + 1, problem.message)
+    end
+  end
+  local _ = file and file:close()
+  return found
+end
+
+local function lua_mistakes()
+  local expected, number = {}, 0
+  for line in io.lines("spec/types/suite/mistakes.lua") do
+    number = number + 1
+    expected[number + 1] = line:match("^%-%- MISTAKE: (.*)$")
+  end
+  return expected
+end
+
+-- The types of Lua: a program without a problem, mistakes that are all found.
+local function check_annotations(names)
+  local folder = directory .. "/lua"
+  os.execute(("mkdir -p %s; cp doc/library/operations.lua spec/types/suite/program.lua spec/types/suite/mistakes.lua "
+    .. "%s"):format(folder, folder))
+  for _, name in ipairs(names) do
+    os.execute(("cp %s/%s.lua %s/%s.types.lua"):format(directory, name, folder, name))
+  end
+  local found, expected = check_lua(folder), lua_mistakes()
+  if not found then
+    return print("lua-language-server is not installed: the types of Lua are not checked by it")
+  end
+  local count = 0
+  for _, problem in ipairs(found) do
+    local at = tonumber(problem:match("^mistakes%.lua:(%d+):"))
+    if expected[at] then
+      count, expected[at] = count + 1, nil
+    else
+      fail("lua-language-server: %s", problem)
+    end
+  end
+  for _, mistake in pairs(expected) do
+    fail("not found by lua-language-server: %s", mistake)
+  end
+  print(("lua-language-server: %d planted mistakes were found"):format(count))
+end
+
 local function run_program(registry)
   local server = assert(operations.to_http(registry, { log = function() end }))
   local listener = assert(server:listen({ port = 0 }))
@@ -135,6 +194,7 @@ operations.run(function()
     fail("%s", line)
   end
   check_mistakes()
+  check_annotations({ "shop", "github", "everything" })
   run_program(shop)
 end)
 print(failed == 0 and "all as expected" or failed .. " failed")
