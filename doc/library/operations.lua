@@ -2628,6 +2628,7 @@ function from_openapi.url(address, options) end
 ---@field documents? string|string[]  files of operations and fragments, and folders of `.graphql` files
 ---@field fields? boolean  false: only the operations of `documents`, not the root fields
 ---@field raw? boolean  false: without `<namespace>.graphql`, which takes any query; true: it is exposed where the others are, although it passes by every rule that names a field
+---@field eager? boolean  reads all types at once, so that the report is complete
 ---@field max_leaves? integer  fields that are selected by default, 60
 ---@field auth? table  as of `from_openapi`: { type = "bearer", token = }, { type = "basic", username =, password = }, { type = "apiKey", name =, token = } or a list of these; functions are called per request
 ---@field headers? table<string, string>  sent with every request
