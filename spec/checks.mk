@@ -348,10 +348,10 @@ transports-at-length: all
 	@$(BUSTED) spec/calls/endurance_long.lua
 
 # The transport is redis or websocket; spec/calls/chaos/main.lua lists the other options.
-CHAOS ?= fast reliable forgetful
+CHAOS ?= fast reliable forgetful jobs
 
 .PHONY: chaos
-chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made; CHAOS_SEED, CHAOS_SECONDS
+chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made, and 5,000 jobs submitted by programs that are killed, too; CHAOS_SEED, CHAOS_SECONDS
 	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
 
 .PHONY: test-server

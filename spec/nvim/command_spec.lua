@@ -11,6 +11,10 @@ describe(":Operations", function()
     inside.passes("spec/nvim/inside/command.lua", 16)
   end)
 
+  it("starts and lists jobs", function()
+    inside.passes("spec/nvim/inside/jobs.lua", 4)
+  end)
+
   it("keeps working with servers and files that are broken", function()
     inside.passes("spec/nvim/inside/broken.lua", 7)
   end)

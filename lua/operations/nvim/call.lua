@@ -101,7 +101,11 @@ local function add_json(lines, value, before, behind, indent, depth)
   lines[#lines + 1] = indent .. closing .. behind
 end
 
-local function show(window, id, envelope)
+--- Shows the result of a call in its window.
+---@param window operations.nvim.View
+---@param id string
+---@param envelope operations.Envelope
+function call.show(window, id, envelope)
   local text, filetype = content_text(envelope), "markdown"
   local lines = {}
   if text then
@@ -117,7 +121,11 @@ local function show(window, id, envelope)
   window:title(id .. (envelope.meta.isError and ": the tool failed" or ""))
 end
 
-local function show_failure(window, id, err)
+--- Shows the failure of a call in its window.
+---@param window operations.nvim.View
+---@param id string
+---@param err operations.Error
+function call.show_failure(window, id, err)
   local lines = view.split(tostring(err))
   for _, issue in ipairs(type(err.details) == "table" and err.details or {}) do
     if type(issue) == "table" and issue.message then
@@ -171,7 +179,12 @@ local function read(given, spec)
   return value
 end
 
-local function percent(done, total, message)
+--- Progress as a text.
+---@param done number
+---@param total? number
+---@param message? string
+---@return string
+function call.percent(done, total, message)
   local text = number_text.of(done)
   text = total and ("%s of %s"):format(text, number_text.of(total)) or text
   return message and text .. ", " .. message or text
@@ -215,7 +228,7 @@ local function in_window(id, work)
         log.write("error", ("%s: %s"):format(id, tostring(err)))
       end
       if window:is_open() then
-        show_failure(window, id, err)
+        call.show_failure(window, id, err)
       end
     end
   end)
@@ -237,12 +250,31 @@ function call.run(sources, given)
     end
     window:title(id .. ": running, <C-c> cancels")
     local envelope, err = sources.registry:execute(id, value, { on_progress = function(done, total, message)
-      window:title(("%s: %s"):format(id, percent(done, total, message)))
+      window:title(("%s: %s"):format(id, call.percent(done, total, message)))
     end })
     if not envelope then
       error(err, 0)
     end
-    show(window, id, envelope)
+    call.show(window, id, envelope)
+  end)
+end
+
+--- Starts a call as a job, which continues without a window.
+---@param sources operations.nvim.Sources
+---@param given { id: string, words: string[], rest: string }
+---@param started fun()  called once it has started
+function call.start(sources, given, started)
+  task.detach(function()
+    local ok, raised = pcall(function()
+      local value = read(given, find(sources, given.id))
+      if value ~= nil then
+        assert(sources.registry:start(given.id, value))
+        started()
+      end
+    end)
+    if not ok then
+      log.write("error", ("%s: %s"):format(given.id, tostring(errors.from(raised))))
+    end
   end)
 end
 

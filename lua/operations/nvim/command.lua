@@ -1,8 +1,9 @@
---- `:Operations list|describe|call|watch|servers|log`, and its completion.
+--- `:Operations list|describe|call|start|watch|jobs|servers|policy|log`, and its completion.
 local call = require("operations.nvim.call")
 local description = require("operations.people.description")
 local errors = require("operations.base.error")
 local guard = require("operations.registry.guard")
+local jobs = require("operations.nvim.jobs")
 local log = require("operations.nvim.log")
 local number_text = require("operations.base.number_text")
 local schemas = require("operations.schema")
@@ -145,16 +146,28 @@ local function show_log()
   end)
 end
 
+local function show_jobs(sources)
+  jobs.show(sources.registry)
+end
+
+local function start(sources, given)
+  call.start(sources, given, function()
+    show_jobs(sources)
+  end)
+end
+
 local subcommands = {
   list = { run = show_list },
   describe = { run = show_description, has_id = true },
   call = { run = call.run, has_id = true },
+  start = { run = start, has_id = true },
   watch = { run = call.watch, has_id = true },
+  jobs = { run = show_jobs },
   servers = { run = show_sources },
   policy = { run = show_policy },
   log = { run = show_log },
 }
-local names = { "list", "describe", "call", "watch", "servers", "policy", "log" }
+local names = { "list", "describe", "call", "start", "watch", "jobs", "servers", "policy", "log" }
 
 -- Splits words as Vim's commands do: a backslash escapes a blank.
 local function words_of(text)
@@ -253,7 +266,7 @@ function command.complete(sources, lead, line)
     end, sources:states()), lead)
   elseif #words == 2 and subcommands[name] and subcommands[name].has_id then
     return matching(ids(sources, name), lead)
-  elseif name == "call" or name == "watch" then
+  elseif name == "call" or name == "start" or name == "watch" then
     return matching(inputs(sources, words[2], lead), lead)
   end
   return {}

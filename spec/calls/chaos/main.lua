@@ -1,6 +1,7 @@
 --- `make chaos`: workers are killed and Redis is restarted while callers call; then their histories are judged.
---- Arguments: delivery modes, or "forgetful" for "reliable" over a Redis that keeps nothing. CHAOS_SECONDS, CHAOS_SEED,
---- CHAOS_CALLS, CHAOS_SUBSCRIPTIONS and CHAOS_DIRECTORY (where the histories stay) set what they say.
+--- Arguments: delivery modes, "forgetful" for "reliable" over a Redis that keeps nothing, or "jobs" for submitted ones,
+--- whose submitters are killed, too. CHAOS_SECONDS, CHAOS_SEED, CHAOS_CALLS, CHAOS_SUBSCRIPTIONS, CHAOS_JOBS and
+--- CHAOS_DIRECTORY (where the histories stay) set what they say.
 local report = require("spec.calls.chaos.report")
 local run = require("spec.calls.chaos.run")
 
@@ -18,9 +19,12 @@ local options = {
 local good = true
 for _, mode in ipairs(arg) do
   options.forgetful = mode == "forgetful"
-  options.mode, options.directory = options.forgetful and "reliable" or mode, kept and kept .. "/" .. mode
-  print(("chaos over Redis, %s, seed %d: 4 workers, 2 callers, %d calls, %d subscriptions, %g s"):format(mode,
-    options.seed, options.calls, options.subscriptions, seconds))
+  options.jobs = mode == "jobs" and number("CHAOS_JOBS", 5000) or nil
+  options.mode = mode == "fast" and mode or "reliable"
+  options.directory = kept and kept .. "/" .. mode
+  print(("chaos over Redis, %s, seed %d: 4 workers, 2 callers, %s, %g s"):format(mode, options.seed,
+    options.jobs and options.jobs .. " jobs"
+      or ("%d calls, %d subscriptions"):format(options.calls, options.subscriptions), seconds))
   local faults, told, directory = run(options)
   report.print(told, faults, directory)
   good = good and #faults == 0

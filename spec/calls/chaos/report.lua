@@ -60,8 +60,10 @@ function report.print(told, faults, directory)
   local latencies = told.latencies
   print("  made           " .. listed(told.faults))
   print("  calls          " .. listed(told.call))
-  print(("  answered in    p50 %d ms, p99 %d ms, at most %d ms"):format(at(latencies, 0.5), at(latencies, 0.99),
-    at(latencies, 1)))
+  if #latencies > 0 then
+    print(("  answered in    p50 %d ms, p99 %d ms, at most %d ms"):format(at(latencies, 0.5), at(latencies, 0.99),
+      at(latencies, 1)))
+  end
   print(("  subscriptions  %s; %d events"):format(listed(told.subscription), told.events))
   print(("  runs           %d, %d of them of what had run before"):format(told.runs, told.again))
   for i = 1, math.min(#faults, 20) do

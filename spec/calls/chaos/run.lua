@@ -1,5 +1,6 @@
---- One run of chaos: four workers and two callers around a Redis, all of them processes; for some time workers are
---- killed and stopped and Redis is restarted, by chance, from a seed.
+--- One run of chaos: four workers and two callers, or two programs that submit jobs, around a Redis, all of them
+--- processes; for some time workers and submitters are killed, workers stopped and Redis restarted, by chance, from a
+--- seed.
 local checker = require("spec.calls.chaos.checker")
 local command = require("spec.support.command")
 local core = require("operations.core")
@@ -8,6 +9,7 @@ local operations = require("operations")
 local random = require("spec.support.random")
 local redis = require("spec.support.redis")
 local report = require("spec.calls.chaos.report")
+local transports = require("spec.calls.chaos.transports")
 
 local WORKERS, CALLERS = 4, 2
 
@@ -31,11 +33,20 @@ local function start_worker(self, i)
   return child
 end
 
-local function kill(self, i)
-  local worker = self.workers[i]
-  self.record("killed", { victim = worker.name })
-  os.execute("kill -9 " .. worker.child.pid)
-  worker.child:wait()
+local function kill(self, victim)
+  self.record("killed", { victim = victim.name })
+  os.execute("kill -9 " .. victim.child.pid)
+  victim.child:wait()
+end
+
+local function start_submitter(self, i)
+  local before = self.submitters[i]
+  local number = before and before.number + 1 or 1
+  local name = "submitter-" .. i
+  self.submitters[i] = { number = number, name = ("%s.%d"):format(name, number),
+    child = start("spec/calls/chaos/submitter.lua", self.server.url, self.directory, name, number, self.seconds,
+      math.ceil(self.jobs / CALLERS), self.seed + i) }
+  return self.submitters[i].child
 end
 
 local function moment(ms)
@@ -47,9 +58,16 @@ local deeds = {}
 
 deeds["workers killed"] = function(self)
   local i = random.upto(WORKERS)
-  kill(self, i)
+  kill(self, self.workers[i])
   moment(500)
   start_worker(self, i)
+end
+
+deeds["submitters killed"] = function(self)
+  local i = random.upto(CALLERS)
+  kill(self, self.submitters[i])
+  moment(500)
+  start_submitter(self, i)
 end
 
 deeds["workers stopped for a while"] = function(self)
@@ -74,9 +92,13 @@ local function make_trouble(self)
   local stop = core.now() + self.seconds * 1000
   -- Each once, so that a short run has them all.
   local first = { "workers killed", "Redis restarts", "workers stopped for a while" }
+  if self.jobs then
+    first[4] = "submitters killed"
+  end
   while first[1] or core.now() < stop do
     moment(self.seconds < 20 and 200 or 1000)
-    local deed = table.remove(first, 1) or random.pick(choices)
+    local deed = table.remove(first, 1) or self.jobs and random.chance(25) and "submitters killed"
+      or random.pick(choices)
     self.record("did", { fault = deed })
     deeds[deed](self)
   end
@@ -90,6 +112,12 @@ local function start_all(self)
     assert(self.workers[i].child:read_line() == "ready", "a worker does not start")
   end
   local callers = {}
+  if self.jobs then
+    for i = 1, CALLERS do
+      callers[i] = start_submitter(self, i)
+    end
+    return callers
+  end
   local calls, subscriptions = math.ceil(self.calls / CALLERS), math.ceil(self.subscriptions / CALLERS)
   for i = 1, CALLERS do
     callers[i] = start("spec/calls/chaos/caller.lua", self.server.url, self.mode, self.claimed or self.mode,
@@ -101,8 +129,34 @@ local function start_all(self)
   return callers
 end
 
+-- Writes down the outcome of each job that is stored, and looks again: there is only one.
+local function fetch_outcomes(self)
+  local map = operations.call_map(assert(transports.connect(self.server.url, "reliable")), { log = function() end })
+  local record, seen = history.open(self.directory, "witness"), {} -- read after the submitters' histories
+  for pass = 1, 2 do
+    for _, stored in ipairs(history.read(self.directory)) do
+      if stored.what == "accepted" then
+        local id = stored.id
+        local envelope, err = map:outcome(id, 60000)
+        local told = envelope and envelope.data.run or err.code
+        if pass == 1 and not seen[id] or seen[id] ~= told then
+          record("terminal", { id = id, outcome = envelope and "answered" or "failed",
+            run = envelope and envelope.data.run, code = err and err.code, message = err and err.message })
+        end
+        seen[id] = told
+      end
+    end
+  end
+  map:close()
+end
+
 -- One that does not end has a request without a terminal event.
 local function await_callers(self, callers)
+  if self.jobs then
+    for i, submitter in ipairs(self.submitters) do
+      callers[i] = submitter.child
+    end
+  end
   local patience = operations.spawn(function()
     operations.sleep(self.patience)
     for _, caller in ipairs(callers) do
@@ -135,8 +189,9 @@ end
 -- Nothing is wrong with a history in which nothing happened, either.
 local function check_contents(self, told, faults)
   local answered = told.call.answered or 0
-  if answered < self.calls / 10 then
-    local message = ("only %d of %d calls were answered"):format(answered, self.calls)
+  local made = self.jobs or self.calls
+  if answered < made / 10 then
+    local message = ("only %d of %d calls were answered"):format(answered, made)
     table.insert(faults, 1, { kind = "idle", message = message })
   end
 end
@@ -150,8 +205,10 @@ local function make_directory(path)
 end
 
 local function stop_all(self)
-  for _, worker in pairs(self.workers) do
-    os.execute(("kill -9 %d 2>/dev/null"):format(worker.child.pid))
+  for _, each in ipairs({ self.workers, self.submitters }) do
+    for _, started in pairs(each) do
+      os.execute(("kill -9 %d 2>/dev/null"):format(started.child.pid))
+    end
   end
   self.server.stop()
 end
@@ -164,6 +221,7 @@ end
 ---@field seed integer
 ---@field calls integer
 ---@field subscriptions integer
+---@field jobs? integer  mode "reliable": submitted instead of the calls
 ---@field directory? string  for the histories, which stay there; default: one that goes when nothing is wrong
 
 --- Makes it and judges it.
@@ -173,7 +231,8 @@ end
 ---@return string? directory  where the histories are
 return function(options)
   local self = setmetatable({
-    directory = make_directory(options.directory), workers = {}, started = 0, patience = options.seconds + 120,
+    directory = make_directory(options.directory), workers = {}, submitters = {}, started = 0,
+    patience = options.seconds + 120,
   }, { __index = options })
   random.seed(self.seed)
   self.record = history.open(self.directory, "main")
@@ -185,12 +244,16 @@ return function(options)
       local callers = start_all(self)
       make_trouble(self)
       await_callers(self, callers)
+      if self.jobs then
+        fetch_outcomes(self)
+      end
       faults, records = judge(self)
     end)
     stop_all(self)
     assert(ok, raised)
   end)
   local told = report.count(records)
+  told.latencies = self.jobs and {} or told.latencies -- outcomes are fetched at the end
   check_contents(self, told, faults)
   if #faults == 0 and not options.directory then
     os.execute(("rm -r '%s'"):format(self.directory))

@@ -31,6 +31,13 @@ describe("chaos", function()
     end)
   end
 
+  it("over Redis ends each submitted job once, though workers and submitters are killed", function()
+    local faults, told, directory = short({ mode = "reliable", jobs = 400 })
+    assert.same({}, faults, directory)
+    assert.is_true(told.faults["submitters killed"] >= 1)
+    assert.equal(400, told.submitted)
+  end)
+
   it("shows that Pub/Sub does not run every job at least once", function()
     local faults, _, directory = short({ mode = "fast", claimed = "reliable", calls = 2400 })
     local kinds = kinds_of(faults)

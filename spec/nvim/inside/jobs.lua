@@ -1,0 +1,65 @@
+-- Run by spec/nvim/command_spec.lua inside Neovim.
+local editor = require("spec.support.editor")
+local nvim = require("operations.nvim")
+local operations = require("operations")
+
+describe(":Operations jobs", function()
+  local gate
+
+  setup(function()
+    local own = operations.registry()
+    assert(own:register({ namespace = "own", name = "wait",
+      inputSchema = { type = "object", properties = { n = { type = "integer" } } }, handler = function(input, context)
+        context.progress(1, 2, "half")
+        operations.await(function(wake)
+          gate = wake
+        end)
+        return { n = input.n }
+      end }))
+    assert(own:register({ namespace = "own", name = "fail", handler = function()
+      return nil, operations.error("FULL", "no room")
+    end }))
+    nvim.setup({ registry = own })
+  end)
+
+  after_each(editor.clear)
+
+  it("lists none at first", function()
+    vim.cmd("Operations jobs")
+    editor.shows("no jobs")
+  end)
+
+  it("lists one that was started, with its progress, and shows its result", function()
+    vim.cmd("Operations start own.wait n=7")
+    editor.shows("1  own%.wait  working  1 of 2, half")
+    vim.fn.search("^1 ")
+    editor.press("<CR>")
+    editor.shows("own%.wait: running")
+    gate()
+    assert.equal('{\n  "n": 7\n}', editor.shows("\"n\": 7"))
+    editor.press("q")
+    editor.shows("1  own%.wait  completed")
+  end)
+
+  it("cancels the one under the cursor, and shows failures", function()
+    vim.cmd("Operations start own.wait n=8")
+    editor.shows("2  own%.wait  working")
+    vim.fn.search("^2 ")
+    editor.press("<C-c>")
+    editor.shows("2  own%.wait  cancelled  ABORTED: cancelled")
+    editor.press("q")
+    assert(nvim.registry():start("own.fail", {}))
+    vim.cmd("Operations jobs")
+    editor.shows("3  own%.fail  failed  FULL: no room")
+    vim.fn.search("^3 ")
+    editor.press("<CR>")
+    editor.shows("FULL: no room")
+  end)
+
+  it("says what cannot be started", function()
+    vim.cmd("Operations start own.none")
+    editor.notice("own.none: OPERATION_NOT_FOUND")
+    vim.cmd("Operations start own.wait n=x")
+    editor.notice("VALIDATION_ERROR")
+  end)
+end)
