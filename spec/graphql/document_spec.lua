@@ -32,6 +32,14 @@ describe("a GraphQL document", function()
     assert.equal("One task.", definitions[1].description)
   end)
 
+  it("has names of its own for all of them", function()
+    local definitions = from_graphql.document([[type Query { a: Int graphql: Int }
+      type Mutation { a_mutation: Int a: Int graphql_raw: Int }]])
+    assert.same({ "query graphql.a", "query graphql.graphql", "mutation graphql.a_mutation",
+      "mutation graphql.a_mutation_mutation", "mutation graphql.graphql_raw", "mutation graphql.graphql_raw_raw" },
+      ids(definitions))
+  end)
+
   it("takes what include and exclude say, the operation for any query too", function()
     local function names(options)
       return ids((from_graphql.document(sdl, options)))

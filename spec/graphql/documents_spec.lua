@@ -84,6 +84,24 @@ describe("a document", function()
     end
   end)
 
+  it("tells the types of a large union apart no more than needed", function()
+    local parts, names = {}, {}
+    for i = 1, 600 do
+      names[i] = "T" .. i
+      parts[i] = ("type T%d { a: Int b%d: Int }"):format(i, i)
+    end
+    local path = os.tmpname()
+    local file = assert(io.open(path, "wb"))
+    file:write("query A { u { __typename ... on T1 { a b1 } ... on T2 { a } } }")
+    file:close()
+    local many = "type Query { u: U! } union U = " .. table.concat(names, "|") .. " " .. table.concat(parts, " ")
+    local list = graphql.load(many, { documents = path, fields = false })
+    os.remove(path)
+    local schema = list.A.outputSchema().properties.u
+    assert.same({ "__typename" }, schema.required)
+    assert.is_table(schema.properties.b1)
+  end)
+
   it("is described by its description, or the comment above it", function()
     assert.equal("Gets it.", one('"Gets it." query A { any { __typename } }').description)
     local commented = one("# other\n\n# First line,\n# second.\nquery A { any { __typename } }")

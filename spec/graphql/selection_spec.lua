@@ -104,6 +104,10 @@ describe("a selection", function()
       graphql.query(sdl, "picky", { select = "title }", _select = "id" }))
   end)
 
+  it("is UTF-8", function()
+    assert.equal("/select: not UTF-8", selected('tags(all: "\255")'))
+  end)
+
   it("is not there for a field without fields", function()
     assert.is_nil(graphql.plan(sdl, "count").input_schema.properties.select)
     assert.equal("query count { count }", graphql.query(sdl, "count", { select = "x" }))

@@ -210,7 +210,7 @@ local function add(shared, list, document, node, fragments)
   local definition = {
     namespace = shared.options.namespace, name = shared.name(node.kind, wanted, document.path), type = node.kind,
     description = node.description or comment_above(document.text, node.at) or node.kind .. " " .. wanted,
-    _meta = operation.meta(shared, node.kind, { operationName = node.name, document = document.path }),
+    _meta = operation.meta(shared, node.kind, { operationName = node.name }),
   }
   list[#list + 1] = operation.finish(shared, definition, {
     place = document.path, inputs = node.variables, make = function()

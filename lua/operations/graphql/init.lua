@@ -19,6 +19,7 @@ local introspection = require("operations.graphql.introspection")
 local json = require("operations.base.json")
 local lexer = require("operations.graphql.lexer")
 local locations = require("operations.openapi.location")
+local lru = require("operations.base.lru")
 local operation = require("operations.graphql.operation")
 local parser = require("operations.graphql.parser")
 local result = require("operations.graphql.result")
@@ -36,14 +37,18 @@ local function namer(report)
   local taken = {}
   return function(kind, wanted, place)
     local name = wanted
-    if taken[name] then
-      name = wanted .. "_" .. kind
+    while taken[name] do
+      name = name .. "_" .. kind
+    end
+    if name ~= wanted then
       report(place, ("the name %q is taken; this operation is called %q"):format(wanted, name))
     end
     taken[name] = true
     return name
   end
 end
+
+local QUERIES, QUERY_BYTES = 1000, 1024 * 1024 -- texts of queries that are kept for a service
 
 -- What all operations of a service share.
 local function new_shared(schema, options)
@@ -53,6 +58,7 @@ local function new_shared(schema, options)
   end
   return {
     schema = schema, options = options, problems = report, report = add, name = namer(add),
+    texts = lru.new(QUERIES, QUERY_BYTES),
     endpoint = function()
       endpoint = endpoint or exchange.new(options)
       return endpoint

@@ -23,6 +23,9 @@ local scalars = {
   ID = { type = { "string", "integer" } },
 }
 
+-- The same of answers, where it is less.
+local answered = { Int = { type = "integer" }, ID = { type = "string" } }
+
 --- The value of a literal as JSON; nil where it has none (a variable).
 ---@param literal operations.graphql.Value
 ---@return any
@@ -178,8 +181,8 @@ function inputs.leaf(schema, of, options)
   if of.kind == "ENUM" then
     return enum_schema(of)
   end
-  local made = scalar_schema(new_build(schema, options), of)
-  return of.name == "ID" and (options.scalars or {}).ID == nil and { type = "string" } or made
+  local is_given = options.scalars and options.scalars[of.name] ~= nil
+  return not is_given and answered[of.name] or scalar_schema(new_build(schema, options), of)
 end
 inputs.nullable = nullable
 

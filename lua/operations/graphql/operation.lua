@@ -1,4 +1,5 @@
 --- One root field of a service: its definition, and the text of the query that a call sends.
+local core = require("operations.core")
 local default = require("operations.graphql.default")
 local errors = require("operations.base.error")
 local exchange = require("operations.graphql.exchange")
@@ -6,7 +7,6 @@ local importing = require("operations.registry.importing")
 local inputs = require("operations.graphql.inputs")
 local lexer = require("operations.graphql.lexer")
 local limits = require("operations.base.limits")
-local lru = require("operations.base.lru")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local outputs = require("operations.graphql.outputs")
@@ -54,8 +54,6 @@ function operation.plan_of(handler)
   return parts and parts() or nil
 end
 
-local PAGES = 64 -- texts of queries that are kept for each operation
-
 --- Selects what tells of the pages before and after a connection.
 ---@param schema operations.graphql.Schema
 ---@param of operations.graphql.Type  the connection
@@ -82,13 +80,14 @@ function operation.page_keys(arguments, key)
   return (keys.after or keys.before) and keys or nil
 end
 
--- "select", unless an argument has the name.
+-- "select", or "_select" where an argument has the name.
 local function select_key(field)
-  local key = "select"
+  local names, key = {}, "select"
   for _, argument in ipairs(field.arguments) do
-    if argument.name == key then
-      key = "_select"
-    end
+    names[argument.name] = true
+  end
+  while names[key] do
+    key = "_" .. key
   end
   return key
 end
@@ -152,14 +151,15 @@ function Field:query(given, text, pages)
   for i, argument in ipairs(given) do
     names[i] = argument.name
   end
-  local key = table.concat(names, " ") .. (pages and "\1" or "\2") .. (text or "\3")
+  local key = ("%s %s %s %s %s"):format(self.kind, self.field.name, pages and "pages" or "", table.concat(names, ","),
+    text or "\0")
   local known = self.texts:get(key)
   if known then
     return known
   end
   local made, problem = parser.try(self.print, self, given, text, pages)
   if made then
-    self.texts:put(key, made, #made)
+    self.texts:put(key, made, #key + #made)
   end
   return made, problem
 end
@@ -178,6 +178,8 @@ function Field:request(input, pages)
     return nil, misfit(path, { message = "expected a string, got " .. type(text) }, "")
   elseif text and #text > limits.graphql_select then
     return nil, misfit(path, { message = ("longer than %d bytes"):format(limits.graphql_select) }, "")
+  elseif text and core.repair_utf8(text) ~= text then
+    return nil, misfit(path, { message = "not UTF-8" }, "")
   end
   local query, problem = self:query(given, text, pages)
   if not query then
@@ -217,7 +219,7 @@ function operation.plan(shared, kind, field)
   local of = shared.schema:named(field.type)
   local self = setmetatable({
     schema = shared.schema, options = shared.options, kind = kind, field = field, of = of,
-    has_fields = schemas.has_fields(of), select = select_key(field), texts = lru.new(PAGES),
+    has_fields = schemas.has_fields(of), select = select_key(field), texts = shared.texts,
   }, Field)
   if kind == "query" and self.has_fields and not field.type.list and default.is_connection(self.schema, of) then
     self.page = operation.page_keys(field.arguments)

@@ -8,20 +8,6 @@ local schemas = require("operations.graphql.schema")
 
 local outputs = {}
 
--- May a fragment's fields be in a value of this object type?
-local function applies(build, item, name)
-  local of = item.of
-  local set = build.sets[of.name]
-  if not set then
-    set = {}
-    for _, possible in ipairs(build.schema:possible(of)) do
-      set[possible] = true
-    end
-    build.sets[of.name] = set
-  end
-  return set[name]
-end
-
 -- Adds the fields that a value of one object type has (of any type where `name` is nil) to `groups`, by key.
 local function collect(build, selections, name, groups, is_optional)
   for _, item in ipairs(selections) do
@@ -29,9 +15,10 @@ local function collect(build, selections, name, groups, is_optional)
     if build.steps > limits.graphql_steps then
       lexer.fail("the selection is too large", item.at)
     end
-    local optional = is_optional or item.directives ~= nil
-    if item.inline or item.spread then
-      if not name or applies(build, item, name) then
+    local is_fragment = item.inline or item.spread ~= nil
+    local optional = is_optional or item.directives ~= nil or is_fragment and not name
+    if is_fragment then
+      if not name or build.schema:may_be(item.of, name) then
         collect(build, item.selections or item.fragment.selections, name, groups, optional)
       end
     else
@@ -106,10 +93,12 @@ local function has_fragments(items)
   return false
 end
 
+local TYPES = 500 -- of a value, told apart in its schema
+
 local string = { type = "string" }
 
 local function composite_schema(build, of, items)
-  if not build.exact or not has_fragments(items) then
+  if not build.exact or not has_fragments(items) or #build.schema:possible(of) > TYPES then
     return object_schema(build, groups_of(build, items), of.kind == "OBJECT" and { const = of.name } or string)
   end
   local list = marked.array()
@@ -140,7 +129,7 @@ end
 ---@param options { scalars: table? }
 ---@return any
 function outputs.field(schema, ref, items, options)
-  return value_schema({ schema = schema, options = options, sets = {}, steps = 0, exact = false }, ref, items)
+  return value_schema({ schema = schema, options = options, steps = 0, exact = false }, ref, items)
 end
 
 --- The exact schema of the answer to an operation of a document.
@@ -150,7 +139,7 @@ end
 ---@param options { scalars: table? }
 ---@return table
 function outputs.answer(schema, of, selections, options)
-  return composite_schema({ schema = schema, options = options, sets = {}, steps = 0, exact = true }, of,
+  return composite_schema({ schema = schema, options = options, steps = 0, exact = true }, of,
     { { selections = selections } })
 end
 

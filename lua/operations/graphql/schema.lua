@@ -1,6 +1,7 @@
 --- The types of a GraphQL service, each read when it is first asked for: GitHub has 1,600 of them, and a call needs a
 --- few. `sdl.lua` and `result.lua` are the readers.
 local lexer = require("operations.graphql.lexer")
+local members = require("operations.base.members")
 local suggestion = require("operations.base.suggestion")
 
 local schema = {}
@@ -131,11 +132,42 @@ function Schema:possible(of)
   return known
 end
 
+--- May a value of a type be of this object type?
+---@param of operations.graphql.Type
+---@param name string
+---@return boolean
+function Schema:may_be(of, name)
+  local set = self._sets[of.name]
+  if not set then
+    set = members.set(self:possible(of))
+    self._sets[of.name] = set
+  end
+  return set[name] == true
+end
+
+--- May a value be of both types?
+---@param a operations.graphql.Type
+---@param b operations.graphql.Type
+---@return boolean
+function Schema:overlap(a, b)
+  local key = a.name .. " " .. b.name
+  if self._overlaps[key] == nil then
+    local found = false
+    for _, name in ipairs(self:possible(b)) do
+      found = found or self:may_be(a, name)
+    end
+    self._overlaps[key] = found
+  end
+  return self._overlaps[key]
+end
+
 --- Makes a schema of what a reader reads.
 ---@param reader operations.graphql.Reader
 ---@return operations.graphql.Schema
 function schema.new(reader)
-  return setmetatable({ roots = reader.roots, _reader = reader, _types = {}, _possible = {} }, Schema)
+  return setmetatable({
+    roots = reader.roots, _reader = reader, _types = {}, _possible = {}, _sets = {}, _overlaps = {},
+  }, Schema)
 end
 
 return schema

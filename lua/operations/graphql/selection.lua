@@ -110,24 +110,11 @@ local function resolve_field(build, parent, item)
   resolve(build, of, item.selections)
 end
 
-local function overlap(schema, parent, of)
-  local set = {}
-  for _, name in ipairs(schema:possible(parent)) do
-    set[name] = true
-  end
-  for _, name in ipairs(schema:possible(of)) do
-    if set[name] then
-      return true
-    end
-  end
-  return false
-end
-
 local function check_condition(build, parent, name, at)
   local of = build.schema:type(name, at)
   if not schemas.has_fields(of) then
     fail(("%s has no fields"):format(name), at)
-  elseif of ~= parent and not overlap(build.schema, parent, of) then
+  elseif of ~= parent and not build.schema:overlap(parent, of) then
     fail(("a value of %s is never a %s"):format(parent.name, name), at)
   end
   return of

@@ -3,6 +3,7 @@
 local from_graphql = require("operations.graphql")
 local inputs = require("operations.graphql.inputs")
 local json = require("operations.base.json")
+local lru = require("operations.base.lru")
 local operation = require("operations.graphql.operation")
 local operations = require("operations")
 local parser = require("operations.graphql.parser")
@@ -79,7 +80,7 @@ local function compare(path, text, count)
   if not fields[1] then
     return 0, 0
   end
-  local shared = { schema = schema, options = { uploads = {} } }
+  local shared = { schema = schema, options = { uploads = {} }, texts = lru.new(1000) }
   local plans, spliced, printed = {}, {}, {}
   for i = 1, count do
     local root = random.pick(fields)
