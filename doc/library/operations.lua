@@ -1955,7 +1955,7 @@ function Request:abort(err) end
 ---@field max_result? integer  bytes of JSON of the returned value, default 256 KiB
 ---@field max_programs? integer  programs at the same time, default 16; more are BUSY
 ---@field max_identity_programs? integer  of one identity, default 4
----@field timeout? number  ms from the start to the end of the program, calls included; default none
+---@field timeout? number  ms from the start to the end of the program, calls included; default 1 h
 
 ---@class operations.SandboxResult
 ---@field ok boolean  did the program return?

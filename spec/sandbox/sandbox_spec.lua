@@ -79,6 +79,14 @@ describe("a program in the sandbox", function()
       })))
   end)
 
+  it("gets and gives large values, several at once", function()
+    local result = run([[
+      local large = ("x"):rep(3e6)
+      local sizes = map({ 1, 2, 3, 4 }, function() return #call(large) end)
+      return sizes]], { call = echo }, { max_memory = 1e8, max_processor = 5000 })
+    assert.same({ 3000000, 3000000, 3000000, 3000000 }, result.value)
+  end)
+
   it("is told nothing by a function that returns nothing", function()
     assert.is_true(value("local a, b = call() return a == nil and b == nil", {
       call = function() end,

@@ -196,6 +196,7 @@ local limits = {
   sandbox_max_value = 4 * 1024 * 1024, -- bytes of JSON of the arguments of one call, or of its result
   sandbox_max_memory = 128 * 1024 * 1024, -- bytes
   sandbox_max_processor = 5000, -- processor time, without calls
+  sandbox_timeout = 3600000, -- from the start to the end of a program, calls included
   sandbox_max_output = 64 * 1024, -- bytes that a program prints
   sandbox_max_result = 256 * 1024, -- bytes of JSON of what it returns
   sandbox_max_programs = 16, -- programs at the same time

@@ -37,7 +37,7 @@ sandbox.language = rawget(_G, "jit") and "LuaJIT 2.1" or "Lua 5.4"
 ---@field max_result? integer  bytes of JSON of the returned value, default 256 KiB
 ---@field max_programs? integer  programs at the same time, default 16; more are BUSY
 ---@field max_identity_programs? integer  of one identity, default 4
----@field timeout? number  ms from the start to the end of the program, calls included; default none
+---@field timeout? number  ms from the start to the end of the program, calls included; default 1 h
 
 ---@class operations.SandboxCall
 ---@field name string  of the function
@@ -175,7 +175,7 @@ local function is_installed(interpreter)
   if interpreter:find("/", 1, true) then
     return system.kind(interpreter) == "file"
   end
-  for directory in (os.getenv("PATH") or ""):gmatch("[^:]+") do
+  for directory in (os.getenv("PATH") or "/usr/local/bin:/usr/bin:/bin"):gmatch("[^:]+") do
     if system.kind(directory .. "/" .. interpreter) == "file" then
       return true
     end
@@ -217,16 +217,11 @@ local function start(interpreter, found)
   return child, err
 end
 
--- ms until the program must have ended; nil: no limit.
+-- ms until the program must have ended.
 local function time_left(options, context)
-  local left = options.timeout
-  if context.timeout then
-    left = math.min(left or math.huge, context.timeout)
-  end
-  if context.deadline then
-    left = math.min(left or math.huge, context.deadline - task.now())
-  end
-  return left
+  local left = options.timeout or limits.sandbox_timeout
+  left = math.min(left, context.timeout or left)
+  return context.deadline and math.min(left, context.deadline - task.now()) or left
 end
 
 --- Runs a program and waits for its end.

@@ -22,7 +22,7 @@ local CUT = "(the output is cut here: %d bytes are allowed)\n"
 ---@field functions table<string, function>
 ---@field names string[]  of the functions
 ---@field limits table<string, integer>
----@field timeout? number  ms
+---@field timeout number  ms
 
 -- The state of a run: what the program printed and called so far.
 local function new_state(child, of)
@@ -203,12 +203,7 @@ end
 
 -- `converse` within the time that there is.
 local function outcome_of(state, of)
-  local ok, outcome, err
-  if of.timeout then
-    ok, outcome, err = pcall(task.within, of.timeout, converse, state, of)
-  else
-    ok, outcome = pcall(converse, state, of)
-  end
+  local ok, outcome, err = pcall(task.within, of.timeout, converse, state, of)
   err = err or not ok and outcome or nil
   if errors.is_error(err) and err.code == "TIMEOUT" then
     return { kind = "wall" }
