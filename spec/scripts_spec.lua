@@ -99,7 +99,7 @@ describe("the script", function()
 
   it("debug shows exchanges, calls and what is wrong with an input", function()
     local result = run("debug", url, "OPERATIONS_LOG=http,calls")
-    assert.equal("shop.sometimes  query  1.0.0\nat last\nVALIDATION_ERROR\n/size\texpected integer, got string\n",
+    assert.equal('shop.sometimes  query  1.0.0\nat last\nVALIDATION_ERROR\n/size\texpected integer, got "many"\n',
       result.out)
     assert.matches("GET " .. url .. "/shop/sometimes: attempt 2 in", result.err, 1, true)
     assert.matches('"operation":"shop.sometimes"', result.err, 1, true)

@@ -226,7 +226,7 @@ describe("operations call", function()
     assert.equal("operations: warning: the answer of t.misfit differs from its schema in one place (--verbose shows "
       .. "where, --cast converts it)\n", result.err)
     assert.equal("operations: warning: the answer of t.misfit differs from its schema in one place:\n"
-      .. "  /n: expected integer, got string\n", run("call t.misfit -v").err)
+      .. '  /n: expected integer, got "x"\n', run("call t.misfit -v").err)
   end)
 
   it("keeps tracebacks for --verbose", function()

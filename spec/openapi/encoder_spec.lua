@@ -133,7 +133,7 @@ describe("a body of several media types", function()
     local _, err = sent(either, { body = { url = 7 } })
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal("/body/url", err.details[1].path)
-    assert.equal("/body/url: expected string, got integer (the body as application/json)", err.message)
+    assert.equal("/body/url: expected string, got 7 (the body as application/json)", err.message)
     assert.matches("validate", err.hint, 1, true)
   end)
 

@@ -233,7 +233,7 @@ describe("the request of an operation", function()
 
   it("is sent as given where the configuration does not ask for checks", function()
     local _, _, err = with_defaults({ limit = "many" })
-    assert.equal("VALIDATION_ERROR: /limit: expected integer, got string", tostring(err))
+    assert.equal('VALIDATION_ERROR: /limit: expected integer, got "many"', tostring(err))
     assert.truthy(err.hint:find("validate", 1, true))
     for _, validate in ipairs({ "warn", "off" }) do
       local request = with_defaults({ limit = "many", body = 7 }, { validate = validate })

@@ -205,7 +205,7 @@ describe("a result", function()
   it("that does not fit fails where the registry says so, and is no warning", function()
     local envelope, err = answer(returning({ id = "x", total = "many" }), nil, { on_mismatch = "fail" })
     assert.is_nil(envelope)
-    assert.equal("OUTPUT_INVALID: a.b: the result does not fit its schema: /total: expected integer, got string",
+    assert.equal('OUTPUT_INVALID: a.b: the result does not fit its schema: /total: expected integer, got "many"',
       tostring(err))
     assert.equal("/total", err.details[1].path)
     assert.same({}, one_operation.warnings)
@@ -222,7 +222,7 @@ describe("a result", function()
     definition.namespace, definition.name = "a", "b"
     assert(registry:register(definition))
     assert(registry:execute("a.b"))
-    assert.same({ "a.b: result does not fit its schema: result: expected object, got string" }, logged)
+    assert.same({ 'a.b: result does not fit its schema: result: expected object, got "x"' }, logged)
   end)
 
   it("fails or not as the operation says before the registry", function()
@@ -230,7 +230,7 @@ describe("a result", function()
     definition.on_mismatch = "fail"
     assert.equal("OUTPUT_INVALID", select(2, answer(definition)).code)
     local _, whole = answer(returning("x"), nil, { on_mismatch = "fail" })
-    assert.equal("a.b: the result does not fit its schema: result: expected object, got string", whole.message)
+    assert.equal('a.b: the result does not fit its schema: result: expected object, got "x"', whole.message)
     definition.on_mismatch = "warn"
     assert.equal("many", answer(definition, nil, { on_mismatch = "fail" }).data.total)
     assert.equal(1, #one_operation.warnings)

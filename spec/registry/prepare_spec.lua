@@ -169,10 +169,10 @@ describe("a refused call", function()
       assert(registry:register(spec))
     end
     for _, case in ipairs({
-      { "execute", "query", "x", "VALIDATION_ERROR", "input: expected object, got string" },
+      { "execute", "query", "x", "VALIDATION_ERROR", 'input: expected object, got "' },
       { "execute", "query", {}, "VALIDATION_ERROR", "/title: required, but missing; expected string" },
       { "execute", "query", { title = "a", n = "z", m = "z" }, "VALIDATION_ERROR",
-        "expected integer, got string (and 1 more)" },
+        'expected integer, got "z" (and 1 more)' },
       { "execute", "query", { title = "", n = "z", m = "z" }, "VALIDATION_ERROR", "(and 2 more)" },
       { "execute", "costly", { [("a"):rep(40) .. "b"] = 1 }, "VALIDATION_ERROR", "its name is too costly to match" },
       { "execute", "endless", {}, "VALIDATION_ERROR", "nested too deeply to fill in values" },

@@ -67,7 +67,7 @@ describe("the check of a definition", function()
 
   it("names every field that is wrong, and the first of them in its message", function()
     local issues, message = issues_of({ namespace = "a b", name = "", handler = 7, inputSchema = 7 })
-    assert.same({ "/handler: expected function, got number", "/inputSchema: expected boolean or object, got integer",
+    assert.same({ "/handler: expected function, got number", "/inputSchema: expected boolean or object, got 7",
       "/name: expected at least 1 character, got 0",
       '/namespace: expected a name without blanks and control characters, got "a b"' }, issues)
     assert.matches("^spec of a b%.: /.* %(and 3 more%)$", message)
@@ -75,7 +75,7 @@ describe("the check of a definition", function()
 
   it("has a message without a count for one", function()
     local _, message = issues_of(with({ version = 7 }))
-    assert.equal("spec of a.b: /version: expected string, got integer", message)
+    assert.equal("spec of a.b: /version: expected string, got 7", message)
   end)
 
   it("suggests a field for one that is not known, or lists them", function()
@@ -115,7 +115,7 @@ describe("a schema that is made on first use", function()
   it("makes its operation fail, each time in the same words, when it cannot be made", function()
     for text, make in pairs({
       ["a.b cannot be used: /inputSchema: no schema"] = function() error("no schema", 0) end,
-      ["a.b cannot be used: /inputSchema: expected boolean or object, got integer"] = function() return 7 end,
+      ["a.b cannot be used: /inputSchema: expected boolean or object, got 7"] = function() return 7 end,
       ["a.b cannot be used: /inputSchema/minLength: expected a non-negative integer, got -1"] = function()
         return { minLength = -1 }
       end,

@@ -15,7 +15,7 @@ describe("operations.schema", function()
     assert.equal("/title", issues[1].path)
     assert.equal("/properties/title/type", issues[1].schemaPath)
     assert.equal("type", issues[1].keyword)
-    assert.equal("expected string, got integer", issues[1].message)
+    assert.equal("expected string, got 5", issues[1].message)
     assert.same({ "string" }, issues[1].params.type)
   end)
 

@@ -23,7 +23,7 @@ end
 
 describe("the issues of a value", function()
   for name, case in pairs({
-    ["a wrong type"] = { { type = { "string", "null" } }, 1, ": expected string or null, got integer" },
+    ["a wrong type"] = { { type = { "string", "null" } }, 1, ": expected string or null, got 1" },
     ["NaN"] = { { type = "number" }, 0 / 0, ": expected number, got NaN" },
     ["a NaN that anything would do for"] = { { properties = { f = {} } }, { f = 0 / 0 },
       "/f: expected a JSON value, got NaN" },
@@ -46,7 +46,7 @@ describe("the issues of a value", function()
     ["few items"] = { { minItems = 2 }, { 1 }, ": expected at least 2 items, got 1" },
     ["many items"] = { { maxItems = 1 }, { 1, 2 }, ": expected at most 1 item, got 2" },
     ["equal items"] = { { uniqueItems = true }, { 1, 2, 1 }, ": expected different items, 0 and 2 are equal" },
-    ["an item"] = { { items = { type = "string" } }, { "a", 2 }, "/1: expected string, got integer" },
+    ["an item"] = { { items = { type = "string" } }, { "a", 2 }, "/1: expected string, got 2" },
     ["a tuple"] = { { prefixItems = { true, { const = 1 } } }, { 1, 2 }, "/1: expected 1, got 2" },
     ["nothing contained"] = { { contains = { const = 1 } }, { 2 },
       ": expected at least 1 item of the contained kind, found 0" },
@@ -65,11 +65,21 @@ describe("the issues of a value", function()
     },
     ["an unknown property"] = { closed({ a = true, b = true }), { c = 1 },
       "/c: unknown property; expected \"a\" or \"b\"" },
+    ["a property with letters that differ"] = { closed({ title = true, id = true }), { titel = 1 },
+      "/titel: unknown property; expected \"id\" or \"title\" (did you mean title?)" },
+    ["a property in another spelling"] = { closed({ dueDate = true, dueDay = true }), { due_date = 1 },
+      "/due_date: unknown property; expected \"dueDate\" or \"dueDay\" (did you mean dueDate?)" },
+    ["the beginning of a property"] = { closed({ priority = true }), { prio = 1 },
+      "/prio: unknown property; expected \"priority\" (did you mean priority?)" },
+    ["a property that is like none"] = { closed({ id = true, [("x"):rep(65)] = true }), { [("x"):rep(66)] = 1 },
+      "/" .. ("x"):rep(66) .. ": unknown property; expected \"id\" or \"" .. ("x"):rep(60) .. "...\"" },
+    ["a number that is none"] = { { type = "string" }, 0 / 0, ": expected string, got NaN" },
+    ["a long text"] = { { type = "integer" }, ("x"):rep(70), ': expected integer, got "' .. ("x"):rep(60) .. '..."' },
     ["any property"] = { { additionalProperties = false }, { c = 1 }, "/c: unknown property" },
     ["another property"] = { { additionalProperties = { type = "string" } }, { c = 1 },
-      "/c: expected string, got integer" },
+      "/c: expected string, got 1" },
     ["a property by a pattern"] = { { patternProperties = { ["^x"] = { type = "string" } } }, { x1 = 1 },
-      "/x1: expected string, got integer" },
+      "/x1: expected string, got 1" },
     ["a property's name"] = { { propertyNames = { maxLength = 2 } }, { abc = 1 },
       "/abc: this name does not fit: expected at most 2 characters, got 3" },
     ["a dependent property"] = { { dependentRequired = { a = { "b" } } }, { a = 1 },
@@ -79,7 +89,7 @@ describe("the issues of a value", function()
     ["an unevaluated property"] = { { allOf = { { properties = { a = true } } }, unevaluatedProperties = false },
       { a = 1, b = 1 }, "/b: unknown property" },
     ["an unevaluated property's type"] = { { unevaluatedProperties = { type = "string" } }, { b = 1 },
-      "/b: expected string, got integer" },
+      "/b: expected string, got 1" },
     ["an unevaluated item"] = { { prefixItems = { true }, unevaluatedItems = false }, { 1, 2 },
       "/1: no value is allowed here" },
     ["an enum"] = { { enum = { "a", 1, json.null, true, { 1 }, {} } }, "x",
@@ -101,7 +111,7 @@ describe("the issues of a value", function()
     ["a key that is a boolean"] = { { properties = { a = true }, additionalProperties = false }, { a = 1, [true] = 2 },
       ": the keys of an object are strings, got a boolean" },
     ["several types"] = { { type = { "number", "boolean", "array", "object" } }, "x",
-      ": expected number, boolean, array or object, got string" },
+      ': expected number, boolean, array or object, got "x"' },
     ["the types of a missing property"] = { { properties = { a = { type = { "integer", "string", "null" } } },
       required = { "a" } }, { b = 1 }, "/a: required, but missing; expected string, integer or null" },
     ["a const array"] = { { const = { 1 } }, { 2 }, ": expected an array, got another one" },
@@ -114,7 +124,7 @@ describe("the issues of a value", function()
     ["a text without the beginning of a character"] = { { const = "a" }, ("\128"):rep(61),
       ": expected \"a\", got \"...\"" },
     ["an enum of nothing"] = { { enum = json.decode("[]") }, 1, ": expected nothing, got 1" },
-    ["a union of nothing"] = { { anyOf = json.decode("[]") }, 1, ": expected nothing, got integer" },
+    ["a union of nothing"] = { { anyOf = json.decode("[]") }, 1, ": expected nothing, got 1" },
     ["an unknown property where none is described"] = { { required = { "a" }, additionalProperties = false },
       { a = 1 }, "/a: unknown property; expected nothing" },
     ["a table with holes"] = { { type = "array" }, { 1, nil, 3 },
@@ -168,7 +178,7 @@ describe("the issues of a value", function()
 
   it("come all at once, known properties first, the others by name", function()
     assert.same({
-      "/a: required, but missing; expected string", "/b: expected integer, got string",
+      "/a: required, but missing; expected string", '/b: expected integer, got "1"',
       "/x: unknown property; expected \"a\" or \"b\"", "/y: unknown property; expected \"a\" or \"b\"",
     }, (issues(closed({ a = { type = "string" }, b = { type = "integer" } }, { "a" }), { b = "1", y = 1, x = 2 })))
   end)
@@ -288,7 +298,7 @@ describe("the issues of a value", function()
       properties = { type = { const = "image" }, data = { type = "string" } } }
 
     it("are those of the branch that the value names", function()
-      assert.same({ "/text: expected string, got integer" }, (issues({ anyOf = { image, text } },
+      assert.same({ "/text: expected string, got 5" }, (issues({ anyOf = { image, text } },
         { type = "text", text = 5 })))
     end)
 
@@ -348,9 +358,9 @@ describe("the issues of a value", function()
     it("are those of the closest branch otherwise", function()
       local point = closed({ x = { type = "integer" }, y = { type = "integer" } }, { "x", "y" })
       local name = closed({ first = { type = "string" }, last = { type = "string" } }, { "first", "last" })
-      assert.same({ "/last: expected string, got integer" },
+      assert.same({ "/last: expected string, got 1" },
         (issues({ anyOf = { point, name, { type = "string" } } }, { first = "a", last = 1 })))
-      assert.same({ "/y: expected integer, got string" }, (issues({ oneOf = { point, name } }, { x = 1, y = "1" })))
+      assert.same({ '/y: expected integer, got "1"' }, (issues({ oneOf = { point, name } }, { x = 1, y = "1" })))
     end)
 
     it("are those of the first of equally close branches; a wrong const counts as much as 17 others", function()
@@ -370,7 +380,7 @@ describe("the issues of a value", function()
     end)
 
     it("name the types when none is right", function()
-      assert.same({ ": expected string or integer, got boolean" },
+      assert.same({ ": expected string or integer, got true" },
         (issues({ anyOf = { { type = "integer" }, { type = "string" } } }, true)))
     end)
 
@@ -383,14 +393,14 @@ describe("the issues of a value", function()
   end)
 
   it("end where a branch that was not taken refers to itself", function()
-    assert.same({ "/a: expected string, got integer" }, (issues({
+    assert.same({ "/a: expected string, got 1" }, (issues({
       allOf = { { properties = { a = { type = "string" } } } }, ["if"] = false, ["then"] = { ["$ref"] = "#/$defs/r" },
       ["$defs"] = { r = { ["$ref"] = "#/$defs/r" } }, unevaluatedProperties = false,
     }, { a = 1, b = 1 })))
   end)
 
   it("report unknown properties once, when another misfit hides what was evaluated", function()
-    assert.same({ "/a: expected string, got integer", "/z: unknown property" }, (issues({
+    assert.same({ "/a: expected string, got 1", "/z: unknown property" }, (issues({
       allOf = { { anyOf = { { properties = { a = { type = "string" } } } } } }, unevaluatedProperties = false,
     }, { a = 1, z = 1 })))
   end)

@@ -183,7 +183,7 @@ for _, format in ipairs(answers.formats) do
       assert.equal('OPERATION_NOT_FOUND: there is no tool "nothing"', results[1].content.text)
       assert.is_true(#results[2].content.text < 300)
       assert.equal("VALIDATION_ERROR: the arguments do not fit; correct them and call again:\n"
-        .. "- /title: expected string, got integer", results[3].content.text)
+        .. "- /title: expected string, got 1", results[3].content.text)
       assert.equal('VALIDATION_ERROR: the id "7" repeats that of an earlier call, so this call is not made',
         results[8].content.text)
       assert.equal('GONE: no such task\n{"id":7}', results[9].content.text)

@@ -42,7 +42,7 @@ describe("an integer of 64 bits", function()
       assert.is_true(checks({ value }, { items = { oneOf = { { type = "null" }, { type = "integer" } } } }))
       assert.is_false(checks(value, { type = "string" }))
       assert.is_false(checks(value, { type = { "null", "boolean", "array", "object" } }))
-      assert.equal("expected string, got integer", message(value, { type = "string" }))
+      assert.equal("expected string, got " .. text, message(value, { type = "string" }))
       assert.is_false(checks(text, { type = "integer" }))
     end)
 

@@ -1,5 +1,7 @@
 #include "value/integer.h"
 
+#include <math.h>
+
 #include "json/number.h"
 
 #define TWO_TO_63 9223372036854775808.0
@@ -68,6 +70,14 @@ bool integer_push_text(lua_State *L, const core_State *core, int i) {
   char digits[INTEGER_ROOM];
   integer_Value n;
   int t = lua_type(L, i);
+#if !OPS_INTEGERS
+  /* A double that is an integer has all its digits. */
+  if (t == LUA_TNUMBER && fabs(lua_tonumber(L, i)) <= OPS_MAX_SAFE_INTEGER &&
+      from_double(lua_tonumber(L, i), &n)) {
+    lua_pushlstring(L, digits, integer_format(digits, n));
+    return true;
+  }
+#endif
   if (t == LUA_TNUMBER) {
     lua_pushvalue(L, i);
     lua_tostring(L, -1);

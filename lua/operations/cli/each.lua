@@ -100,7 +100,7 @@ local function call(asked, line)
   local envelope
   envelope, err = asked.registry:execute(asked.id, value, context_of(asked))
   if not envelope then
-    return { err = request.hinted(err, asked.spec.inputSchema, value) }
+    return { err = request.hinted(err, asked.spec.inputSchema) }
   end
   local data = envelope
   if not asked.answer.options.envelope then

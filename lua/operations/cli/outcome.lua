@@ -50,7 +50,7 @@ function outcome.failed(asked, err)
     output.complain("%s", tostring(err))
     return message and output.usage("%s", message) or output.exit_code(err)
   end
-  local code = output.fail(request.hinted(err, asked.spec.inputSchema, asked.input))
+  local code = output.fail(request.hinted(err, asked.spec.inputSchema))
   if details.statusCode == 401 and asked.is_http then
     output.notice("--bearer, --basic or --api-key gives credentials, operations login those of a remembered source; "
       .. "operations describe %s shows which", shell.word(asked.id))

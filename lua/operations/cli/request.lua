@@ -8,7 +8,6 @@ local exchange = require("operations.cli.exchange")
 local fields = require("operations.people.fields")
 local file_input = require("operations.people.file_input")
 local input = require("operations.people.input")
-local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -102,14 +101,12 @@ local function hint_of(schema, pointer)
   return suggestion.behind(key, names)
 end
 
-local LONGEST = 60 -- bytes of a refused value that are shown
-
--- The message of an issue of an input, with a hint behind it: the key that may be meant, the refused value, or the
+-- The message of an issue of an input, with a hint behind it: the key of another branch that may be meant, or the
 -- fields of a body that was not given.
-local function hinted_message(issue, schema, value)
+local function hinted_message(issue, schema)
   local message = issue.message
   if unknown[issue.keyword] then
-    return message .. hint_of(schema, issue.path)
+    return message:find("did you mean", 1, true) and message or message .. hint_of(schema, issue.path)
   elseif issue.keyword == "required" and issue.path == "/body" then
     local fields_of = {}
     for _, body in ipairs(schema_place.find(schema, { "body" })) do
@@ -119,24 +116,21 @@ local function hinted_message(issue, schema, value)
     end
     return message .. (fields_of[1] and "; its fields are given as " .. table.concat(fields_of, " ") or "")
   end
-  local refused = issue.keyword == "type" and value ~= nil and json_pointer.get(value, issue.path)
-  local text = refused ~= nil and type(refused) ~= "table" and json.encode(refused)
-  return text and #text <= LONGEST and message:gsub(", got %l+$", function() return ", got " .. text end) or message
+  return message
 end
 
 --- Adds hints to the issues in an input's error.
 ---@param err operations.Error
 ---@param schema any  of the input
----@param value? any  the input
 ---@return operations.Error
-function request.hinted(err, schema, value)
+function request.hinted(err, schema)
   if type(err) ~= "table" or err.code ~= "VALIDATION_ERROR" or core.kind(err.details) ~= "array" then
     return err
   end
   local issues = {}
   for i, issue in ipairs(err.details) do
     if type(issue) == "table" and type(issue.path) == "string" then
-      local message = hinted_message(issue, schema, value)
+      local message = hinted_message(issue, schema)
       local is_changed = unknown[issue.keyword] or message ~= issue.message
       issue = is_changed and members.merged(issue, { message = message }) or issue
     end

@@ -175,7 +175,7 @@ describe("an MCP server over stdio that says what makes no sense", function()
     ['{"jsonrpc":"2.0","id":$id}'] = "neither a result nor an error",
     ['{"jsonrpc":"1.0","id":$id,"result":{"content":[]}}'] = "JSON-RPC 2.0",
     ['{"jsonrpc":"2.0","id":$id,"result":{"content":[}}'] = "malformed response: JSON",
-    ['{"jsonrpc":"2.0","id":$id,"result":{"content":"x"}}'] = "/content: expected array or null, got string",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"content":"x"}}'] = '/content: expected array or null, got "x"',
     ['{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}'] = "what?",
     ['{"jsonrpc":"2.0","id":$id,"result":{"content":[' .. ("["):rep(600) .. ("]"):rep(600) .. "]}}"] = "nested deeper",
     ['{"jsonrpc":"2.0","id":$id,"result":{"x":"' .. ("x"):rep(100000) .. '"}}'] = "more than the 100000 allowed",

@@ -293,7 +293,7 @@ describe("a call that a modern MCP server answers with a task", function()
       ["EXECUTION_ERROR: the server's task is lost"] = { status = "lost" },
       ["EXECUTION_ERROR: the server's task is nil"] = operations.object(),
       ["EXECUTION_ERROR: tasks/get: malformed result: /result: an object expected"] = { status = "completed" },
-      ["EXECUTION_ERROR: tools/call: malformed result: /content: expected array or null, got integer"] = {
+      ["EXECUTION_ERROR: tools/call: malformed result: /content: expected array or null, got 7"] = {
         status = "completed", result = { content = 7 } },
       ["MCP_-32602: tasks/get: unknown"] = { code = -32602, message = "unknown" },
     }) do

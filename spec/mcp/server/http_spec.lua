@@ -401,7 +401,7 @@ describe("an MCP server over HTTP", function()
     assert.is_true(call("nan").isError)
     local bad = modern("tools/call", { name = "demo_add", arguments = { a = "x" } }).json.result
     assert.is_true(bad.isError)
-    assert.truthy(bad.content[1].text:find("/a: expected number, got string", 1, true))
+    assert.truthy(bad.content[1].text:find('/a: expected number, got "x"', 1, true))
     assert.truthy(bad.content[1].text:find("/b: required", 1, true))
     for _, name in ipairs({ "nope", "demo_inner", "demo_ticks", "" }) do
       assert.same({ 200, -32602 }, error_of(modern("tools/call", { name = name })))

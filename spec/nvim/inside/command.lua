@@ -110,7 +110,7 @@ describe(":Operations", function()
 
   it("shows why a call fails, in its window and by a notification of one line", function()
     vim.cmd("Operations call spec.echo message:=3")
-    assert.matches("VALIDATION_ERROR.*\n  /message: expected string, got integer", editor.shows("failed"))
+    assert.matches("VALIDATION_ERROR.*\n  /message: expected string, got 3", editor.shows("failed"))
     local text, level = editor.notice("spec%.echo")
     assert.equal(vim.log.levels.ERROR, level)
     assert.is_nil(text:find("\n"))

@@ -177,7 +177,9 @@ static void add_unknown(issue_List *list, int32_t node,
   lua_State *L = list->m.L;
   if (object != NULL && object->count > 0) {
     issue_push_names(list, object);
-    lua_pushfstring(L, "unknown property; expected %s", lua_tostring(L, -1));
+    issue_push_meant(list, object, name->s, name->len);
+    lua_pushfstring(L, "unknown property; expected %s%s", lua_tostring(L, -2),
+                    lua_tostring(L, -1));
   } else {
     lua_pushliteral(L, "unknown property");
   }

@@ -45,6 +45,13 @@ void issue_push_value(lua_State *L, const core_State *core, int v);
 /* Pushes `"a", "b" or "c"`: the names that an object declares. */
 void issue_push_names(issue_List *list, const schema_Object *object);
 
+/* Pushes " (did you mean x?)" with the declared name that differs from the
+*given
+** one in case, punctuation or one or two letters, or begins with it; "": there
+** is none. */
+void issue_push_meant(issue_List *list, const schema_Object *object,
+                      const char *name, size_t len);
+
 /* Pushes the tags of a union as text, `"a", "b" or "c"`, and as an array. */
 void issue_push_tags(issue_List *list, const schema_Union *u);
 

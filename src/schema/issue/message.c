@@ -97,13 +97,25 @@ void issue_push_types(lua_State *L, uint16_t types) {
   else join(L, push_each_type(L, types));
 }
 
+/* What has a short text, else the type: "x" in quotes, 7, object. */
+static void push_got(lua_State *L, const core_State *core, int v) {
+  const char *type = value_describe(L, core, v);
+  value_Kind kind = value_kind(L, core, v);
+  if (kind == VALUE_STRING || kind == VALUE_BOOLEAN ||
+      (kind == VALUE_NUMBER && type == value_type_name(L, core, v)))
+    issue_push_value(L, core, v);
+  else lua_pushstring(L, type); /* of NaN and infinity, too */
+}
+
 void issue_describe_type(issue_List *list, uint16_t types, int v) {
   lua_State *L = list->m.L;
   int top = lua_gettop(L), i, n;
   issue_push_types(L, types);
-  lua_pushfstring(L, "expected %s, got %s", lua_tostring(L, -1),
-                  value_describe(L, list->m.core, v));
+  push_got(L, list->m.core, v);
+  lua_pushfstring(L, "expected %s, got %s", lua_tostring(L, -2),
+                  lua_tostring(L, -1));
   lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
   lua_createtable(L, 0, 1);
   lua_newtable(L);
   core_push_array_mt(L);
@@ -272,6 +284,86 @@ void issue_push_tags(issue_List *list, const schema_Union *u) {
     lua_pushlstring(L, tag[i].text, tag[i].len);
     ops_rawseti(L, -2, (size_t)i + 1);
   }
+}
+
+/* --- the property that was meant ------------------------------------------ */
+
+#define LONGEST_NAME 64 /* bytes of names that are compared */
+#define MOST_EDITS 2    /* one for three letters */
+#define SHORTENED 3     /* letters of a name that begins another */
+
+/* Copies a name without case and punctuation; returns its length, or 0 when it
+** is too long. */
+static size_t plain_name(char *out, const char *s, size_t len) {
+  size_t i, n = 0;
+  if (len > LONGEST_NAME) return 0;
+  for (i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c >= 'A' && c <= 'Z') c = (unsigned char)(c - 'A' + 'a');
+    if (c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+      out[n++] = (char)c;
+  }
+  return n;
+}
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* The letters to insert, delete, replace or swap with the next one to turn one
+** name into the other. */
+static size_t edits(const char *a, size_t a_len, const char *b, size_t b_len) {
+  size_t rows[3][LONGEST_NAME + 1], i, j;
+  for (j = 0; j <= b_len; j++) rows[0][j] = j;
+  for (i = 1; i <= a_len; i++) {
+    size_t *row = rows[i % 3], *above = rows[(i + 2) % 3];
+    row[0] = i;
+    for (j = 1; j <= b_len; j++) {
+      row[j] = least(least(above[j], row[j - 1]) + 1,
+                     above[j - 1] + (a[i - 1] != b[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+    }
+  }
+  return rows[a_len % 3][b_len];
+}
+
+/* The edits between two plain names; too many of them: MOST_EDITS + 1.  One may
+** be the beginning of the other. */
+static size_t distance_of(const char *a, size_t a_len, const char *b,
+                          size_t b_len) {
+  size_t most = least(MOST_EDITS, a_len / 3), distance = MOST_EDITS + 1;
+  if (b_len <= a_len + most && a_len <= b_len + most)
+    distance = edits(a, a_len, b, b_len);
+  if (distance <= most) return distance;
+  if (a_len >= SHORTENED && a_len <= b_len && memcmp(a, b, a_len) == 0)
+    return MOST_EDITS;
+  return MOST_EDITS + 1;
+}
+
+void issue_push_meant(issue_List *list, const schema_Object *object,
+                      const char *name, size_t len) {
+  char wanted[LONGEST_NAME], known[LONGEST_NAME];
+  size_t n = plain_name(wanted, name, len), best = MOST_EDITS + 1;
+  const schema_Property *meant = NULL;
+  int i;
+  for (i = 0; n > 0 && i < object->count; i++) {
+    const schema_Property *p = program_property(list->m.s, object->first + i);
+    size_t m = p->declared ? plain_name(known, p->name, p->len) : 0;
+    size_t distance = m > 0 ? distance_of(wanted, n, known, m) : best;
+    list->m.left -= (int64_t)(n * m / CHECK_STEP_ITEMS);
+    if (distance >= best) continue;
+    best = distance;
+    meant = p;
+  }
+  if (meant == NULL) {
+    lua_pushliteral(list->m.L, "");
+    return;
+  }
+  lua_pushlstring(list->m.L, meant->name, meant->len);
+  lua_pushfstring(list->m.L, " (did you mean %s?)",
+                  lua_tostring(list->m.L, -1));
+  lua_remove(list->m.L, -2);
 }
 
 void issue_push_names(issue_List *list, const schema_Object *object) {
