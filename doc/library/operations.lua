@@ -873,6 +873,9 @@ function CookieJar:clear() end
 ---@field event? string  of a stream, as `lastEventId` and `retry` (ms)
 ---@field lastEventId? string
 ---@field retry? integer
+---@field errors? table[]  of a GraphQL service, beside data
+---@field extensions? table  of its answer
+---@field items? string  of a page: JSON Pointer into the data to the list of its items
 
 ---@class operations.HttpOptions
 ---@field prefix? string  before all paths: "" (default) or "/api/v1"
@@ -2545,7 +2548,8 @@ function from_graphql.document(source, options) end
 ---@return { pointer: string, message: string }[]|operations.Error report
 function from_graphql.file(path, options) end
 
---- Asks a service for its types (introspection). A service that refuses to tell them needs `file`.
+--- Asks a service for its types (introspection). A service that refuses to tell them needs `file`, or the URL of a file
+--- (`.graphql`, `.graphqls`, `.gql`).
 ---@param address string  http or https
 ---@param options? operations.graphql.Config
 ---@return operations.Definition[]? definitions

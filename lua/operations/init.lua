@@ -29,6 +29,9 @@ local wire_log = require("operations.base.wire_log")
 ---@field event? string  of a stream, as `lastEventId` and `retry` (ms)
 ---@field lastEventId? string
 ---@field retry? integer
+---@field errors? table[]  of a GraphQL service, beside data
+---@field extensions? table  of its answer
+---@field items? string  of a page: JSON Pointer into the data to the list of its items
 
 ---@class operations.McpMeta
 ---@field source "mcp"

@@ -51,6 +51,19 @@ describe("a service is asked for its schema", function()
     assert.equal(1, #client.requests)
   end)
 
+  it("except where the address is that of a file, which gets no credentials", function()
+    local client = operations.testing.http({ ["GET /schema.graphqls"] = { body = "type Query { a: String }" },
+      ["POST /graphql"] = { json = { data = { a = "x" } } } })
+    local registry = operations.registry()
+    assert(registry:register_all(assert(operations.from_graphql.url("https://docs.test/schema.graphqls?v=1", {
+      http = client, endpoint = URL, auth = { type = "bearer", token = "t" } }))))
+    assert.equal("x", registry:execute("graphql.a").data)
+    assert.same({}, { client.requests[1].headers.authorization })
+    local _, err = operations.from_graphql.url("https://docs.test/none.gql", { http =
+      operations.testing.http({ ["*"] = { status = 404 } }) })
+    assert.equal("HTTP_404", err.code)
+  end)
+
   it("and must answer with one", function()
     for _, data in ipairs({ { other = 1 }, { __schema = 1 } }) do
       local client = operations.testing.http({ ["*"] = { json = { data = data } } })

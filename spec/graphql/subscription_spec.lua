@@ -118,6 +118,28 @@ describe("over WebSocket", function()
     assert.same({ {}, "NO", "no" }, { list, err.code, err.message })
   end)
 
+  it("the service has to acknowledge the connection in time", function()
+    local silent = support.sockets(function() end)
+    local list, err = all_of(exchange.new({ endpoint = silent.url, timeout = 20 })) -- waits: it is the protocol's clock
+    silent.close()
+    assert.same({ {}, "TIMEOUT" }, { list, err.code })
+  end)
+
+  it("credentials that the service refuses are renewed once", function()
+    local tokens, refused = { "old", "new" }, 0
+    local source = { get = function() return tokens[refused + 1] end, refuse = function() refused = refused + 1 end }
+    service.refuses = function(request)
+      return request.headers.authorization == "Bearer old"
+    end
+    answer = function(connection, message)
+      if message.type == "subscribe" then
+        connection.send({ id = "1", type = "complete" })
+      end
+    end
+    assert.same({ {} }, { all_of(endpoint_of({ auth = { type = "oauth2", token = source } })) })
+    assert.equal(1, refused)
+  end)
+
   it("a ping of the protocol is answered", function()
     answer = function(connection, message)
       if message.type == "subscribe" then

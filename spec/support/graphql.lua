@@ -36,7 +36,10 @@ function graphql.events(pieces, status, content_type)
   return client
 end
 
-local function respond(stream, request)
+local function respond(stream, request, is_refused)
+  if is_refused then
+    return stream:offer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", true)
+  end
   local accepted = handshake.accept(request, "graphql-transport-ws", function() end)
   local lines = { "HTTP/1.1 101 Switching Protocols" }
   for name, value in pairs(accepted.headers) do
@@ -54,7 +57,7 @@ end
 
 --- Listens for connections of graphql-transport-ws. `on_message(connection, message)` is called for each message.
 ---@param on_message fun(connection: spec.GraphqlConnection, message: table)
----@return { url: string, connections: spec.GraphqlConnection[], close: fun() }
+---@return { url: string, connections: spec.GraphqlConnection[], close: fun(), refuses: function? }
 function graphql.sockets(on_message)
   local self = { connections = {} }
   local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
@@ -95,7 +98,7 @@ function graphql.sockets(on_message)
         local request, _, rest = handshake.reader()(bytes)
         if request then
           connection.request = request
-          respond(stream, request)
+          respond(stream, request, self.refuses and self.refuses(request))
           if rest ~= "" then
             take(rest)
           end

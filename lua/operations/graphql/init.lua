@@ -160,7 +160,8 @@ function from_graphql.file(path, options)
   return load(reader, checked)
 end
 
---- Asks a service for its types (introspection). A service that refuses to tell them needs `file`.
+--- Asks a service for its types (introspection). A service that refuses to tell them needs `file`, or the URL of a file
+--- (`.graphql`, `.graphqls`, `.gql`).
 ---@param address string  http or https
 ---@param options? operations.graphql.Config
 ---@return operations.Definition[]? definitions
@@ -170,7 +171,7 @@ function from_graphql.url(address, options)
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  checked.endpoint = checked.endpoint or address
+  checked.endpoint = checked.endpoint or not introspection.is_file(address) and address or nil
   local answer, err = introspection.fetch(address, checked)
   local reader
   if answer then

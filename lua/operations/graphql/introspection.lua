@@ -3,6 +3,7 @@ local errors = require("operations.base.error")
 local exchange = require("operations.graphql.exchange")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local response = require("operations.openapi.response")
 
 local introspection = {}
 
@@ -81,12 +82,35 @@ local function refused(err)
   return refusal
 end
 
+--- Is it the address of a file of types, rather than of a service?
+---@param address string
+---@return boolean
+function introspection.is_file(address)
+  local path = address:match("^[^?#]*")
+  return path:find("%.graphqls?$") ~= nil or path:find("%.gql$") ~= nil
+end
+
+-- Fetches a file of types. It gets no credentials: these are for the service.
+local function fetch_file(address, options)
+  local reply, err = options.http.request({ url = address, max_body = limits.document, timeout = options.timeout,
+    ca_file = options.ca_file, proxy = options.proxy })
+  if not reply then
+    return nil, err
+  elseif reply.status ~= 200 then
+    return nil, response.failure(reply)
+  end
+  return reply.body
+end
+
 --- Asks for the schema.
----@param address string  of the service
+---@param address string  of the service, or of a file of types
 ---@param options operations.graphql.Config  checked
----@return table? result  { __schema = ... }
+---@return table|string|nil result  { __schema = ... }, or the text of the file
 ---@return operations.Error? err  EXECUTION_ERROR with `details.kind` "introspection": a file is needed
 function introspection.fetch(address, options)
+  if introspection.is_file(address) then
+    return fetch_file(address, options)
+  end
   local endpoint = exchange.new(members.merged(options, { endpoint = address, method = "POST", persisted = false,
     max_body = limits.document, partial = "data" }))
   local envelope, err

@@ -157,15 +157,14 @@ local function refusal(feed, payload)
   return answers.failure({ body = body, statusCode = feed.statusCode, headers = feed.headers })
 end
 
--- Begins the subscription when the service has acknowledged the connection, and emits its events.
+-- Emits the events of the subscription.
 local function follow(feed, socket)
+  socket:send({ id = "1", type = "subscribe", payload = exchange.message(feed.endpoint, feed.request) })
   local message, err
   repeat
     message, err = socket:receive()
     if not message then
       return err
-    elseif message.type == "connection_ack" then
-      socket:send({ id = "1", type = "subscribe", payload = exchange.message(feed.endpoint, feed.request) })
     elseif message.type == "next" and message.id == "1" then
       err = emit(feed, message.payload)
     elseif message.type == "error" and message.id == "1" then
@@ -183,6 +182,22 @@ local function speaks_no_websocket(err)
   return err.code == "TRANSPORT_LOST" and type(err.details) == "table" and err.details.kind == "handshake"
 end
 
+-- Connects; once more with new credentials where the service refuses these and they can be renewed.
+local function connect(feed, websocket)
+  local socket, err, list
+  for _ = 1, 2 do
+    list, err = credential.make(exchange.security(feed.endpoint), feed.context)
+    if not list then
+      return nil, err
+    end
+    socket, err = websocket.open(target_of(feed.endpoint.options, list))
+    if socket or err.code ~= "ACCESS_DENIED" or not credential.refuse(list) then
+      break
+    end
+  end
+  return socket, err and credential.redact(err, list), list
+end
+
 -- Returns the error that ended it, and whether the service has no WebSocket.
 local function over_websocket(feed)
   local ok, websocket = runtime.optional("operations.graphql.websocket") -- late: it needs a C module of its own
@@ -191,23 +206,23 @@ local function over_websocket(feed)
       { kind = "configuration" }), true
   end
   local options = feed.endpoint.options
-  local list, err = credential.make(exchange.security(feed.endpoint), feed.context)
-  local parameters, socket
-  if list then
-    parameters, err = parameters_of(options, feed.context)
+  local parameters, wrong = parameters_of(options, feed.context)
+  if wrong then
+    return wrong
   end
-  if list and (parameters or not err) then
-    socket, err = websocket.open(target_of(options, list))
-  end
+  local socket, err, list = connect(feed, websocket)
   if not socket then
     return err, speaks_no_websocket(err)
   end
   feed.context.defer(function()
     socket:close()
   end)
-  socket:send({ type = "connection_init", payload = parameters })
   feed.statusCode, feed.headers, feed.endpoint.streams = 101, {}, "websocket"
-  err = follow(feed, socket)
+  local begun
+  begun, err = socket:begin(parameters, options.timeout or limits.handshake_timeout)
+  if begun then
+    err = follow(feed, socket)
+  end
   socket:close()
   return err and credential.redact(err, list)
 end

@@ -222,6 +222,24 @@ function Socket:receive()
   return message
 end
 
+local function await_acknowledgement(self)
+  local message, err
+  repeat
+    message, err = self:receive()
+  until not message or message.type == "connection_ack"
+  return message, err
+end
+
+--- Introduces this client, and waits until the service has acknowledged the connection.
+---@param parameters? table
+---@param timeout number  ms
+---@return table? acknowledgement
+---@return operations.Error? err
+function Socket:begin(parameters, timeout)
+  self:send({ type = "connection_init", payload = parameters })
+  return handshake.within(timeout, await_acknowledgement, self)
+end
+
 --- Sends a message; nothing happens once the connection has ended.
 ---@param message table
 function Socket:send(message)

@@ -53,6 +53,8 @@ local function describe(spec)
   local attributes, name = { ["operation.id"] = id, ["operation.type"] = spec.type }, id
   if member(meta, "source") == "openapi" then
     attributes["http.request.method"], attributes["url.template"] = meta.method, meta.path
+  elseif member(meta, "source") == "graphql" then
+    attributes["graphql.operation.type"], attributes["graphql.operation.name"] = spec.type, meta.operationName
   elseif member(meta, "source") == "mcp" and type(meta.tool) == "string" then
     attributes["mcp.method.name"], attributes["gen_ai.tool.name"] = "tools/call", meta.tool
     name = "tools/call " .. meta.tool

@@ -12,7 +12,8 @@ local nvim = {}
 ---@field servers? string|table  a file in the form of mcp.json: a relative name is beside init.lua, one that begins
 ---  with "./" in the current directory, and used once the user trusts it; or a table of that form
 ---@field apis? table<string, table>  OpenAPI documents, by the namespace of their operations: `file` (as `servers`),
----  `url` or `document`, and the options of `from_openapi`
+---  `url` or `document`, and the options of `from_openapi`; with `graphql = true` GraphQL services, and those of
+---  `from_graphql`
 ---@field mcp? operations.mcp.Config  configuration for all servers
 ---@field registry? operations.Registry  for the operations; default: a new one
 ---@field policy? operations.PolicyRule[]|string  rules: which calls run, are asked about in the editor, or never run;
@@ -20,7 +21,7 @@ local nvim = {}
 
 ---@class operations.nvim.SourceSpec  one of
 ---@field operations? operations.Definition[]
----@field openapi? table  `file`, `url` or `document`, and the options of `from_openapi`
+---@field openapi? table  an entry of `apis`
 ---@field mcp? table  an entry of mcp.json: `command`, `args`, `env`, or `url`, `headers`, ...
 ---@field directory? string  with files of definitions, absolute or beside init.lua
 

@@ -351,33 +351,34 @@ local function definitions(kind, name, read, trusts, registry, tell)
   return self
 end
 
---- An OpenAPI document.
+--- An OpenAPI document, or a GraphQL service.
 ---@param name string  the namespace of its operations
----@param entry table  `file`, `url` or `document`, and the options of `from_openapi`
+---@param entry table  `file`, `url` or `document`, and the options of `from_openapi`; with `graphql`, of `from_graphql`
 ---@param registry operations.Registry
 ---@param tell fun(name: string, state: string, err: operations.Error?)
 ---@return operations.nvim.Source
 function source.api(name, entry, registry, tell)
   local options = members.merged({ namespace = name }, entry)
   local document, file, url = options.document, options.file, options.url
-  options.document, options.file, options.url = nil, nil, nil
+  options.document, options.file, options.url, options.graphql = nil, nil, nil, nil
+  local importer = entry.graphql and operations.from_graphql or operations.from_openapi
   local path, is_brought
   if file then
     path, is_brought = source.find(file)
   end
   return definitions("openapi", name, function()
     if document then
-      return operations.from_openapi.document(document, options)
+      return importer.document(document, options)
     elseif path then
-      return operations.from_openapi.file(path, options)
+      return importer.file(path, options)
     end
-    return operations.from_openapi.url(url, options)
+    return importer.url(url, options)
   end, is_brought and function()
     return is_trusted(path, function(subject)
-      subject:line("%s: operations of an OpenAPI document", name)
-      subject:file(path, function()
+      subject:line("%s: operations of %s", name, entry.graphql and "a GraphQL service" or "an OpenAPI document")
+      subject:file(path, not entry.graphql and function()
         return operations.from_openapi.files(path, entry.ref_root) or {}
-      end)
+      end or nil)
       return true
     end)
   end or nil, registry, tell)

@@ -23,6 +23,10 @@ local function is_url(place)
   return place:find("^https?://") ~= nil
 end
 
+local function is_service(place)
+  return is_url(place) and not introspection.is_file(place)
+end
+
 -- Keys by the name of their header.
 local function auth_of(config)
   local forms = { config.auth }
@@ -42,7 +46,7 @@ function schemas.config(source)
   local config = { namespace = given.namespace, auth = auth_of(given), headers = given.headers, files = given.files,
     validate = given.validate, subscriptions = given.subscriptions, documents = given.documents,
     redirect_all = given.redirect_all, max_body = call.max_body,
-    endpoint = given.base_url or is_url(source.place) and source.place or nil }
+    endpoint = given.base_url or is_service(source.place) and source.place or nil }
   for _, name in ipairs(connection_options) do
     config[name] = given.connection[name]
   end
@@ -58,7 +62,7 @@ local function ask(source, options)
   if not result then
     return nil, err
   end
-  return assert(json.encode(result, { sort_keys = true })), {}
+  return type(result) == "string" and result or assert(json.encode(result, { sort_keys = true })), {}
 end
 
 local function read_file(source)
@@ -79,7 +83,7 @@ end
 
 -- The definitions of a cached schema.
 local function definitions_of(source, text)
-  local is_json = is_url(source.place) or source.place:find("%.json$")
+  local is_json = is_service(source.place) or source.place:find("%.json$")
   return from_graphql.document(is_json and json.decode(text) or text, schemas.config(source))
 end
 
