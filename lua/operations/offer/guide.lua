@@ -15,7 +15,7 @@ local type_tree = require("operations.types.tree")
 local guide = {}
 
 local MOST_HITS = 100
-local SUMMARY = 300 -- bytes of a description beside others
+local SUMMARY = 200 -- bytes of a description beside others
 
 --- What one caller may know of, and by which names.
 ---@class operations.offer.Sight
