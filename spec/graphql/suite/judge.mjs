@@ -1,13 +1,14 @@
 // graphql-js, of the directory GRAPHQL_PACKAGES, as the judge: node judge.mjs SCHEMA < requests > answers, lines of
 // JSON.
 // A request is { query, variables?, run? }; the answer { errors: [message] } and, with run, { data }: the query is
-// executed on values that a resolver invents from the types.
+// executed on values that a resolver invents from the types. "node judge.mjs SCHEMA introspect" prints the answer to the
+// introspection query.
 import { readFileSync } from "node:fs";
 
 const g = await import(process.env.GRAPHQL_PACKAGES + "/graphql/index.mjs");
 
 const text = readFileSync(process.argv[2], "utf8");
-const schema = process.argv[2].endsWith(".json") ? g.buildClientSchema(JSON.parse(text)) : g.buildSchema(text, { assumeValid: true });
+const schema = process.argv[2].endsWith(".json") ? g.buildClientSchema(JSON.parse(text), { assumeValid: true }) : g.buildSchema(text, { assumeValid: true });
 
 let count = 0;
 function invented(type) {
@@ -44,5 +45,10 @@ function answer({ query, variables, run }) {
   return { errors: (result.errors ?? []).map((error) => error.message), data: result.data, root: root.name };
 }
 
-const requests = readFileSync(0, "utf8").split("\n").filter((line) => line !== "");
-process.stdout.write(requests.map((line) => JSON.stringify(answer(JSON.parse(line))) + "\n").join(""));
+if (process.argv[3] === "introspect") {
+  const options = { specifiedByUrl: true, inputValueDeprecation: true, oneOf: true };
+  process.stdout.write(JSON.stringify(g.introspectionFromSchema(schema, options)));
+} else {
+  const requests = readFileSync(0, "utf8").split("\n").filter((line) => line !== "");
+  process.stdout.write(requests.map((line) => JSON.stringify(answer(JSON.parse(line))) + "\n").join(""));
+}

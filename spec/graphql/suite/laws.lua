@@ -144,6 +144,25 @@ local function run_all(path, text)
   return #requests
 end
 
+describe("GitHub's introspection answer", function()
+  it("makes the same operations as its SDL", function()
+    local pipe = assert(io.popen(("%s/node/bin/node spec/graphql/suite/judge.mjs %s introspect"):format(packages,
+      github)))
+    local answer = assert(json.decode(pipe:read("*a")))
+    pipe:close()
+    local by_answer = assert(from_graphql.document(answer))
+    local by_sdl = assert(from_graphql.file(github))
+    assert.equal(#by_sdl, #by_answer)
+    for i, definition in ipairs(by_sdl) do
+      local other = by_answer[i]
+      assert.same({ definition.name, definition.type, definition.description, definition._meta },
+        { other.name, other.type, other.description, other._meta })
+      assert.same(definition.inputSchema(), other.inputSchema())
+      assert.same(definition.outputSchema(), other.outputSchema())
+    end
+  end)
+end)
+
 describe("graphql-js agrees", function()
   it("with every verdict on 2,500 random selections over GitHub's schema", function()
     random.seed(SEED)
