@@ -287,6 +287,25 @@ conformance-client: dependencies-test all $(CONFORMANCE_DATA)
 conformance-server: dependencies-test all $(CONFORMANCE_DATA)
 	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run_server.lua $(CONFORMANCE_SUITE) $(REVISION)
 
+# The official requester of MCP's tasks, and the conformance suite's scenarios for servers.
+TASKS_PACKAGES = $(CACHE)/tasks/node_modules
+TASKS_NPM = $(CONFORMANCE_PACKAGES) $(addprefix @modelcontextprotocol/,ext-tasks@0.2.2 client@2.4.0)
+
+.PHONY: test-tasks
+test-tasks: dependencies-test all $(TASKS_PACKAGES)/.installed ## jobs, tasks of MCP and answers 202 of HTTP: specs, the conformance suite's scenarios, the official requester, on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory tasks-specs LUA=$$lua || exit 1; done
+
+.PHONY: tasks-specs
+tasks-specs: all
+	@TASKS_PACKAGES=$(TASKS_PACKAGES) $(BUSTED) $(call tested,spec/jobs spec/registry/job_spec.lua \
+	  $(wildcard $(addprefix spec/,mcp/client/tasks_spec.lua mcp/server/tasks_spec.lua server/respond_async_spec.lua \
+	  openapi/job_spec.lua cli/task_spec.lua calls/redis/jobs_spec.lua))) spec/mcp/suite/tasks.lua
+
+$(TASKS_PACKAGES)/.installed: | dependencies-openapi
+	@mkdir -p $(CACHE)/tasks
+	@$(NPM) --prefix $(CACHE)/tasks $(TASKS_NPM)
+	@touch $@
+
 .PHONY: test-mcp-server
 test-mcp-server: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP server: its specs, clients and servers from npm, on both runtimes
 	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory mcp-server-specs LUA=$$lua || exit 1; done
