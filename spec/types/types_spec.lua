@@ -1,5 +1,8 @@
+local facts = require("spec.types.facts")
 local json = require("operations.base.json")
+local luacats = require("spec.support.luacats")
 local operations = require("operations")
+local sources = require("spec.support.sources")
 
 local T = operations.type
 
@@ -215,26 +218,31 @@ describe("types", function()
     operations.run(dofile("spec/types/suite/program.lua"), registry)
   end)
 
-  it("state the same fields in Lua and in TypeScript", function()
-    local registry = operations.registry()
-    assert(registry:register_all(assert(operations.from_openapi.file("examples/tasks.openapi.json"))))
-    local function facts(text, class, field)
-      local found, inside = {}, nil
-      for line in text:gmatch("[^\n]+") do
-        inside = line:match(class) or inside
-        local name, mark = line:match(field)
-        if name and inside and not line:find("fun(", 1, true) and not inside:find("^operations") then
-          found[#found + 1] = inside:lower():gsub("[%._]", "") .. " " .. name .. mark
-        end
-        inside = not line:find("^}") and not line:find("interface Operations") and inside or nil
-      end
-      table.sort(found)
-      return found
+  it("state the same in Lua and in TypeScript, field by field", function()
+    for _, definitions in ipairs({ dofile("spec/types/suite/shop.lua"),
+      (assert(operations.from_openapi.file("examples/tasks.openapi.json"))) }) do
+      local in_lua = facts.lua(types_of(definitions, "lua"))
+      assert.is_true(#in_lua > 30)
+      assert.same(facts.typescript(types_of(definitions, "typescript")), in_lua)
     end
-    local in_lua = facts(assert(operations.types(registry)), "^%-%-%-@class ([%w_.]+)", "^%-%-%-@field ([%w_]+)(%??) ")
-    local in_typescript = facts(assert(operations.types(registry, { format = "typescript" })),
-      "^export interface (%w+)", "^  ([%w_]+)(%??):")
-    assert.is_true(#in_lua > 15)
-    assert.same(in_typescript, in_lua)
+  end)
+
+  it("are read whole by the language server, whatever names fields have", function()
+    local properties = {}
+    for _, name in ipairs({ "private", "public", "a b", "1st", "fun", "nil", "end", "\"quoted\"", "ümlaut", "a-b" }) do
+      properties[name] = { anyOf = { { type = "array", items = { type = { "string", "null" } } }, { const = name },
+        { enum = { 1, 2.5, false } } } }
+    end
+    local definitions = {
+      { namespace = "a", name = "b", inputSchema = { type = "object", properties = properties }, handler = print,
+        outputSchema = { type = "array", items = { type = { "string", "integer" } } },
+        errorSchemas = { { code = "A B", description = "x", schema = { type = "object", properties = properties } } } },
+      { namespace = "a", name = "c", type = "subscription", handler = print,
+        outputSchema = { type = "array", items = { type = { "string", "integer" } } } } }
+    local text = types_of(definitions, "lua")
+    local read = luacats.read(text)
+    assert.equal("", table.concat(read.problems, "\n"))
+    assert.same({}, luacats.undefined(read, luacats.read(sources.read("doc/library/operations.lua"))))
+    assert.same(facts.typescript(types_of(definitions, "typescript")), facts.lua(text))
   end)
 end)

@@ -4,9 +4,12 @@ import type { Operations } from "./shop.ts";
 type Id = keyof Operations;
 export type Input<K extends Id> = Operations[K]["input"];
 export type Output<K extends Id> = Operations[K]["output"];
+export type Failure<K extends Id> =
+  | (Operations[K]["error"] & { message: string })
+  | { code: "OTHER"; details?: unknown; message: string };
 export type Answer<K extends Id> =
   | { data: Output<K>; error?: undefined }
-  | { data?: undefined; error: { code: Operations[K]["error"]["code"] | "OTHER"; message: string } };
+  | { data?: undefined; error: Failure<K> };
 
 type Subscriptions = { [K in Id]: Operations[K]["type"] extends "subscription" ? K : never }[Id];
 type Calls = Exclude<Id, Subscriptions>;
@@ -27,7 +30,8 @@ export function connect(url: string): Shop {
     async call(id, ...input) {
       const answer = await post(id, input[0], "application/json");
       const body = await answer.json();
-      return answer.ok ? { data: body } : { error: { code: body.code ?? "OTHER", message: body.detail } };
+      return answer.ok ? { data: body }
+        : { error: { code: body.code ?? "OTHER", message: body.detail, details: body.details } };
     },
     async *watch(id, input) {
       const answer = await post(id, input, "application/jsonl");

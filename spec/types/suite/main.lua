@@ -2,6 +2,7 @@
 --- `tsc --strict`; a program in TypeScript against what we serve; mistakes that the checker must find. The same of Lua
 --- by lua-language-server where it is installed.
 package.path = "./?.lua;" .. package.path
+local facts = require("spec.types.facts")
 local operations = require("operations")
 local tried = require("spec.support.tried")
 
@@ -33,6 +34,16 @@ local function registry_of(definitions)
   return registry
 end
 
+-- Both languages state the same.
+local function check_facts(name, lua, typescript)
+  local in_lua, in_typescript = facts.lua(lua), facts.typescript(typescript)
+  for i = 1, math.max(#in_lua, #in_typescript) do
+    if in_lua[i] ~= in_typescript[i] then
+      return fail("%s: %s in Lua, %s in TypeScript", name, in_lua[i], in_typescript[i])
+    end
+  end
+end
+
 -- Writes the three outputs of a registry; Lua must compile, the JSON Schema too.
 local function write_types(name, registry)
   local start = operations.monotonic()
@@ -41,6 +52,7 @@ local function write_types(name, registry)
   write(name .. ".lua", lua)
   write(name .. ".ts", assert(operations.types(registry, { format = "typescript" })))
   local schema = assert(operations.types(registry, { format = "json-schema" }))
+  check_facts(name, lua, assert(operations.types(registry, { format = "typescript" })))
   assert(loadfile(directory .. "/" .. name .. ".lua"))
   assert(operations.schema.compile(assert(operations.json.decode(schema))))
   print(("%-12s %5d operations  %8d bytes of Lua  %5.0f ms"):format(name, #registry:list(), #lua, took))

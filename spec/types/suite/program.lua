@@ -38,6 +38,15 @@ return function(registry)
   local price = assert(shop.set_price({ id = 1, price = { cents = 300, currency = "EUR" } }))
   assert(price.cents == 300)
 
+  local bought, problem = shop.buy({ lines = { { id = 1, count = 1000 } } })
+  assert(bought == nil and problem ~= nil and problem.code == "OUT_OF_STOCK" and problem.details.left == 7)
+  bought = assert(shop.buy({ lines = { { id = 1, count = 2 }, { id = 2, count = 1 } }, coupon = operations.null }))
+  assert(bought.total.cents == 1500 and bought.counts["1"] == 2)
+
+  for _, event in ipairs(assert(shop.history())) do
+    assert(event.kind == "sold" and event.count > 0)
+  end
+
   local ids = {}
   local events = assert(shop.sold({ count = 3 }))
   for event in events do

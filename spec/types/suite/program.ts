@@ -1,6 +1,6 @@
 // A program as a user writes it; it fails where an answer is not what its type says.
-import { connect, type Output } from "./client.ts";
-import type { ShopItem, ShopListInputState } from "./shop.ts";
+import { connect, type Failure, type Input, type Output } from "./client.ts";
+import type { Operations, ShopErrorOUTOFSTOCK, ShopItem, ShopItemPrice, ShopListInputState } from "./shop.ts";
 
 const shop = connect(process.argv[2] ?? "");
 
@@ -91,7 +91,105 @@ async function small(): Promise<void> {
   check(categories.data !== undefined && depth(categories.data) === 2, JSON.stringify(categories));
 }
 
-await change(await list());
+// A basket: the input of an operation is a type like others.
+type Basket = Input<"shop.buy">;
+type Line = Basket["lines"][number];
+
+class Shopping {
+  readonly #lines = new Map<number, Line>();
+
+  add(item: ShopItem, count = 1): this {
+    const line = this.#lines.get(item.id);
+    this.#lines.set(item.id, { id: item.id, count: (line?.count ?? 0) + count });
+    return this;
+  }
+
+  basket(coupon?: string | null): Basket {
+    const lines = [...this.#lines.values()];
+    return coupon === undefined ? { lines } : { lines, coupon };
+  }
+}
+
+function money(price: ShopItemPrice): string {
+  const signs: Record<ShopItemPrice["currency"], string> = { EUR: "€", USD: "$" };
+  return `${(price.cents / 100).toFixed(2)} ${signs[price.currency]}`;
+}
+
+// The declared errors are told apart by their codes; each has its details.
+function explain(error: Failure<"shop.buy">): string {
+  switch (error.code) {
+    case "NO_ITEM":
+      return `no such item: ${error.message}`;
+    case "OUT_OF_STOCK":
+      return left(error);
+    case "OTHER":
+      return error.message;
+  }
+}
+
+function left(error: ShopErrorOUTOFSTOCK): string {
+  return `only ${error.details.left} of item ${error.details.id}`;
+}
+
+async function buy(items: ShopItem[]): Promise<void> {
+  const [tea, cup] = items;
+  if (!tea || !cup) {
+    throw new Error("two items");
+  }
+  const bought = await shop.call("shop.buy", new Shopping().add(tea, 2).add(cup).add(tea).basket());
+  if (bought.error) {
+    throw new Error(explain(bought.error));
+  }
+  check(bought.data.counts[String(tea.id)] === 3, JSON.stringify(bought.data.counts));
+  check(money(bought.data.total) === "16.50 €", money(bought.data.total));
+  check(bought.data.counts["99"] === undefined, "nothing else was bought");
+
+  const many = await shop.call("shop.buy", new Shopping().add(tea, 1000).basket("SPRING"));
+  check(many.error?.code === "OUT_OF_STOCK" && explain(many.error) === "only 7 of item 1", JSON.stringify(many));
+  const unknown = await shop.call("shop.buy", { lines: [{ id: 99, count: 1 }], coupon: null });
+  check(unknown.error !== undefined && explain(unknown.error).startsWith("no such item"), JSON.stringify(unknown));
+}
+
+// The branches of a union have a member in common that tells them apart; a branch that is forgotten does not compile.
+type Happened = Output<"shop.history">[number];
+
+function never(value: never): never {
+  throw new Error(JSON.stringify(value));
+}
+
+function story(event: Happened): string {
+  switch (event.kind) {
+    case "sold":
+      return `${event.count} of ${event.id} sold`;
+    case "restocked":
+      return `${event.count} of ${event.id} by ${event.by ?? "somebody"}`;
+    default:
+      return never(event);
+  }
+}
+
+async function remember(): Promise<void> {
+  const stocked = await shop.call("shop.restock", { id: 1, count: 5 });
+  check(stocked.data?.stock === 12, JSON.stringify(stocked));
+  const history = await shop.call("shop.history");
+  const told = (history.data ?? []).map(story);
+  check(told.join("; ") === "3 of 1 sold; 1 of 2 sold; 5 of 1 by ada", told.join("; "));
+}
+
+// Ids by their kind, from the types alone.
+type OfKind<Kind> = { [K in keyof Operations]: Operations[K]["type"] extends Kind ? K : never }[keyof Operations];
+
+function kinds(): void {
+  const streams: OfKind<"subscription">[] = ["shop.sold"];
+  const queries: OfKind<"query">[] = ["shop.list", "shop.get", "shop.categories", "shop.history", "shop.ping"];
+  check(streams.length + queries.length === 6, "six that change nothing");
+}
+
+const items = await list();
+await buy(items);
+await change(items);
+await remember();
+kinds();
 await narrow();
 await fail();
 await follow();

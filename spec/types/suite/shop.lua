@@ -32,6 +32,38 @@ local function find(id)
   return nil, operations.error("NO_ITEM", ("there is no item %d"):format(id))
 end
 
+local line = T.object({ id = T.integer(), count = T.integer({ minimum = 1 }) })
+
+local function happened(kind, more)
+  local properties = { kind = T.const(kind), id = T.integer(), count = T.integer() }
+  for name, schema in pairs(more or {}) do
+    properties[name] = schema
+  end
+  return T.object(properties)
+end
+
+local history = operations.array()
+
+-- Sells all lines or none.
+local function buy(lines)
+  local total = 0
+  for _, wanted in ipairs(lines) do
+    local one, err = find(wanted.id)
+    if not one then
+      return nil, err
+    elseif one.stock ~= operations.null and one.stock < wanted.count then
+      return nil, operations.error("OUT_OF_STOCK", "too few are left", { id = wanted.id, left = one.stock })
+    end
+    total = total + one.price.cents * wanted.count
+  end
+  local counts = operations.object()
+  for _, wanted in ipairs(lines) do
+    counts[tostring(wanted.id)] = wanted.count
+    history[#history + 1] = { kind = "sold", id = wanted.id, count = wanted.count }
+  end
+  return { order = 1, total = { cents = total, currency = "EUR" }, counts = counts }
+end
+
 return {
   { namespace = "shop", name = "list", type = "query", title = "The items of a state",
     inputSchema = T.object({ state = T.optional(T.enum({ "all", "in_stock" })), limit = T.optional(T.integer()) }),
@@ -61,6 +93,25 @@ return {
     handler = function()
       return { name = "all", inside = { { name = "drinks", inside = operations.array() } } }
     end },
+  { namespace = "shop", name = "buy", title = "Buy items, all or none",
+    inputSchema = T.object({ lines = T.array(line), coupon = T.optional(T.nullable(T.string())) }),
+    outputSchema = T.object({ order = T.integer(), total = money, counts = T.map(T.integer()) }),
+    errorSchemas = {
+      { code = "NO_ITEM", description = "There is no such item.", schema = true, statusCode = 404 },
+      { code = "OUT_OF_STOCK", description = "Too few are left.", statusCode = 409,
+        schema = T.object({ id = T.integer(), left = T.integer() }) } },
+    handler = function(input) return buy(input.lines) end },
+  { namespace = "shop", name = "restock", inputSchema = line, outputSchema = T.object({ stock = T.integer() }),
+    handler = function(input)
+      local one = assert(find(input.id))
+      one.stock = (one.stock == operations.null and 0 or one.stock) + input.count
+      history[#history + 1] = { kind = "restocked", id = input.id, count = input.count, by = "ada" }
+      return { stock = one.stock }
+    end },
+  { namespace = "shop", name = "history", type = "query", title = "What happened, the oldest first",
+    outputSchema = { type = "array", items = { anyOf = { happened("sold"),
+      happened("restocked", { by = T.optional(T.string()) }) } } },
+    handler = function() return history end },
   { namespace = "shop", name = "ping", type = "query", outputSchema = { const = "pong" },
     handler = function() return "pong" end },
   { namespace = "shop", name = "sold", type = "subscription", inputSchema = T.object({ count = T.integer() }),
