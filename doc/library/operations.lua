@@ -1709,7 +1709,7 @@ function RedisBuckets:close() end
 ---@class operations.RedisJobTerms
 ---@field delay number  ms
 ---@field keep number  ms for which its outcome is kept
----@field deadline number  ms since the epoch: until then lost connections are made again
+---@field timeout number  ms: until then lost connections are made again
 ---@field owner? string
 ---@field owner_limit? integer  jobs of the owner that have not ended
 

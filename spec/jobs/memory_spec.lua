@@ -34,6 +34,32 @@ describe("a store of jobs in memory", function()
     assert(ok, problem)
   end)
 
+  it("keeps jobs and waits for them while the clock on the wall jumps", function()
+    local hosts = require("operations.hosts")
+    local real, ahead, gate = hosts.current(), 0, nil
+    hosts.use(setmetatable({ now = function()
+      return real.now() + ahead
+    end }, { __index = real }))
+    local ok, problem = pcall(operations.run, function()
+      local store = jobs.new(registry_of(function()
+        operations.await(function(wake)
+          gate = wake
+        end)
+        return "done"
+      end))
+      local id = assert(store:start("job.run", {})).id
+      for _, jump in ipairs({ 31536000000, -31536000000 }) do
+        ahead = jump
+        assert.equal("working", store:wait(id, nil, { ended = true, timeout = 5 }).state)
+      end
+      gate()
+      assert.equal("completed", store:wait(id, nil, { ended = true }).state)
+      store:close()
+    end)
+    hosts.use(real)
+    assert(ok, problem)
+  end)
+
   it("ends the wait for a job whose time is over", function()
     local clock = jumping_clock.start()
     local ok, problem = pcall(operations.run, function()

@@ -47,6 +47,10 @@ function jumping_clock.start()
     return clock.now
   end
 
+  function host.monotonic()
+    return clock.now
+  end
+
   function host.timer(ms, fn)
     turns = turns + 1
     local timer = { due = clock.now + math.max(ms, 0), order = turns, fn = fn }

@@ -82,7 +82,7 @@ function call_jobs:submit(id, input, options)
   end
   local now = core.now()
   local state, err = transport:submit(payload, { delay = options.delay or 0, keep = options.keep or limits.redis_keep,
-    deadline = now + (options.timeout or limits.call_timeout), owner = options.owner,
+    timeout = options.timeout or limits.call_timeout, owner = options.owner,
     owner_limit = options.owner_limit })
   if not state then
     return nil, err
@@ -96,7 +96,7 @@ local function unknown(id)
   return nil, errors.new("OPERATION_NOT_FOUND", ("no job '%s'"):format(id))
 end
 
---- As `job`, with what is not for callers: `owner`.
+--- As `job`, with `owner` and `age` (ms, by the clock of the store), which are not for callers.
 function call_jobs:_look(id)
   local record, err = self._transport:look(id)
   if not record and not err then
@@ -114,7 +114,7 @@ function call_jobs:job(id)
   argument.expect(id, "string", 1, "job")
   local record, err = self:_look(id)
   if record then
-    record.owner = nil
+    record.owner, record.age = nil, nil
   end
   return record, err
 end
@@ -123,15 +123,15 @@ local FIRST = 20 -- ms of the first pause between two looks
 
 --- Looks at a job until it is as wanted. Returns what it saw last.
 ---@param id string
----@param deadline number  ms since the epoch
+---@param timeout number  ms
 ---@param suffices fun(record: operations.JobRecord): boolean
 ---@return operations.JobRecord?
 ---@return operations.Error?
-function call_jobs:_await(id, deadline, suffices)
-  local pause = FIRST
+function call_jobs:_await(id, timeout, suffices)
+  local pause, deadline = FIRST, task.monotonic() + timeout
   while true do
     local record, err = self:_look(id)
-    local left = deadline - core.now()
+    local left = deadline - task.monotonic()
     local lost = err and err.code == "TRANSPORT_LOST" and not self._closed
     if left <= 0 or record and suffices(record) or err and not lost then
       return record, err
@@ -155,7 +155,7 @@ function call_jobs:outcome(id, timeout)
   keeper(self, "outcome")
   argument.expect(id, "string", 1, "outcome")
   argument.optional(timeout, "number", 2, "outcome")
-  local record, err = self:_await(id, core.now() + (timeout or 0), has_ended)
+  local record, err = self:_await(id, timeout or 0, has_ended)
   if not record then
     return nil, err
   elseif not record.ended then

@@ -6,6 +6,7 @@ local members = require("operations.base.members")
 local rules = require("operations.jobs.rules")
 local scheduler = require("operations.task.scheduler")
 local shares = require("operations.base.shares")
+local task = require("operations.task")
 local weight = require("operations.base.weight")
 
 local memory = {}
@@ -15,6 +16,7 @@ local memory = {}
 ---@field job operations.Job
 ---@field owner string
 ---@field ttl integer  ms from its start
+---@field ends number  by the monotonic clock
 
 ---@class operations.MemoryJobs : operations.JobStore
 ---@field _registry operations.Registry
@@ -26,9 +28,9 @@ local memory = {}
 local Memory = {}
 Memory.__index = Memory
 
-local function due(kept)
-  local _, record = kept.job:state()
-  return record.created + kept.ttl
+-- Is its time over? Whatever the clock on the wall says.
+local function is_over(kept)
+  return task.monotonic() >= kept.ends
 end
 
 local function remove(self, kept)
@@ -48,7 +50,7 @@ local function find(self, id, identity)
   local kept = type(id) == "string" and (self._unended[id] or self._ended:get(owner, id))
   if not kept or kept.owner ~= owner then
     return nil
-  elseif scheduler.host().now() >= due(kept) then
+  elseif is_over(kept) then
     expire(self, kept)
     return nil
   end
@@ -65,9 +67,8 @@ end
 local function sweep(self)
   self._sweeping = scheduler.host().timer(limits.job_sweep, function()
     self._sweeping = nil
-    local now = scheduler.host().now()
     for _, kept in pairs(members.copy(self._unended)) do
-      if now >= due(kept) then
+      if is_over(kept) then
         expire(self, kept)
       end
     end
@@ -117,6 +118,7 @@ function Memory:start(id, input, options)
     return busy(most.max_jobs, "of all callers")
   end
   local kept = { owner = owner, ttl = rules.granted(most, options.ttl) }
+  kept.ends = task.monotonic() + kept.ttl
   self._running[owner], self._count = (self._running[owner] or 0) + 1, self._count + 1
   kept.job = call_job.start(self._registry, { operation = id, input = input, context = context,
     capabilities = options.capabilities, on_end = function()
@@ -141,15 +143,15 @@ end
 
 function Memory:wait(id, identity, options)
   options = options or {}
-  local deadline = options.timeout and scheduler.host().now() + options.timeout
+  local deadline = task.monotonic() + (options.timeout or math.huge)
   local kept = find(self, id, identity)
   while kept do
     local record = record_of(self, kept)
-    local over = deadline and scheduler.host().now() >= deadline
-    if over or rules.suffices(record, options) then
+    local now = task.monotonic()
+    if now >= deadline or rules.suffices(record, options) then
       return record
     end
-    kept.job:await_change(math.min(deadline or math.huge, due(kept)))
+    kept.job:await_change(math.min(deadline, kept.ends) - now)
     kept = find(self, id, identity)
   end
   return rules.unknown(id)

@@ -38,10 +38,10 @@ end
 -- The record of a job of this identity; nil when it is unknown.
 local function shown(self, record, identity)
   local ttl = record and record.keep
-  if not ttl or record.owner ~= rules.owner_of(identity) or core.now() >= record.created + ttl then
+  if not ttl or record.owner ~= rules.owner_of(identity) or (record.age or 0) >= ttl then
     return nil
   end
-  record.owner, record.keep, record.due = nil, nil, nil
+  record.owner, record.age, record.keep, record.due = nil, nil, nil, nil
   record.ttl, record.poll = ttl, self._options.poll
   return record
 end
@@ -71,8 +71,7 @@ function Remote:wait(id, identity, options)
   if not record or rules.suffices(record, options) then
     return record, err
   end
-  local deadline = math.min(core.now() + (options.timeout or math.huge), record.created + record.ttl)
-  record, err = self._map:_await(id, deadline, function(seen)
+  record, err = self._map:_await(id, math.min(options.timeout or math.huge, record.ttl), function(seen)
     return rules.suffices(seen, options)
   end)
   record = record and shown(self, record, identity)

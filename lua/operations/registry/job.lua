@@ -218,8 +218,8 @@ function Job:state()
 end
 
 --- Waits for a change.
----@param deadline? number  ms since the epoch: then it returns without one
-function Job:await_change(deadline)
+---@param timeout? number  ms: then it returns without one
+function Job:await_change(timeout)
   local host, woken, leave, stop = scheduler.host(), false, nil, nil
   local function tidy()
     if not woken then
@@ -234,7 +234,7 @@ function Job:await_change(deadline)
       woken = true
       wake()
     end)
-    stop = deadline and deadline < math.huge and host.timer(math.max(0, deadline - host.now()), wake)
+    stop = timeout and timeout < math.huge and host.timer(math.max(0, timeout), wake)
     return tidy
   end)
   tidy()
@@ -257,12 +257,13 @@ function Job:wait(timeout)
   argument.self(self, Job, "job", "wait")
   argument.optional(timeout, "number", 1, "wait")
   local record = self._record
-  local deadline = timeout and scheduler.host().now() + timeout
+  local deadline = timeout and task.monotonic() + timeout
   while not record.ended do
-    if deadline and scheduler.host().now() >= deadline then
+    local left = deadline and deadline - task.monotonic()
+    if left and left <= 0 then
       return nil, job.pending(record)
     end
-    self:await_change(deadline)
+    self:await_change(left)
   end
   return record.envelope, record.error
 end

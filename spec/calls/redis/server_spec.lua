@@ -15,6 +15,20 @@ local function connect(url, mode, options)
 end
 
 -- Calls and subscribes through a Redis, and gives whatever went wrong.
+-- Jobs in each of their states.
+local function use_jobs(map)
+  assert(map:submit("a.echo", { x = 2 }, { requestId = "now", owner = "me", owner_limit = 10 }))
+  assert(map:submit("a.echo", { x = 3 }, { requestId = "soon", delay = 1 }))
+  assert(map:submit("a.echo", { x = 4 }, { requestId = "never", delay = 1e9 }))
+  assert.same({ x = 2 }, assert(map:outcome("now", 20000)).data)
+  assert.same({ x = 3 }, assert(map:outcome("soon", 20000)).data)
+  assert.equal(1, #assert(map:jobs()))
+  assert(map:cancel("never"))
+  for _, id in ipairs({ "now", "soon", "never" }) do
+    assert(map:forget(id))
+  end
+end
+
 local function use(url, mode, options)
   local registry = operations.registry({ log = quiet })
   registry:register_all({
@@ -28,6 +42,9 @@ local function use(url, mode, options)
   })
   local served, map = assert(connect(url, mode, options)), assert(connect(url, mode, options))
   operations.call_handler(registry, served)
+  if mode == "reliable" then
+    use_jobs(map)
+  end
   assert.same({ x = 1 }, assert(map:call("a.echo", { x = 1 })).data)
   assert.equal("TIMEOUT", select(2, map:call("a.echo", {}, { deadline = 1 })).code)
   local n = 0

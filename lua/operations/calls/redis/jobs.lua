@@ -17,11 +17,12 @@ local function whole(ms)
 end
 
 -- Runs `step` until Redis has answered, or the time is over: a lost connection is not the end of it.
-local function insist(self, deadline, step)
+local function insist(self, timeout, step)
+  local deadline = task.monotonic() + timeout
   while true do
     local reply, err = step()
     local lost = err and err.code == "TRANSPORT_LOST" and not self._closed and not self._shared.link:refusal()
-    if not lost or core.now() >= deadline then
+    if not lost or task.monotonic() >= deadline then
       return reply, err
     end
     task.sleep(limits.reconnect_delay / 1000)
@@ -31,7 +32,7 @@ end
 ---@class operations.RedisJobTerms
 ---@field delay number  ms
 ---@field keep number  ms for which its outcome is kept
----@field deadline number  ms since the epoch: until then lost connections are made again
+---@field timeout number  ms: until then lost connections are made again
 ---@field owner? string
 ---@field owner_limit? integer  jobs of the owner that have not ended
 
@@ -52,11 +53,11 @@ function redis_jobs:submit(payload, options)
   local words = { queue, keys:record(id), keys:job(id), keys:later(), keys:owned(owner),
     id, shared.signature:seal(queue, text), shared.presence.id, operation, whole(options.delay), whole(keep),
     shared.max_queue, limits.redis_delayed, owner, options.owner_limit or 0, whole(keep) }
-  local known_until, sent = core.now() + limits.discovery, false
-  local reply, err = insist(self, options.deadline, function()
+  local known_until, sent = task.monotonic() + limits.discovery, false
+  local reply, err = insist(self, options.timeout, function()
     local answer, failure = scripts.submit_job:call(shared.link, 5, words)
     sent = sent or failure ~= nil and failure.mayHaveRun ~= false
-    if answer == false and core.now() < known_until then -- a worker may just be starting
+    if answer == false and task.monotonic() < known_until then -- a worker may just be starting
       return nil, call_event.error({ code = "TRANSPORT_LOST", message = "no process serves it yet" })
     end
     return answer, failure
@@ -121,11 +122,13 @@ local function add_note(shared, record, fields)
   record.state = record.questions and "input_required" or record.state
 end
 
-local function record_of(shared, id, list, at)
+-- The record of a job; `now` in seconds, by Redis' clock.
+local function record_of(shared, id, list, at, now)
   local fields = read_fields(list)
   local record = { id = id, operation = fields.o, state = "working", version = tonumber(fields.v) or 0,
     attempt = tonumber(fields.a) or 0, created = tonumber(fields.c), updated = tonumber(fields.u),
     due = tonumber(fields.d), owner = fields.w, keep = tonumber(fields.k) }
+  record.age = record.created and tonumber(now) and math.max(0, tonumber(now) * 1000 - record.created)
   add_note(shared, record, fields)
   if at:byte() == 0x7b then -- {
     record.questions = nil
@@ -136,7 +139,7 @@ end
 
 --- What is known of a job.
 ---@param id string
----@return operations.JobRecord?  with `owner`; nil without an error: there is none
+---@return operations.JobRecord?  with `owner` and `age`, ms by Redis' clock; nil without an error: there is none
 ---@return operations.Error? err
 function redis_jobs:look(id)
   local shared = self._shared
@@ -147,7 +150,7 @@ function redis_jobs:look(id)
   elseif not reply[2] then
     return nil
   end
-  return record_of(shared, id, reply[1], reply[2])
+  return record_of(shared, id, reply[1], reply[2], reply[3])
 end
 
 --- Ends a job or call, or removes it with its outcome.

@@ -257,9 +257,10 @@ if redis.call("EXISTS", KEYS[3]) == 1 then
 end
 return 1]], "integer")
 
---- Record, job: the state of a submitted job: its fields, and its record.
+--- Record, job: the state of a submitted job: its fields, its record, and the time in seconds.
 redis_scripts.look = script([[
-return { redis.call("HGETALL", KEYS[2]), redis.call("GET", KEYS[1]) }]], { redis_reply.fields, "nil|string" })
+return { redis.call("HGETALL", KEYS[2]), redis.call("GET", KEYS[1]), redis.call("TIME")[1] }]],
+  { redis_reply.fields, "nil|string", "string" })
 
 --- Queue, record, job, delayed jobs, its owner's jobs | id, its member of the delayed jobs, outcome ("": it is removed
 --- with its outcome), abort event, prefix of the processes' channels, time, for how long the outcome of a call is kept
