@@ -79,7 +79,7 @@ describe("the default selection", function()
     assert.truthy(selected(many):find("^__typename ... on T1 { name } ... on T2 { name }"))
   end)
 
-  it("is what a field without a selection of its own gets", function()
+  it("is taken for each field whose own selection is missing", function()
     assert.equal("query x { x { o { id } } }", graphql.query("type Query { x: X } type X { o: X id: ID }", "x",
       { select = "o" }))
   end)

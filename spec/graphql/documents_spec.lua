@@ -153,7 +153,7 @@ describe("a document", function()
     assert.is_table(one("query A($id: ID = 3) { task(id: $id) { id } }"))
   end)
 
-  it("fails where there is none at the path", function()
+  it("fails where the path does not exist", function()
     local list, err = from_graphql.document(types, { documents = "/nowhere/a.graphql" })
     assert.is_nil(list)
     assert.equal("EXECUTION_ERROR: /nowhere/a.graphql: No such file or directory", tostring(err))
@@ -187,7 +187,7 @@ describe("the operation that takes any query", function()
       request({ query = document, operationName = "B", variables = { x = 1 } }))
   end)
 
-  it("refuses what is not one operation, and subscriptions", function()
+  it("refuses subscriptions, and several operations without a name", function()
     for query, message in pairs({
       ["query A { a } query B { b }"] = "/query: operationName must say which operation runs",
       ["{ a"] = "/query: expected a field, found the end (at line 1, column 4)",
