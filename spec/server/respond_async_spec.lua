@@ -198,7 +198,8 @@ describe("a call of an HTTP server that may be a job", function()
     operations.run(function()
       local ann, bob = { authorization = "Bearer ann", prefer = "respond-async" }, { authorization = "Bearer bob" }
       local place = ask("POST", "/r/slow", ann, none).headers.location
-      for _, path in ipairs({ place, place .. "/result", "/jobs/" .. ("0"):rep(36), place .. "/other" }) do
+      for _, path in ipairs({ place, place .. "/result", "/jobs/00000000-0000-0000-0000-000000000000",
+        "/jobs/" .. ("0"):rep(36), place .. "/other" }) do
         for _, method in ipairs({ "GET", "HEAD", "DELETE" }) do
           local refused = ask(method, path, bob)
           assert.is_true(refused.status == 404 or refused.status == 405)

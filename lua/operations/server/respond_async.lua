@@ -9,6 +9,9 @@ local timestamp = require("operations.base.timestamp")
 
 local respond_async = {}
 
+-- The end of ids: the last parts of a UUID.
+local ID = "%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-" .. ("%x"):rep(12) .. "$"
+
 local ALLOW = { state = "DELETE, GET, HEAD, OPTIONS", result = "GET, HEAD, OPTIONS" }
 
 --- The preferences of a request that concern its time (RFC 7240).
@@ -33,8 +36,8 @@ end
 ---@param below string  the path below the server's prefix
 ---@return { id: string, part: "state"|"result" }?
 function respond_async.place(below)
-  local id, rest = below:match("^/jobs/([%x-]+)(.*)$")
-  if id and #id >= 32 and (rest == "" or rest == "/result") then
+  local id, rest = below:match("^/jobs/([%w-]+)(.*)$")
+  if id and id:find(ID) and (rest == "" or rest == "/result") then
     return { id = id, part = rest == "" and "state" or "result" }
   end
 end
