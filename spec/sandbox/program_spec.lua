@@ -171,6 +171,13 @@ describe("a program that took over its process", function()
     end)
   end)
 
+  it("cannot be run by the interpreter of another Lua", function()
+    local other = operations.sandbox.language == "Lua 5.4" and "luajit" or "lua5.4"
+    local result, err = operations.sandbox.run("return 1", {}, { interpreter = other })
+    assert.is_nil(result)
+    assert.matches("^UNAVAILABLE: there is no sandbox: .*sandbox_child", tostring(err))
+  end)
+
   it("cannot be an interpreter that does not exist", function()
     local result, err = operations.sandbox.run("return 1", {}, { interpreter = "no-such-lua" })
     assert.is_nil(result)

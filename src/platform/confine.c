@@ -89,7 +89,6 @@ static struct sock_filter filter[] = {
     ALLOW_CALL(time),
 #endif
     ALLOW_CALL(gettimeofday),
-    ALLOW_CALL(getrusage),
     ALLOW_CALL(rt_sigreturn),
     ALLOW_CALL(restart_syscall),
     ALLOW_CALL(exit_group),

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,8 +80,7 @@ static void end_with(const char *line) {
 /* Reads some more bytes. */
 static void fill(void) {
   ssize_t n;
-  if (!buffer_reserve(&child.input, READ_SIZE))
-    end_with(MEMORY);
+  if (!buffer_reserve(&child.input, READ_SIZE)) end_with(MEMORY);
   do n = read(STDIN_FILENO, child.input.data + child.input.len, READ_SIZE);
   while (n < 0 && errno == EINTR);
   if (n <= 0) leave();
@@ -212,22 +210,11 @@ static int child_receive(lua_State *L) {
   return 1;
 }
 
-/* child.used() -> ms of processor time so far */
-static int child_used(lua_State *L) {
-  struct rusage used;
-  (void)getrusage(RUSAGE_SELF, &used);
-  lua_pushnumber(
-      L, (lua_Number)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
-             (lua_Number)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3);
-  return 1;
-}
-
 /* Runs with a core state as upvalue 1; returns the table of functions. */
 static int open_functions(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"send", child_send},
       {"receive", child_receive},
-      {"used", child_used},
       {NULL, NULL},
   };
   lua_newtable(L);

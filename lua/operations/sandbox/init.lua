@@ -13,6 +13,7 @@ local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local process = require("operations.net.process")
 local program = require("operations.sandbox.program")
+local report = require("operations.sandbox.report")
 local runtime = require("operations.base.runtime")
 local system = require("operations.system")
 local task = require("operations.task")
@@ -82,7 +83,7 @@ local function limit(options, name)
 end
 
 local numbers = { "max_code", "max_calls", "at_once", "max_value", "max_memory", "max_processor", "max_output",
-  "max_result", "max_programs", "max_identity_programs" }
+  "max_result", "max_programs", "max_identity_programs", "timeout" }
 
 local function limits_of(options)
   local all = {}
@@ -131,33 +132,25 @@ local function take_place(identity, most)
   end
 end
 
-local function unavailable(...)
-  local err = errors.new("UNAVAILABLE", ("there is no sandbox: " .. (...)):format(select(2, ...)))
-  err.retryable, err.mayHaveRun = false, false
-  return nil, err
-end
-
-local files
-
 -- The path of inside.lua: where Lua finds modules, else beside this file (Neovim has its own search).
 local function find_inside()
   local path = package.searchpath("operations/sandbox/inside", package.path) -- luacheck: ignore 143
   local here = debug.getinfo(1, "S").source:match("^@(/.*)init%.lua$")
-  return system.real_path(path or here .. "inside.lua")
+  return system.real_path(path or here and here .. "inside.lua" or "operations/sandbox/inside.lua")
 end
+
+local files
 
 -- The C module of the child and the file that it runs, found once.
 local function find_files()
   if not files then
     local loaded, child = runtime.optional("operations.sandbox_child")
-    if not loaded then
-      return unavailable("%s", child)
+    local flaw = loaded and child.cannot_confine() or not loaded and child
+    local inside, missing = find_inside()
+    if flaw or not inside then
+      return nil, report.unavailable(flaw or missing)
     end
-    local flaw = child.cannot_confine()
-    if flaw then
-      return unavailable("%s", flaw)
-    end
-    files = { module = system.real_path(child.path()), inside = find_inside() }
+    files = { module = system.real_path(child.path()), inside = inside }
   end
   return files
 end
@@ -184,8 +177,8 @@ local function is_installed(interpreter)
 end
 
 local function no_interpreter(interpreter)
-  return unavailable("the interpreter %s does not start: install it, or name one by the option `interpreter`",
-    interpreter)
+  return nil, report.unavailable(("the interpreter %s does not start: install it, or name one by the option "
+    .. "`interpreter`"):format(interpreter))
 end
 
 --- Can programs run here? Runs none.
@@ -206,11 +199,16 @@ function sandbox.available(options)
   return interpreter
 end
 
+-- What the interpreter runs: the C module serves the program.
+local script = [[
+local ok, why = pcall(function()
+  assert(package.loadlib(%q, "luaopen_operations_sandbox_child"))().serve(%q)
+end)
+io.stderr:write(why)]]
+
 local function start(interpreter, found)
-  local script = ("package.loadlib(%q, 'luaopen_operations_sandbox_child')().serve(%q)"):format(found.module,
-    found.inside)
-  local child, err = process.spawn({ interpreter, "-e", script, env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" },
-    stderr_lines = 5 })
+  local child, err = process.spawn({ interpreter, "-e", script:format(found.module, found.inside),
+    env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" }, stderr_lines = 1 })
   if not child and err.details and err.details.kind == "command" then
     return no_interpreter(interpreter)
   end
@@ -218,9 +216,8 @@ local function start(interpreter, found)
 end
 
 -- ms until the program must have ended.
-local function time_left(options, context)
-  local left = options.timeout or limits.sandbox_timeout
-  left = math.min(left, context.timeout or left)
+local function time_left(most, context)
+  local left = math.min(most.timeout, context.timeout or math.huge)
   return context.deadline and math.min(left, context.deadline - task.now()) or left
 end
 
@@ -246,6 +243,9 @@ function sandbox.run(code, functions, options, context)
   argument.optional(options, "table", 3, "run")
   argument.optional(context, "table", 4, "run")
   options, context = options or {}, context or {}
+  if context.identity ~= nil and type(context.identity) ~= "table" then
+    error("bad argument 'context' (identity: table expected, got " .. type(context.identity) .. ")", 2)
+  end
   argument.options(options, kinds, "run")
   local names, most = check_functions(functions), limits_of(options)
   if #code > most.max_code then
@@ -268,7 +268,7 @@ function sandbox.run(code, functions, options, context)
       return nil, flaw
     end
     return program.run(child, { code = code, functions = functions, names = names, limits = most,
-      timeout = time_left(options, context) })
+      timeout = time_left(most, context) })
   end)
   release()
   if not ok then

@@ -3,14 +3,14 @@
 ---
 --- The host does not trust this file: a program that breaks out of its state can send lines of its own.
 ---
---- Lines to the host: `{ print }`, `{ cut = true }`, `{ call, name, n, arguments }`,
+--- Lines to the host: `{ begun }` (of C), `{ print }`, `{ cut }`, `{ call, name, n, arguments }`,
 --- `{ end = { ok, used, value | kind, message, line, code, details } }`. Lines of the host: `{ reply, value | error }`.
 -- luacheck: ignore 113 143
 local child, config_text, code = ...
 
 local decode, encode, null = child.json_decode, child.json_encode, child.null
 local array_mt, object_mt, error_mt = child.array_mt, child.object_mt, child.error_mt
-local send, receive, used = child.send, child.receive, child.used
+local send, receive, used = child.send, child.receive, os.clock
 local error, ipairs, next, pairs, pcall, rawget = error, ipairs, next, pairs, pcall, rawget
 local select, setmetatable, tostring, type, xpcall = select, setmetatable, tostring, type, xpcall
 local resume, running, status, yield = coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
@@ -306,16 +306,14 @@ local function described(raised)
 end
 
 local function finish(outcome)
-  outcome.used = used()
+  outcome.used = used() * 1000
   send(encode({ ["end"] = outcome }))
 end
 
 local function fail(kind, raised, line)
   local outcome = described(raised)
-  outcome.kind, outcome.line = kind, outcome.line or line
-  if raised == "not enough memory" then
-    outcome = { kind = "memory", line = line }
-  end
+  local is_memory = type(raised) == "string" and match(raised, "not enough memory$")
+  outcome.kind, outcome.line = is_memory and "memory" or kind, outcome.line or line
   finish(outcome)
 end
 
@@ -330,7 +328,7 @@ local function succeed(value)
   if not text then
     return fail("result", "the result: " .. err.message)
   end
-  send(format('{"end":{"ok":true,"used":%.3f,"value":%s}}', used(), text))
+  send(format('{"end":{"ok":true,"used":%.3f,"value":', used() * 1000) .. text .. "}}")
 end
 
 open(_G)

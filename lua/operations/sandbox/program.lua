@@ -169,9 +169,8 @@ end
 
 -- The end of a process that did not send it.
 local function killed(child)
-  local how = child:wait()
-  local last = child:stderr():match("([^\n]+)\n*$")
-  return { kind = "killed", signal = how.signal, message = last }
+  local how, last = child:wait(), child:stderr()
+  return { kind = "killed", signal = how.signal, message = last ~= "" and last or nil }
 end
 
 -- Reads lines until the program has ended.
@@ -237,7 +236,7 @@ function program.run(child, of)
   if not ok then
     error(outcome, 0)
   elseif outcome.kind == "killed" and not state.has_begun then
-    return nil, report.unavailable(outcome)
+    return nil, report.unavailable(outcome.message or "its process ended")
   end
   return report.result(state, outcome)
 end

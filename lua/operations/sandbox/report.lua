@@ -44,6 +44,7 @@ local codes = { wall = "TIMEOUT", syntax = "VALIDATION_ERROR", result = "VALIDAT
 
 -- What the program can do about it.
 
+local MOST = 300 -- bytes of a call's error in a hint
 local library = { "array", "json", "map", "null", "object", "print" }
 
 local hints = {}
@@ -74,7 +75,7 @@ function hints.raised(state, _, message)
       suggestion.behind(name, names), table.concat(names, ", "))
   elseif failure and message:find("nil", 1, true) then
     return ("call %d (%s) had failed with %s; a failed call gives nil, err"):format(failure.id, failure.name,
-      tostring(failure.error))
+      tostring(failure.error):sub(1, MOST))
   end
 end
 
@@ -105,11 +106,11 @@ function report.result(state, outcome)
   return result
 end
 
---- The error for a process that ended before its program began.
----@param outcome table
+--- The error where no program can run.
+---@param why string
 ---@return operations.Error
-function report.unavailable(outcome)
-  local err = errors.new("UNAVAILABLE", "there is no sandbox: " .. (outcome.message or "its process ended"))
+function report.unavailable(why)
+  local err = errors.new("UNAVAILABLE", "there is no sandbox: " .. why)
   err.retryable, err.mayHaveRun = false, false
   return err
 end
