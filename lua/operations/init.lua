@@ -212,7 +212,8 @@ end
 local late = {
   "operations.reactor", "operations.mcp.client.events", "operations.mcp.client.http", "operations.mcp.client.stdio",
   "operations.mcp.protocol.reader", "operations.mcp.server.channel", "operations.mcp.server.headers",
-  "operations.mcp.server.lines", "operations.mcp.server.queries", "operations.registry.question",
+  "operations.mcp.server.lines", "operations.mcp.server.program", "operations.mcp.server.queries",
+  "operations.registry.question",
   "operations.mcp.server.state", "operations.mcp.server.template", "operations.mcp.server.told",
   "operations.mcp.server.tool_result", "operations.mcp.server.upstream", "operations.mcp.server.web",
   "operations.middleware.audit", "operations.middleware.breaker", "operations.middleware.cache",
