@@ -210,7 +210,8 @@ end
 
 -- Modules that parts load when they first need them.
 local late = {
-  "operations.reactor", "operations.mcp.client.events", "operations.mcp.client.http", "operations.mcp.client.stdio",
+  "operations.base.data_file", "operations.reactor", "operations.mcp.client.events",
+  "operations.mcp.client.http", "operations.mcp.client.stdio",
   "operations.mcp.protocol.reader", "operations.mcp.server.channel", "operations.mcp.server.headers",
   "operations.mcp.server.lines", "operations.mcp.server.program", "operations.mcp.server.queries",
   "operations.registry.question",
@@ -221,7 +222,7 @@ local late = {
   "operations.middleware.metrics", "operations.middleware.rate_limit", "operations.middleware.retry",
   "operations.middleware.timeout", "operations.middleware.trace", "operations.net.http.parts",
   "operations.net.http.sigv4", "operations.offer.search",
-  "operations.schema.metaschemas",
+  "operations.schema.metaschemas", "operations.tools.program",
 }
 
 -- C modules that are not built or loaded where their library is missing, and the modules that need them.
