@@ -10,6 +10,7 @@ function clocks.new(start)
   function host.now()
     return clock
   end
+  host.monotonic = host.now
 
   function host.timer(ms, fn)
     turns = turns + 1
