@@ -348,7 +348,8 @@ describe("the architecture", function()
   it("gives a table the metatable of another by members.mark only", function()
     local wrong = {}
     for _, path in ipairs(lua_files) do
-      if path ~= "lua/operations/base/members.lua" and sources.read(path):find("setmetatable%([^\n]*getmetatable%(") then
+      local text = sources.read(path)
+      if path ~= "lua/operations/base/members.lua" and text:find("setmetatable%([^\n]*getmetatable%(") then
         wrong[#wrong + 1] = path
       end
     end
@@ -415,6 +416,17 @@ describe("the architecture", function()
       end
     end
     assert.same({}, wrong)
+  end)
+
+  it("shows of each module the function that opens it, and nothing else", function()
+    local shown = {}
+    for line in run("cd " .. build_directory() .. " && nm -D --defined-only operations/*.so"):gmatch("[^\n]+") do
+      shown[#shown + 1] = line:match("^%x+ %a (.+)$")
+    end
+    assert.is_true(#shown >= 5)
+    for _, symbol in ipairs(shown) do
+      assert.matches("^luaopen_operations_%l", symbol)
+    end
   end)
 
   it("keeps lua.h out of pure C files, also through headers", function()

@@ -14,13 +14,28 @@ asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 # Specs in which no code of a sanitized build runs: Neovim and nginx load LuaJIT's own, installations make theirs, others
 # read texts. Where TESTED says that all specs run without sanitizers, those of rooms without C are left out, too.
 NOT_SANITIZED = spec/nvim/% spec/release/% spec/support/runner_spec.lua %/hosts_spec.lua %/nvim_spec.lua %/openresty_spec.lua \
-  $(BUILDING_SPECS) $(TEXT_SPECS) spec/mutate_spec.lua spec/public_spec.lua \
+  $(BUILDING_SPECS) $(TEXT_SPECS) spec/native/static_spec.lua spec/mutate_spec.lua spec/public_spec.lua \
   $(if $(TESTED),$(foreach room,cli mcp middleware oauth offer openapi sources tools,spec/$(room)/%) spec/examples_spec.lua spec/pages_spec.lua)
 SANITIZED = $(filter-out $(NOT_SANITIZED),$(SPECS))
 
 # The part of asan for one runtime; GOAL=all only builds.
 asan-%:
 	@exec $(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" TESTS="$(or $(TESTS),$(SANITIZED))"
+
+# Threads with a Lua state each, under the sanitizer that reports races. It cannot have its memory at random addresses.
+TSAN = -fsanitize=thread
+
+.PHONY: tsan
+tsan: dependencies-test ## run states in many threads under ThreadSanitizer
+	@$(MAKE) -s --no-print-directory all build/lua5.4-tsan/threads.so LUA=lua5.4 VARIANT=-tsan CC=gcc CFLAGS="-O1 -g $(TSAN)" LDFLAGS="$(TSAN)"
+	@STATES_UNDER="setarch -R env LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) LUA_CPATH='$(CURDIR)/build/lua5.4-tsan/?.so;;'" \
+	  $(MAKE) --no-print-directory test LUA=lua5.4 TESTS="spec/native/states_spec.lua --filter=threads"
+
+# LuaJIT asserts that no coroutine fails within a debug hook, where this library runs finalizers of coroutines.
+.PHONY: test-apicheck
+test-apicheck: ## the specs on a Lua built with assertions: LUA=path LUA_INCDIR=its headers (doc/development.md)
+	@$(MAKE) --no-print-directory test VARIANT=-apicheck \
+	  TESTS="$(or $(TESTS),$(filter-out $(BUILDING_SPECS) $(TEXT_SPECS) $(if $(findstring jit,$(LUA)),spec/task/abandoning_spec.lua),$(SPECS)))"
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
@@ -187,7 +202,7 @@ $(ZIG): | dependencies-bench
 # and of the ends of processes are excluded. It uses descriptors of its own, which two specs do not allow for, and it
 # fetches the error of a connection that was reset, which libcurl then does not see.
 KQUEUE_BUILD = VARIANT=-kqueue CFLAGS="-O1 -g -DPLATFORM_KQUEUE $(shell pkg-config --cflags libkqueue 2>/dev/null)" \
-  LDFLAGS="-Wl,-Bsymbolic -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)"
+  LDFLAGS="-Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)"
 KQUEUE_SPECS = spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http spec/hosts/plain_spec.lua
 KQUEUE_SKIPS = --filter-out="no standard descriptors itself" --filter-out="when descriptors have run out" \
   --filter-out="resets the connection in the middle of a body fails"

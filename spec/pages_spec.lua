@@ -168,7 +168,7 @@ end
 
 -- Of other programs' configurations, those of Caddy and in TOML are read by nobody here; nginx.conf of examples/ is run
 -- by spec/examples_spec.lua.
-local languages = { caddy = true, console = true, json = true, lua = true, ["lua nvim"] = true, nginx = true, sh = true,
+local languages = { c = true, caddy = true, console = true, json = true, lua = true, ["lua nvim"] = true, nginx = true, sh = true,
   text = true, toml = true }
 
 -- The anchors of a page, as GitHub makes them of its headings: a second one of the same text ends in -1.

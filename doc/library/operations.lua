@@ -90,6 +90,11 @@ function operations.call_handler(registry, call_map, options, streams_of) end
 ---@return operations.CallMap
 function operations.call_map(transport, options) end
 
+--- Says whether `run` catches INT, TERM and HUP, on the host "plain". By default it does in a script, which an
+--- interpreter of Lua runs, and does not in a program that embeds Lua.
+---@param on boolean
+function operations.catch_signals(on) end
+
 --- Makes the handle of a namespace. Operations that are registered later can be called, too.
 ---@param registry operations.Registry
 ---@param namespace string
@@ -141,6 +146,10 @@ function operations.from_peer(call_map, options) end
 ---@return string[]? ids
 ---@return operations.Error? err
 function operations.import(into, call_map, filter, options) end
+
+--- Makes the library run in the loop of the surrounding program. To be called before anything waits.
+---@return operations.Loop
+function operations.loop() end
 
 --- Calls `fn(element, index)` for every element of a list, or `fn(...)` with the values of an iterator until it returns
 --- nil; at most `options.limit` (16) calls run at a time. An iterator, as for the generic `for`, is called only when a
@@ -1177,6 +1186,24 @@ function LoadedSource:close() end
 ---@field operationId string
 ---@field timestamp integer  ms since the epoch
 ---@field lastEventId? string  of an event that has an id
+
+---@class operations.Loop
+local Loop = {}
+
+--- The descriptor to poll for reading (`poll`, `epoll`, `uv_poll`, `kqueue`, ...): it is readable when `turn` has work,
+--- timers included. It stays the same until `close`, or until the process forks: ask again in the child.
+---@return integer
+function Loop.fd(_) end
+
+--- Handles what happened and runs the tasks that are ready. Never waits.
+---@param _ operations.Loop
+---@param ms? number  the time after which it stops although more could be done (2)
+---@return boolean more  was it stopped so? The descriptor is readable then
+function Loop.turn(_, ms) end
+
+--- Ends everything that was started and closes the descriptor; the program stops polling it before. Closing the Lua
+--- state does the same.
+function Loop.close(_) end
 
 ---@class operations.MapOptions
 ---@field limit? integer  calls at a time, default 16

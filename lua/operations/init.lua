@@ -77,6 +77,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
+---@field catch_signals fun(on: boolean)  whether `run` catches INT, TERM and HUP
 ---@field client fun(registry: operations.Registry, namespace: string, context?: operations.GivenContext):
 ---  operations.Client
 ---@field command fun(options: operations.CommandOptions): operations.Definition
@@ -85,6 +86,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field from_peer fun(from: operations.CallMap, options?: operations.PeerOptions): operations.Definition[]?, table
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
 ---  operations.Error?
+---@field loop fun(): operations.Loop  runs the library in the loop of the surrounding program
 ---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
 ---@field monotonic fun(): number  ms of a clock that never goes back, with a fraction
 ---@field now fun(): integer  ms since the Unix epoch, by the host's clock
@@ -104,7 +106,7 @@ local wire_log = require("operations.base.wire_log")
 ---@field transform fun(definitions: operations.Definition[], changes: table<string, operations.TransformChange>):
 ---  operations.Definition[]?, operations.Error?
 ---@field types fun(registry: operations.Registry, options?: operations.TypesOptions): string?, operations.Error?
----@field use_host fun(host: string|operations.Host)
+---@field use_host fun(host: "nvim"|"openresty"|"plain")
 ---@field with fun(of: operations.Client, context?: operations.GivenContext): operations.Client
 ---@field within fun(ms: number, fn: function, ...: any): any  nil and TIMEOUT when the time is over
 local operations = {
@@ -158,12 +160,14 @@ local functions = {
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
+  catch_signals = { "operations.task", "catch_signals" },
   client = { "operations.registry.client", "new" },
   command = { "operations.net.process.command", "new" },
   describe = { "operations.people.description", "of" },
   every = { "operations.task.schedule", "every" },
   from_peer = { "operations.calls.services", "from_peer" },
   import = { "operations.calls.services", "import" },
+  loop = { "operations.hosts.embedded", "loop" },
   map = { "operations.task.map", "map" },
   monotonic = { "operations.task", "monotonic" },
   now = { "operations.task", "now" },

@@ -343,6 +343,7 @@ describe("operations.system", function()
       assert.same({ "nil\n", 143 }, with_threads([[
         print(threads(16, [=[
           local operations = require("operations")
+          operations.catch_signals(true)
           for i = 1, 2000 do
             assert(operations.run(function() return i end) == i)
           end

@@ -280,7 +280,7 @@ static core_State *new_state(lua_State *L) {
   return core;
 }
 
-LUALIB_API int luaopen_operations_core(lua_State *L);
+BUILD_SHOWN int luaopen_operations_core(lua_State *L);
 
 /* Opened once in each Lua state: its values stay in the Lua registry, so a
 ** program that loads the library again (an editor that reloads plugins) gets

@@ -1,6 +1,9 @@
 /*
 ** build.h - refuses the Lua that loads a module when it is another one than the
 ** module was built for: it would crash.  First in every luaopen_ function.
+**
+** BUILD_SHOWN marks that function: it is all that a module shows to the program
+** that loads it, -fvisibility=hidden keeps the rest inside.
 */
 #ifndef OPERATIONS_BUILD_H
 #define OPERATIONS_BUILD_H
@@ -8,6 +11,8 @@
 #include <stdbool.h>
 
 #include "lua/compat.h"
+
+#define BUILD_SHOWN __attribute__((visibility("default")))
 
 #if LUA_VERSION_NUM == 501
 

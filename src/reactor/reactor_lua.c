@@ -246,7 +246,7 @@ static const luaL_Reg handle_methods[] = {
     {NULL, NULL},
 };
 
-LUALIB_API int luaopen_operations_reactor(lua_State *L);
+BUILD_SHOWN int luaopen_operations_reactor(lua_State *L);
 
 int luaopen_operations_reactor(lua_State *L) {
   build_check(L, "operations.reactor");

@@ -349,7 +349,7 @@ static int child_confine(lua_State *L) {
   return failed == NULL ? 0 : fail(L, failed, strerror(errno));
 }
 
-LUALIB_API int luaopen_operations_sandbox_child(lua_State *L);
+BUILD_SHOWN int luaopen_operations_sandbox_child(lua_State *L);
 
 int luaopen_operations_sandbox_child(lua_State *L) {
   static const luaL_Reg functions[] = {

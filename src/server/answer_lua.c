@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <strings.h>
+#include <time.h>
 
 #define ANSWER_NAME "operations.http_server.answer"
 #define KEPT 65536 /* bytes of room that stay for the next answer */
@@ -251,6 +253,22 @@ static int answer(lua_State *L) {
   return 1;
 }
 
+/* http_server.date(second) -> the value of the field Date (RFC 9110, 5.6.7);
+** second: since the Unix epoch */
+static int date(lua_State *L) {
+  static const char days[] = "SunMonTueWedThuFriSat";
+  static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  time_t second = (time_t)luaL_checknumber(L, 1);
+  struct tm t;
+  char text[64];
+  luaL_argcheck(L, gmtime_r(&second, &t) != NULL, 1, "no time");
+  (void)snprintf(text, sizeof(text), "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+                 &days[t.tm_wday * 3], t.tm_mday, &months[t.tm_mon * 3],
+                 t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+  lua_pushstring(L, text);
+  return 1;
+}
+
 static int answer_gc(lua_State *L) {
   buffer_free((buffer_Buffer *)luaL_checkudata(L, 1, ANSWER_NAME));
   return 0;
@@ -269,4 +287,6 @@ void server_open_answer(lua_State *L) {
   lua_setmetatable(L, -2);
   lua_pushcclosure(L, answer, 1);
   lua_setfield(L, -2, "answer");
+  lua_pushcfunction(L, date);
+  lua_setfield(L, -2, "date");
 }

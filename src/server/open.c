@@ -5,7 +5,7 @@
 #include "server/server.h"
 #include "lua/build.h"
 
-LUALIB_API int luaopen_operations_http_server(lua_State *L);
+BUILD_SHOWN int luaopen_operations_http_server(lua_State *L);
 
 int luaopen_operations_http_server(lua_State *L) {
   build_check(L, "operations.http_server");

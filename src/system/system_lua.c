@@ -578,7 +578,7 @@ static const luaL_Reg system_functions[] = {
     {NULL, NULL},
 };
 
-LUALIB_API int luaopen_operations_system(lua_State *L);
+BUILD_SHOWN int luaopen_operations_system(lua_State *L);
 
 int luaopen_operations_system(lua_State *L) {
   build_check(L, "operations.system");

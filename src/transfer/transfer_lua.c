@@ -44,7 +44,7 @@ static int transfer_libcurl(lua_State *L) {
   return 3;
 }
 
-LUALIB_API int luaopen_operations_transfer(lua_State *L);
+BUILD_SHOWN int luaopen_operations_transfer(lua_State *L);
 
 int luaopen_operations_transfer(lua_State *L) {
   build_check(L, "operations.transfer");

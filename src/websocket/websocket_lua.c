@@ -141,7 +141,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-LUALIB_API int luaopen_operations_websocket(lua_State *L);
+BUILD_SHOWN int luaopen_operations_websocket(lua_State *L);
 
 int luaopen_operations_websocket(lua_State *L) {
   build_check(L, "operations.websocket");

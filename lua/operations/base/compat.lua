@@ -30,7 +30,7 @@ end
 ---@param fn fun()
 ---@return any sentinel
 function compat.finalizer(fn)
-  if newproxy then
+  if rawget(_G, "newproxy") then
     local sentinel = newproxy(true)
     getmetatable(sentinel).__gc = fn
     return sentinel
@@ -56,7 +56,8 @@ if jit then
   jit.off(compat.write)
 end
 
-local library = debug.getinfo(1, "S").source:match("^@.*[/\\]operations[/\\]")
+local debug = rawget(_G, "debug") -- a program may have left it out
+local library = debug and debug.getinfo(1, "S").source:match("^@.*[/\\]operations[/\\]")
 
 -- Is a function the library's, or LuaJIT's own and written in Lua?
 local function is_library(info)
@@ -68,7 +69,7 @@ end
 ---@return boolean
 function compat.has_interrupted_library()
   local level, interrupted = 2, false
-  local info = debug.getinfo(level, "nS")
+  local info = debug and debug.getinfo(level, "nS")
   while info do
     if interrupted and is_library(info) then
       return true
@@ -125,6 +126,9 @@ end
 -- A hook (LuaJIT has one for all coroutines) runs the functions as soon as code of the program runs. It is set again if
 -- other code has replaced it; code in C may have removed it, and then `debug.gethook` still returns it, with count 0.
 local function run_soon()
+  if not debug then
+    return -- the scheduler does
+  end
   local hook, mask, count = debug.gethook()
   if hook == on_step and count > 0 then
     return
@@ -142,7 +146,7 @@ end
 --- program runs or the scheduler runs tasks. Inside a finalizer of LuaJIT a compiled loop over `pairs` always takes its
 --- first exit, because no trace that continues it is recorded.
 ---@type fun(fn: fun())
-compat.after_finalizer = newproxy and function(fn)
+compat.after_finalizer = rawget(_G, "newproxy") and function(fn)
   add(added, fn)
   run_soon()
 end or function(fn)

@@ -133,6 +133,22 @@ function errors.text(value)
   return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
 end
 
+-- A program may have left out the library `debug`.
+local debug_traceback = rawget(_G, "debug") and debug.traceback or function(co, text)
+  return type(co) == "thread" and text or co
+end
+
+--- As `errors.text`, with a traceback where the program has one: a message handler for `xpcall`.
+---@param raised any
+---@param level? integer  where it begins: 1 (default) is the caller, which for a message handler is what raised
+---@param co? thread  the coroutine that it is of, not the running one
+---@return string
+function errors.traced(raised, level, co)
+  local text = errors.text(raised)
+  text = co and debug_traceback(co, text) or debug_traceback(text, (level or 1) + 1)
+  return text
+end
+
 local retry_kinds = { retryable = "boolean", mayHaveRun = "boolean", retryAfter = "number" }
 
 -- Reads a table as an error object; nil when it is not one. Its metamethods may raise.

@@ -12,7 +12,7 @@ local function write(text)
 end
 
 local wanted = {}
-for name in (os.getenv("OPERATIONS_LOG") or ""):gmatch("[^,%s]+") do
+for name in (os and os.getenv("OPERATIONS_LOG") or ""):gmatch("[^,%s]+") do
   wanted[name] = true
   if not known[name] then
     write(("OPERATIONS_LOG has no '%s'; it has calls, http and mcp"):format(name))

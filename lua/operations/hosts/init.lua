@@ -38,6 +38,7 @@ local hosts = {}
 
 local required = { "now", "timer" }
 
+hosts.catches_signals = nil ---@type boolean?  what the program said; nil: the host "plain" decides
 hosts.chosen = nil ---@type operations.Host?  the one in use, read without a call in hot paths
 
 -- Are we inside of the program that a host is for?

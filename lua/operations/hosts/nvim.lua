@@ -8,8 +8,8 @@ local reactor_loop = require("operations.hosts.reactor")
 
 local uv = vim.uv or vim.loop
 
--- The longest time of a turn in ns, and the number of events that it handles at once.
-local BUDGET, EVENTS = 2e6, 32
+-- The longest time of a turn in ns.
+local BUDGET = 2e6
 
 -- ms per wait: Neovim 0.7 checks for Ctrl-C only at the end of one.
 local SLICE = 200
@@ -80,7 +80,7 @@ local function go_on(ms)
   while next(children) and not expired() do
     local left = math.max(math.ceil((stop - uv.hrtime()) / 1e6), 0)
     local more = run_tasks and run_tasks(expired)
-    reactor_loop.step(more and 0 or left, EVENTS)
+    reactor_loop.step(more and 0 or left)
   end
 end
 
@@ -125,14 +125,7 @@ local function work()
   local function expired()
     return uv.hrtime() >= stop
   end
-  local more, ran = false, false
-  repeat
-    local happened = reactor_loop.step(0, EVENTS)
-    if run_tasks then
-      more, ran = run_tasks(expired)
-    end
-  until happened == 0 and not ran or expired()
-  return more or reactor_loop.pending()
+  return reactor_loop.turn(run_tasks, expired)
 end
 
 -- Runs during a turn only when a task makes the editor itself wait (`vim.wait`, `input`): the other tasks continue.

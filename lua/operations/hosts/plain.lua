@@ -1,6 +1,7 @@
 --- Plain Lua: the program's own main thread waits in the reactor.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local hosts = require("operations.hosts")
 local reactor_loop = require("operations.hosts.reactor")
 local system = require("operations.system")
 
@@ -72,14 +73,22 @@ local function finish(ok, ...)
   return ...
 end
 
+-- Signals are caught in a script, for which the interpreter sets the global `arg`, not in a program that embeds Lua.
+local function wants_signals()
+  if hosts.catches_signals ~= nil then
+    return hosts.catches_signals
+  end
+  return type(rawget(_G, "arg")) == "table"
+end
+
 --- Calls `fn(...)`; INT, TERM and HUP are raised where it waits. If that error is not caught, the process ends as by
 --- the signal once the state is closed. Restores the previous handlers.
 ---@param fn function
 ---@param ... any
 ---@return any ...  what `fn` returns
 function plain.interruptible(fn, ...)
-  if not system.catch_signals() then
-    return fn(...) -- signals are caught already
+  if not wants_signals() or not system.catch_signals() then
+    return fn(...) -- or they are caught already
   end
   return finish(pcall(fn, ...))
 end

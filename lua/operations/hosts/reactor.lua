@@ -128,6 +128,24 @@ function reactor_loop.gather(fn, ...)
   return let_go(pcall(fn, ...))
 end
 
+-- The number of events that are handled before other tasks run.
+local EVENTS = 32
+
+--- Handles events and runs the tasks that are ready, in turn, until nothing is left to do or `expired()`.
+---@param run_tasks? operations.Turn
+---@param expired fun(): boolean
+---@return boolean more  is something left to do?
+function reactor_loop.turn(run_tasks, expired)
+  local more, ran = false, false
+  repeat
+    local happened = reactor_loop.step(0, EVENTS)
+    if run_tasks then
+      more, ran = run_tasks(expired)
+    end
+  until happened == 0 and not ran or expired()
+  return more or reactor_loop.pending()
+end
+
 --- Are there events that were not handled?
 ---@return boolean
 function reactor_loop.pending()

@@ -36,7 +36,7 @@ function layer.settle(handler, spec)
     if errors.is_error(raised) then
       return raised
     end
-    return (errors.from(raised, schemas, debug.traceback(errors.text(raised), 2)))
+    return (errors.from(raised, schemas, errors.traced(raised, 2)))
   end
   return function(input, context)
     return outcome(handler, schemas, xpcall(handler, on_raise, input, context))

@@ -165,8 +165,8 @@ local function set_handler(self, operation, handler)
   if handler ~= origin then
     origins[handler] = origin
   end
-  local info = debug.getinfo(handler, "u")
-  operation:set_handler(handler, info.isvararg or info.nparams >= 2) -- C functions are variadic
+  local info = debug and debug.getinfo(handler, "u") -- a program may have left out `debug`
+  operation:set_handler(handler, not info or info.isvararg or info.nparams >= 2) -- C functions are variadic
 end
 
 --- The handler of an operation as its definition had it, without middleware.

@@ -136,7 +136,7 @@ end
 -- variables get.
 local function on_raise(raised)
   if not errors.is_error(raised) then
-    local traceback, strand = debug.traceback(errors.text(raised), 2), scheduler.here()
+    local traceback, strand = errors.traced(raised, 2), scheduler.here()
     strand.raised, strand.traceback = raised, traceback
   end
   return raised

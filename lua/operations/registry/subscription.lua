@@ -143,7 +143,7 @@ function subscription.new(state)
     state.deferred[#state.deferred + 1] = fn
   end)
   local function on_raise(raised)
-    state.traceback = debug.traceback(errors.text(raised), 2)
+    state.traceback = errors.traced(raised, 2)
     return raised
   end
   state.co = coroutine.create(function()

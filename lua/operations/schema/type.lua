@@ -90,14 +90,15 @@ for name, form in pairs(array_keywords) do
   tuple_keywords[name] = form
 end
 
-local own_source = debug.getinfo(1, "S").source
+local debug = rawget(_G, "debug") -- a program may have left it out
+local own_source = debug and debug.getinfo(1, "S").source
 
 --- Raises an error at the line that called builder function `name`.
 ---@param name string
 ---@param format string
 local function misuse(name, format, ...)
   local level = 2
-  local frame = debug.getinfo(level, "S")
+  local frame = debug and debug.getinfo(level, "S")
   while frame and frame.source == own_source do
     level = level + 1
     frame = debug.getinfo(level, "S")

@@ -41,7 +41,7 @@ end
 -- If `authorize` fails, the answer is 500; no caller is let in.
 local function ask(authorize, request, log)
   local ok, identity, reason = xpcall(authorize, function(raised)
-    log("error", "authorize: " .. debug.traceback(errors.text(raised), 2))
+    log("error", "authorize: " .. errors.traced(raised, 2))
   end, request)
   if ok and identity and type(identity) ~= "table" then
     log("error", ("authorize: an identity or nil expected, got %s"):format(type(identity)))

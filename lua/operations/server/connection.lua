@@ -203,7 +203,7 @@ end
 
 -- Calls the handler. Its errors go to the log; the caller gets status 500.
 local function handle(self, current)
-  local ok, response = xpcall(self._handle, waiting.traced, request_of(self, current))
+  local ok, response = xpcall(self._handle, errors.traced, request_of(self, current))
   local flaw
   if ok then
     flaw = response_writer.flaw(response)

@@ -50,14 +50,10 @@ local function serve_all(served)
   end
 end
 
-local function traced(raised)
-  return debug.traceback(errors.text(raised), 2)
-end
-
 local function run()
   local wait, served = waiters.new(), { last = nil }
   repeat
-    local ok, raised = xpcall(serve_all, traced, served)
+    local ok, raised = xpcall(serve_all, errors.traced, served)
     local failed = not ok and served.last
     served.last = nil
     if failed then

@@ -10,9 +10,6 @@ local waiting = require("operations.server.waiting")
 
 local response_writer = {}
 
-local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
-local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
-
 local date, from, till = nil, math.huge, 0 -- of the second from `from` to `till`, ms since the epoch
 
 --- The value of the field Date (RFC 9110, 5.6.7), made once a second.
@@ -21,10 +18,7 @@ local date, from, till = nil, math.huge, 0 -- of the second from `from` to `till
 function response_writer.date(now)
   if now < from or now >= till then
     local second = math.floor(now / 1000)
-    local t = os.date("!*t", second)
-    from, till = second * 1000, (second + 1) * 1000
-    date = ("%s, %02d %s %d %02d:%02d:%02d GMT"):format(days[t.wday], t.day, months[t.month], t.year, t.hour, t.min,
-      t.sec)
+    from, till, date = second * 1000, (second + 1) * 1000, codec.date(second)
   end
   return date
 end
@@ -139,7 +133,7 @@ local function next_piece(self, body)
   if heartbeat then
     waiting.watch(self, heartbeat.after, beat)
   end
-  local ok, piece, err = xpcall(body, waiting.traced)
+  local ok, piece, err = xpcall(body, errors.traced)
   waiting.unwatch(self)
   if not ok then
     return nil, piece

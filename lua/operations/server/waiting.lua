@@ -31,13 +31,6 @@ local waiting = {}
 ---@type table<operations.ConnectionWaits, operations.ConnectionWaits>
 local watched = {}
 
---- The message handler of `xpcall`: adds a traceback.
----@param raised any
----@return string
-function waiting.traced(raised)
-  return debug.traceback(errors.text(raised), 2)
-end
-
 --- Logs an error.
 ---@param self operations.HttpConnection
 ---@param message string
@@ -114,7 +107,7 @@ function waiting.leave(self, reason)
   local list = current.leaving
   current.left, current.leaving = current.left or reason, nil
   for _, fn in ipairs(list or {}) do
-    local ok, message = xpcall(fn, waiting.traced, reason)
+    local ok, message = xpcall(fn, errors.traced, reason)
     if not ok then
       waiting.report(self, "what runs when a caller leaves failed: " .. message)
     end

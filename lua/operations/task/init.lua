@@ -532,6 +532,14 @@ function task.use_host(host)
   hosts.use(host)
 end
 
+--- Says whether `run` catches INT, TERM and HUP, on the host "plain". By default it does in a script, which an
+--- interpreter of Lua runs, and does not in a program that embeds Lua.
+---@param on boolean
+function task.catch_signals(on)
+  argument.expect(on, "boolean", 1, "catch_signals")
+  hosts.catches_signals = on
+end
+
 --- Called at the next tick with the failure of a task for which no task waits: the error that it raised, or the error
 --- object that it returned after nil. Called once for each task. Settable; by default failure and traceback go to where
 --- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr. ABORTED has level info:

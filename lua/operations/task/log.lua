@@ -10,7 +10,7 @@ function log.write(level, message)
   local write = hosts.current().log
   if write then
     write(level, message)
-  elseif level == "warn" or level == "error" then
+  elseif (level == "warn" or level == "error") and io then -- a program may have left out `io`
     io.stderr:write("operations: ", level, ": ", printable.message(message), "\n")
   end
 end

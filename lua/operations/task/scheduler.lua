@@ -307,7 +307,7 @@ local function perform(task)
   task._start, task._fn = false, nil
   return unwound(task, xpcall(fn, function(raised)
     if not rawequal(raised, task._aborted) then -- the traceback of a cancellation is not needed
-      task._traceback = debug.traceback(errors.text(raised), 2)
+      task._traceback = errors.traced(raised, 2)
     end
     return raised
   end, compat.unpack(start, 1, start.n)))
@@ -344,7 +344,7 @@ end
 local function stray(task)
   local failure = errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
     .. "subscription, or a coroutine that you resume yourself, can yield")
-  task._traceback = debug.traceback(task._co, errors.text(failure))
+  task._traceback = errors.traced(failure, 1, task._co)
   strands.current = task._strand
   local ok, raised = unwound(task, compat.close(task._co))
   strands.current = strands.main

@@ -55,7 +55,7 @@ local Hub = {}
 Hub.__index = Hub
 
 local function report(name, raised)
-  task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
+  task.on_error(raised, errors.traced(name .. ": " .. errors.text(raised)))
 end
 
 -- Calls a function of the options. Its errors are logged here, not sent to the client.

@@ -36,7 +36,7 @@ Client.__name = "operations.mcp_client"
 -- Calls functions of the program; errors that they raise are logged.
 function Client:_tell(listeners, ...)
   for _, listener in ipairs(listeners) do
-    local ok, raised = xpcall(listener, debug.traceback, ...)
+    local ok, raised = xpcall(listener, errors.traced, ...)
     if not ok then
       self._config.log("error", self.name .. ": " .. raised)
     end

@@ -1,6 +1,7 @@
 --- The configuration of a connection, checked before anything is started.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local importing = require("operations.registry.importing")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -151,7 +152,7 @@ end
 -- A function of the program, whose errors are ignored.
 local function guarded(fn)
   return function(...)
-    local ok, raised = xpcall(fn, debug.traceback, ...)
+    local ok, raised = xpcall(fn, errors.traced, ...)
     if not ok then
       task.on_error(raised, raised)
     end

@@ -96,7 +96,7 @@ function Servers:_tell(name, state, err)
   self._waiting = {}
   task_wait.wake(waiting)
   for _, listener in ipairs(self._listeners) do
-    local ok, raised = xpcall(listener, debug.traceback, name, state, err)
+    local ok, raised = xpcall(listener, errors.traced, name, state, err)
     if not ok then
       task.on_error(raised, raised)
     end

@@ -182,7 +182,7 @@ local function finish(call, method, result)
 end
 
 local function traced(raised)
-  return errors.is_error(raised) and raised or debug.traceback(errors.text(raised), 2)
+  return errors.is_error(raised) and raised or errors.traced(raised, 2)
 end
 
 --- Answers a request. May wait.

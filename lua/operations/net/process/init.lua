@@ -211,7 +211,7 @@ end
 local function log_of(options)
   local on_line = options.on_stderr
   local function tell(line)
-    local ok, raised = xpcall(on_line, debug.traceback, line)
+    local ok, raised = xpcall(on_line, errors.traced, line)
     if not ok then
       task_wait.on_error(raised, raised)
     end

@@ -1,0 +1,112 @@
+local command = require("spec.support.command")
+local operations = require("operations")
+
+-- The example program in C, built for the runtime of the specs; returns its path.
+local function build(directory)
+  local package = jit and "luajit" or "lua5.4"
+  local path = directory .. "/app"
+  local built = command.run(("cc -Wall -Wextra -Werror -o %s examples/embedding/app.c $(pkg-config --cflags --libs %s)")
+    :format(path, package))
+  assert(built.code == 0, built.err)
+  return path
+end
+
+describe("a program with a loop of its own", function()
+  local directory
+
+  setup(function()
+    directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+  end)
+
+  teardown(function()
+    os.execute("rm -r " .. directory)
+  end)
+
+  it("polls the library's descriptor beside its own: calls, a stream, and work that it starts itself", function()
+    operations.run(function()
+      local env = command.environment()
+      env.LUA_CPATH = package.cpath:match("[^;]*/build/[^;]*") .. ";;" -- nginx, the server, has modules of its own
+      local child = assert(operations.process.spawn({
+        "examples/server/run", build(directory), "examples/embedding/app.lua", env = env,
+      }))
+      local lines = {}
+      for line in child:lines() do
+        lines[#lines + 1] = line
+        if line == "the stream is closed" then
+          assert(child:write("x")) -- a key: another call
+        elseif #lines == 5 then
+          child:close_stdin()
+        end
+      end
+      assert.equal("", child:stderr())
+      assert.same({ "Read the design", "task\tRead the design", "task\tWater the plants", "the stream is closed",
+        "Water the plants" }, lines)
+      assert.equal(0, child:wait().code)
+    end)
+  end)
+
+  -- What a program prints in which Lua runs in a loop of its own.
+  local function printed(program)
+    local path = directory .. "/program.lua"
+    local file = assert(io.open(path, "w"))
+    file:write('local operations = require("operations")\nlocal loop = operations.loop()\n', program)
+    file:close()
+    local result = command.run("lua " .. path)
+    assert.equal("", result.err)
+    return result.out
+  end
+
+  it("cannot wait outside of tasks", function()
+    assert.equal("cannot wait here, which would stop the loop of the program: call this within operations.spawn\n", printed([[
+      print(select(2, pcall(operations.sleep, 0.01)))
+    ]]))
+  end)
+
+  it("handles what is ready in a turn, which ends when its time is over", function()
+    assert.equal("true\t1\nfalse\t3\n", printed([[
+      local count = 0
+      for _ = 1, 3 do
+        operations.spawn(function() count = count + 1 end)
+      end
+      print(loop:turn(0), count)
+      print(loop:turn(60000), count)
+    ]]))
+  end)
+
+  it("keeps its handlers of signals", function()
+    assert.equal("ok\n", printed([[
+      local function caught()
+        local pipe = io.popen("grep SigCgt /proc/$PPID/status")
+        local line = pipe:read("*a")
+        pipe:close()
+        return line
+      end
+      local before, during = caught(), nil
+      operations.spawn(operations.run, function() during = caught() end)
+      loop:turn(60000)
+      print(before == during and "ok" or before .. during)
+    ]]))
+  end)
+
+  it("continues when a task raises", function()
+    assert.equal("false\ttrue\n", printed([[
+      local done = false
+      operations.on_error(function() end)
+      operations.spawn(function() error("a mistake") end)
+      operations.spawn(function() done = true end)
+      print(loop:turn(60000), done)
+    ]]))
+  end)
+
+  it("closes what is open; the library can be used again", function()
+    assert.equal("true\n", printed([[
+      local fd = loop:fd()
+      operations.spawn(operations.sleep, 60)
+      loop:turn()
+      loop:close()
+      print(math.type and math.type(loop:fd()) == "integer" or type(loop:fd()) == "number")
+    ]]))
+  end)
+end)
