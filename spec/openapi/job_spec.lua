@@ -9,6 +9,7 @@ describe("an operation of a server that runs it as a job", function()
 
   before_each(function()
     host = fake_host.new(1000)
+    host.monotonic = host.now
     hosts.use(host)
     registry, options, heard, spoil = operations.registry({ log = function() end }), { log = function() end }, {}, nil
   end)

@@ -12,6 +12,7 @@ describe("a call of an HTTP server that may be a job", function()
 
   before_each(function()
     host = fake_host.new(1000)
+    host.monotonic = host.now
     hosts.use(host)
     registry, options, server, runs = operations.registry({ log = function() end }), { log = function() end }, nil, 0
   end)

@@ -84,6 +84,11 @@ return function()
     { namespace = "path", name = "put",
       _meta = { http = { path = "/things/{id}", method = "PUT" }, destructive = true },
       inputSchema = T.object({ id = T.integer(), body = T.optional(T.array(T.integer())) }), handler = echo },
+    { namespace = "long", name = "report", _meta = { task = "optional" },
+      inputSchema = T.object({ pages = T.integer() }), outputSchema = T.object({ pages = T.integer() }),
+      handler = function(input)
+        return { pages = input.pages }
+      end },
     { namespace = "secret", name = "read", type = "query", accessControl = { requiredScopes = { "r" },
       requiredScopesAny = { "x", "y" } }, handler = echo },
     { namespace = "secret", name = "own", accessControl = { requiredScopes = operations.array(), resourceType = "doc",

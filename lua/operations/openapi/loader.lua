@@ -80,11 +80,11 @@ local function add_path(shared, list, paths, path)
   local item, message = shared.source:follow_merged(shared.source:member(paths, path), shared.report)
   if not item or type(item.node) ~= "table" then
     return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
-  elseif item.node["x-operation-jobs"] == true then
-    return -- the jobs of operations of this document, which follow them
   end
   for _, method in ipairs(methods) do
-    if item.node[method] ~= nil then
+    local node = item.node[method]
+    local is_of_job = type(node) == "table" and node["x-operation-job"] == true -- operations follow their jobs
+    if node ~= nil and not is_of_job then
       add_operation(shared, list, item, shared.source:member(item, method), method:upper(), path)
     elseif item.node[method:upper()] ~= nil then
       shared.report(item.pointer .. "/" .. method:upper(), "methods must be in lower case; it is left out")

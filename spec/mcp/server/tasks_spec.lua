@@ -11,6 +11,7 @@ describe("a tool of an MCP server that may run as a task", function()
 
   before_each(function()
     host = fake_host.new(1000)
+    host.monotonic = host.now
     hosts.use(host)
     registry, identity, logged, runs = operations.registry(), nil, {}, 0
     options = { log = function(_, text)

@@ -125,7 +125,7 @@ local function tags_of(paths)
   local names, tags = {}, {}
   for _, item in pairs(paths) do
     for _, operation in pairs(item) do
-      for _, tag in ipairs(type(operation) == "table" and operation.tags or {}) do
+      for _, tag in ipairs(operation.tags) do
         names[tag] = true
       end
     end

@@ -44,7 +44,8 @@ local id = { name = "id", ["in"] = "path", required = true, schema = text }
 local function operation(name, summary, responses, security, ...)
   responses["4XX"] = { ["$ref"] = "#/components/responses/Refused" }
   responses.default = { ["$ref"] = "#/components/responses/Failed" }
-  return { operationId = name, summary = summary, description = summary .. ".", tags = { "jobs" }, security = security,
+  -- from_openapi follows jobs by itself, and leaves these out.
+  return { ["x-operation-job"] = true, operationId = name, summary = summary, description = summary .. ".", tags = { "jobs" }, security = security,
     parameters = { ... }, responses = responses }
 end
 
@@ -60,12 +61,11 @@ function jobs.describe(paths, entries, security)
   end
   if found then
     local state = { description = "The state of the job.", content = content, headers = { ["Retry-After"] = pause } }
-    -- from_openapi follows jobs by itself: these are no operations of it.
-    paths["/jobs/{id}"] = { ["x-operation-jobs"] = true,
+    paths["/jobs/{id}"] = {
       get = operation("jobState", "The state of a job", { ["200"] = state }, security, id, wait),
       delete = operation("cancelJob", "Cancels a job, or removes one that has ended",
         { ["200"] = state, ["204"] = { description = "It is removed." } }, security, id) }
-    paths["/jobs/{id}/result"] = { ["x-operation-jobs"] = true,
+    paths["/jobs/{id}/result"] = {
       get = operation("jobResult", "The answer of a job's call", { ["2XX"] = { description = "That of the call.",
         content = { ["*/*"] = setmetatable({}, core.object_mt) } } }, security, id) }
   end
