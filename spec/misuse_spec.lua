@@ -129,6 +129,10 @@ local functions = {
   { "to_http:drain", 1, function(...) return operations.to_http(fresh()):drain(...) end },
   { "to_mcp", 2, operations.to_mcp },
   { "to_mcp options", 1, function(options) return operations.to_mcp(fresh(), options) end, 2 },
+  { "to_mcp code", 1, function(options) return operations.to_mcp(fresh(), { code = options }) end },
+  { "to_tools code", 1, function(options)
+    return operations.to_tools(fresh(), { format = "openai", code = options })
+  end },
   { "to_mcp:resource", 1, function(...) return mcp_server:resource(...) end },
   { "to_mcp:prompt", 1, function(...) return mcp_server:prompt(...) end },
   { "to_mcp:offer", 1, function(...) return mcp_server:offer(...) end },

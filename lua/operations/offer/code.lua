@@ -39,10 +39,18 @@ local kinds = members.merged(own_kinds, sandbox_kinds)
 
 --- Reads the option `code` of a sink.
 ---@param given true|operations.CodeOptions
+---@param level integer  as for `error`: the program that gave it
 ---@return operations.CodeOptions
-function code.options(given)
+function code.options(given, level)
   given = given == true and {} or given
-  argument.options(given, kinds, "code", 4)
+  argument.options(given, kinds, "code", level + 1)
+  for name, kind in pairs(kinds) do
+    local value = given[name]
+    if kind == "number" and value ~= nil and (value < 1 or value ~= value) then
+      error(("bad option '%s' to 'code' (a number of at least 1 expected, got %s)"):format(name, tostring(value)),
+        level)
+    end
+  end
   return given
 end
 
@@ -63,7 +71,8 @@ local text_of_tool = table.concat({
   "the way stays inside, and what it returns is the result. Find operations with search_operations first.",
   "\ncall(id, input) returns the data, or nil and err (err.code, err.message, err.details); check for nil.",
   "stream(id, input, max) returns the first events of a subscription as a list.",
-  "map(list, fn, { at_once = 8 }) calls fn(item, index) for each, several at once: results and errors by place.",
+  "map(list, fn, { at_once = 8 }) calls fn(item, index) for each, several at once; returns results and errors, each by",
+  "place: the results of calls that failed are nil.",
   "search(words, { namespace =, limit =, offset = }) and describe(id) are as the tools.",
   "print(...) is shown beside the result. null is JSON's null (a missing value is nil); array(t) and object(t) mark",
   "empty tables; json.encode, json.decode; string, table, math, coroutine.",
@@ -266,16 +275,24 @@ local function sandbox_options(options)
   return kept
 end
 
-local function record(self, start, result, err)
+--- The calls of operations by a program that has ended.
+---@param result? operations.SandboxResult
+---@return { operation?: string, outcome: string, duration: integer }[]  in ms
+function code.calls(result)
   local calls = marked.array()
   for _, made in ipairs(result and result.calls or {}) do
     if made.name == "call" or made.name == "stream" then
       calls[#calls + 1] = { operation = made.id, outcome = made.outcome, duration = math.floor(made.duration + 0.5) }
     end
   end
+  return calls
+end
+
+local function record(self, start, result, err)
   guard.program(self.registry, { id = code.name, requestId = self.id, identity = self.identity,
     metadata = self.metadata, start = start, finish = task.now(), input = { code = self.code },
-    program = hexadecimal.of(core.sha256(self.code)), calls = calls }, err or result and result.error)
+    program = hexadecimal.of(core.sha256(self.code)), calls = code.calls(result) },
+    err or result and result.error)
 end
 
 --- Runs a program.

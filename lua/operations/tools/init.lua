@@ -240,6 +240,7 @@ function tools.new(registry, options)
   local format = formats[options.format]
   local kept = members.merged({ strict = false, parallel = limits.concurrency, max_result = limits.tool_result,
     max_image = limits.tool_image, log = log.write, approvals = approvals.new() }, options, { shows = format.shows })
+  kept.code = kept.code and searching.code(kept.code)
   local self = setmetatable({ _registry = registry, _options = kept, _format = format, _revision = false,
     _definitions = false, _search_tools = false, _search_order = false, _told = 0 }, Tools)
   local err = names.error(refresh(self))

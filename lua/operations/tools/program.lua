@@ -15,7 +15,7 @@ local program = {}
 ---@return operations.offer.Sight
 function program.sight(self)
   local options = self._options
-  return code.sight(self._registry, code.options(options.code), { identity = options.identity, sees = function(id)
+  return code.sight(self._registry, options.code, { identity = options.identity, sees = function(id)
     return self._registry:visible(id, options.identity, options.filter) == "yes"
   end, id_of = function(name)
     return self:id_of(name)
@@ -80,7 +80,7 @@ end
 function program.run(self, input, given)
   local options, id, waiting = self._options, core.random_id(), {}
   local result, err = code.run({ registry = self._registry, guide = self._guide, sight = self._sight,
-    options = code.options(options.code), code = input.code, dry_run = input.dry_run, id = id,
+    options = options.code, code = input.code, dry_run = input.dry_run, id = id,
     identity = given.identity, metadata = given.metadata,
     deadline = given.deadline or given.timeout and task.now() + given.timeout, context = function()
       if given._registry then

@@ -8,6 +8,13 @@ local parameters = require("operations.tools.parameters")
 
 local searching = {}
 
+--- Reads the option `code` of `to_tools`.
+---@param given true|operations.CodeOptions
+---@return operations.CodeOptions
+function searching.code(given)
+  return (require("operations.offer.code").options(given, 4))
+end
+
 local of_code = members.set({ "search_operations", "describe_operation", "run_lua" })
 
 --- Names that operations cannot have beside these tools.

@@ -153,6 +153,9 @@ describe("programs that clients of an MCP server write", function()
     start()
     local who = value('return { call("tasks.who"), call("tasks.who") }')
     assert.same({ id = "ada", parent = true, deadline = true }, who[1])
+    local trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    local traced = server:call("run_lua", { code = 'return call("tasks.who")' }, { traceparent = trace })
+    assert.equal(trace, traced.result.structuredContent.trace)
   end)
 
   it("have no mutations where they are not allowed", function()
@@ -181,7 +184,7 @@ describe("programs that clients of an MCP server write", function()
     assert.matches("\n%- call tasks%.add: ok %(%d+ ms%)\nIt printed:\nso far$", result.content[1].text)
     local meta = result._meta
     assert.equal("EXECUTION_ERROR", meta["operations/error"].code)
-    assert.equal("tasks.add", meta["operations/program"].calls[1].id)
+    assert.equal("tasks.add", meta["operations/program"].calls[1].operation)
     assert.matches("^NOT_FOUND: there is no task 9\n", asked('return call("tasks.remove", { id = 9 })',
       words("Yes, once")).content[1].text)
   end)
@@ -378,7 +381,9 @@ describe("programs that clients of an MCP server write", function()
     end)
     own = operations.to_mcp(registry, { code = { max_programs = 1 } })
     operations.run(function()
-      assert.equal("input_required", ask().resultType)
+      eventually(function() -- its process has ended, too
+        return ask().resultType == "input_required"
+      end)
       own:close()
     end)
   end)
@@ -455,6 +460,35 @@ describe("programs that clients of an MCP server write", function()
       -- waits for the server's timer
       require("operations.task").sleep(0.2)
       assert.matches("the program has ended", modern(answered(params, first, words("Yes, once"))).content[1].text)
+    end)
+
+    it("continue with the last of two requests that bring the answers", function()
+      start()
+      local params = params_of([[call("tasks.remove", { id = 1 }) call("tasks.slow", { seconds = 0.2 })
+        return #call("tasks.list")]])
+      answered(params, modern(params), words("Yes, once"))
+      params._meta = pipe.modern
+      server:send({ id = 1001, method = "tools/call", params = params })
+      server:send({ id = 1002, method = "tools/call", params = params })
+      local texts = {}
+      for _ = 1, 2 do
+        local answer = server:receive()
+        texts[answer.id] = answer.result.content[1].text
+      end
+      assert.equal("ABORTED: another request continues the program", texts[1001])
+      assert.equal("3", texts[1002])
+    end)
+
+    it("keep a result that came between two rounds", function()
+      start()
+      local params = params_of([[map({ 1, 2 }, function(i)
+        if i == 1 then return call("tasks.remove", { id = 1 }) end
+        call("tasks.slow", { seconds = 0.05 }) error("enough")
+      end)]])
+      local first = modern(params)
+      assert.equal("input_required", first.resultType)
+      require("operations.task").sleep(0.2) -- waits for the end of the program
+      assert.matches("^EXECUTION_ERROR: .*enough", modern(answered(params, first, words("Yes, once"))).content[1].text)
     end)
 
     it("belong to the program that was sent", function()

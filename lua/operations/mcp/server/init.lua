@@ -318,7 +318,7 @@ function mcp_server.new(registry, options)
   local self = setmetatable({
     registry = registry, options = kept, _jobs = jobs.provider(registry, kept.tasks), byte_schemas = {},
     links = {}, running = 0, calls = {}, draining = false, _listeners = {},
-    programs = {}, code = kept.code and require("operations.offer.code").options(kept.code) or nil,
+    programs = {}, code = kept.code and require("operations.offer.code").options(kept.code, 3) or nil,
     cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,
     proxies = kept.trusted_proxies
       and require("operations.server.proxies").new(kept.trusted_proxies, "to_mcp", 3) or nil,

@@ -171,14 +171,17 @@ local function tell(self, err, id)
 end
 
 local function run(self, asked)
-  self.result, self.err = nil, nil
   local ok, result, err = pcall(code.run, asked)
   self.over, self.result, self.err = true, ok and result or nil, not ok and errors.from(result) or err
   for _, one in ipairs(members.joined(self.requests, { self.sender or nil })) do
     one:cancel("the program has ended")
   end
+  local programs = self.call.server.programs
   if self.wake then
     self.wake()
+  elseif #members.names(programs) > limits.sandbox_max_programs then -- results that nobody fetches take memory
+    self.stop()
+    programs[self.id] = nil
   end
 end
 
@@ -212,14 +215,18 @@ end
 
 -- What clients, not models, read of a program.
 local function meta_of(result)
-  return { ["operations/program"] = { calls = marks.array(result.calls), processor = result.processor } }
+  return { ["operations/program"] = { calls = code.calls(result), processor = result.processor } }
 end
 
 -- The result of a program that has ended.
 local function result_of(self, call)
   local result = self.result
   if not result then
-    return tool_result.of_error(told.read(call, self.err, code.name))
+    local err, is_told = told.read(call, self.err, code.name)
+    if not is_told and err.code == "UNAVAILABLE" then
+      err, is_told = errors.new(err.code, "no program can run on this server, whose log says why"), true
+    end
+    return tool_result.of_error(err, is_told)
   elseif not result.ok then
     local err, meta = result.error, meta_of(result)
     meta["operations/error"] = { code = err.code, details = err.details, line = err.line }
@@ -272,7 +279,7 @@ local function attend(self, call)
     self.task:cancel(errors.is_error(raised) and raised or errors.text(raised))
     error(raised, 0)
   elseif self.call ~= call then
-    error(errors.new("ABORTED", "another request continues the program"), 0)
+    return tool_result.of_error(errors.new("ABORTED", "another request continues the program"), true)
   end
   self.wake = nil
   if self.over then
