@@ -40,6 +40,7 @@ specs_of.covered = {
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/answering_spec.lua",
   ["lua/operations/sources"] = "spec/cli/sources_spec.lua",
+  ["lua/operations/offer/events.lua"] = "spec/tools/tools_spec.lua",
   ["lua/operations/sandbox"] = "spec/sandbox/sandbox_spec.lua",
   ["lua/operations/tools"] = "spec/tools/tools_spec.lua",
   ["lua/operations/tools/references.lua"] = "spec/tools/subset_spec.lua",

@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local first_events = require("operations.offer.events")
 local guard = require("operations.registry.guard")
 local guide = require("operations.offer.guide")
 local hexadecimal = require("operations.base.hexadecimal")
@@ -209,20 +210,9 @@ local function events(self, id, input, most)
   if not stream then
     return nil, self.tell(err, id)
   end
-  local list = marked.array()
-  while #list < most do
-    local envelope
-    envelope, err = stream:next()
-    if not envelope then
-      break
-    end
-    list[#list + 1] = envelope.data == nil and core.null or envelope.data
-  end
-  stream:close()
-  if err and #list == 0 then
-    return nil, self.tell(err, id)
-  end
-  return list
+  local list
+  list, err = first_events.first(stream, most)
+  return list, err and self.tell(err, id)
 end
 
 -- A call of an operation by a function of the program.

@@ -4,6 +4,7 @@ local approvals = require("operations.people.approvals")
 local content = require("operations.tools.content")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local first_events = require("operations.offer.events")
 local members = require("operations.base.members")
 local task = require("operations.task")
 local task_map = require("operations.task.map")
@@ -44,20 +45,9 @@ local function events(self, call, context)
   if not stream then
     return nil, err
   end
-  local list = setmetatable({}, core.array_mt)
-  while #list < self._options.subscriptions do
-    local envelope, failure = stream:next()
-    if not envelope then
-      err = failure
-      break
-    end
-    list[#list + 1] = envelope.data == nil and core.null or envelope.data
-  end
-  stream:close()
-  if err and #list == 0 then
-    return nil, err
-  end
-  return core.local_envelope(list, call.operationId)
+  local list
+  list, err = first_events.first(stream, self._options.subscriptions)
+  return list and core.local_envelope(list, call.operationId), err
 end
 
 local function execute(self, call, context)

@@ -8,7 +8,7 @@ local parameters = require("operations.tools.parameters")
 
 local searching = {}
 
---- Reads the option `code` of `to_tools`.
+--- Reads the option `code`.
 ---@param given true|operations.CodeOptions
 ---@return operations.CodeOptions
 function searching.code(given)

@@ -179,7 +179,7 @@ local function run(self, asked)
   local programs = self.call.server.programs
   if self.wake then
     self.wake()
-  elseif #members.names(programs) > limits.sandbox_max_programs then -- results that nobody fetches take memory
+  elseif #members.names(programs) > limits.sandbox_max_programs then -- results take memory until they are fetched
     self.stop()
     programs[self.id] = nil
   end
