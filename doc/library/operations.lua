@@ -1653,7 +1653,7 @@ function Redis:close() end
 --- Stores a job. Waits until Redis has it.
 ---@param payload table  of its call.requested
 ---@param options operations.RedisJobTerms
----@return "stored"|"known"|nil state  known: there is a job or call with this id
+---@return number|false|nil created  ms since the epoch, by Redis' clock; false: there is a job or call with this id
 ---@return operations.Error? err  VALIDATION_ERROR, UNAVAILABLE, BUSY, TRANSPORT_LOST
 function Redis:submit(payload, options) end
 

@@ -80,16 +80,16 @@ function call_jobs:submit(id, input, options)
   if input == nil then
     payload.input = {}
   end
-  local now = core.now()
-  local state, err = transport:submit(payload, { delay = options.delay or 0, keep = options.keep or limits.redis_keep,
+  local created, err = transport:submit(payload, { delay = options.delay or 0, keep = options.keep or limits.redis_keep,
     timeout = options.timeout or limits.call_timeout, owner = options.owner,
     owner_limit = options.owner_limit })
-  if not state then
+  if created == nil then
     return nil, err
-  elseif state == "known" then
+  elseif not created then
     return self:job(request_id)
   end
-  return { id = request_id, operation = id, state = "working", version = 1, attempt = 0, created = now, updated = now }
+  return { id = request_id, operation = id, state = "working", version = 1, attempt = 0, created = created,
+    updated = created }
 end
 
 local function unknown(id)

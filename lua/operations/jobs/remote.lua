@@ -1,6 +1,5 @@
 --- Jobs over a call map that submits them, which is Redis in mode `reliable`: any process of the system answers for a
 --- job, and the job of a killed worker runs on another one. They do not end with this process.
-local core = require("operations.core")
 local question = require("operations.registry.question")
 local rules = require("operations.jobs.rules")
 
@@ -13,9 +12,6 @@ Remote.__index = Remote
 
 local remote = {}
 
--- A job belongs to this store, too: its id says so.
-local PREFIX = "job-"
-
 function Remote:start(id, input, options)
   options = options or {}
   local most = self._options
@@ -25,17 +21,16 @@ function Remote:start(id, input, options)
   end
   local ttl = rules.granted(most, options.ttl)
   local record
-  record, err = self._map:submit(id, input, { requestId = PREFIX .. core.random_id(), expires = ttl, keep = ttl,
-    identity = options.identity, metadata = options.metadata, traceparent = options.traceparent,
-    capabilities = options.capabilities, owner = rules.owner_of(options.identity),
-    owner_limit = most.max_identity_jobs })
+  record, err = self._map:submit(id, input, { expires = ttl, keep = ttl, identity = options.identity,
+    metadata = options.metadata, traceparent = options.traceparent, capabilities = options.capabilities,
+    owner = rules.owner_of(options.identity), owner_limit = most.max_identity_jobs })
   if record then
     record.ttl, record.poll = ttl, most.poll
   end
   return record, err
 end
 
--- The record of a job of this identity; nil when it is unknown.
+-- The record of a job of this identity; nil when it is unknown. Jobs that programs submit have no such owner.
 local function shown(self, record, identity)
   local ttl = record and record.keep
   if not ttl or record.owner ~= rules.owner_of(identity) or (record.age or 0) >= ttl then
@@ -47,7 +42,7 @@ local function shown(self, record, identity)
 end
 
 local function find(self, id, identity)
-  if type(id) ~= "string" or id:sub(1, #PREFIX) ~= PREFIX then
+  if type(id) ~= "string" or id == "" then
     return rules.unknown(id)
   end
   local record, err = self._map:_look(id)

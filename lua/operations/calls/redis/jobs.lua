@@ -39,7 +39,7 @@ end
 --- Stores a job. Waits until Redis has it.
 ---@param payload table  of its call.requested
 ---@param options operations.RedisJobTerms
----@return "stored"|"known"|nil state  known: there is a job or call with this id
+---@return number|false|nil created  ms since the epoch, by Redis' clock; false: there is a job or call with this id
 ---@return operations.Error? err  VALIDATION_ERROR, UNAVAILABLE, BUSY, TRANSPORT_LOST
 function redis_jobs:submit(payload, options)
   local shared, id, operation = self._shared, payload.requestId, payload.operationId
@@ -75,7 +75,7 @@ function redis_jobs:submit(payload, options)
       message = reply == 0 and ("%d requests for '%s' are queued, no more are accepted"):format(shared.max_queue,
         operation) or ("%d jobs of this caller have not ended, no more are accepted"):format(options.owner_limit) })
   end
-  return reply == 2 and "known" or "stored"
+  return reply ~= 2 and tonumber(reply)
 end
 
 -- The fields of a job, by name.

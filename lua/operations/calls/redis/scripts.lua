@@ -194,8 +194,8 @@ return 1]])
 
 --- Queue, record, job, delayed jobs, its owner's jobs | id, payload, submitter, operation, delay (ms), for how long its
 --- outcome is kept (ms), maximum length of the queue, maximum number of delayed jobs, owner, maximum number of its
---- jobs, for how long they count (ms). Returns 1, Redis has it; 2, it had it before; 0, the queue is full; -1, its
---- owner has too many; false, no process has ever served the operation.
+--- jobs, for how long they count (ms). Returns the time (ms) when it is stored; 2, it was before; 0, the queue is full;
+--- -1, its owner has too many; false, no process has ever served the operation.
 redis_scripts.submit_job = script([[
 if redis.call("EXISTS", KEYS[2]) == 1 then return 2 end
 if redis.call("EXISTS", KEYS[1]) == 0 then return false end
@@ -220,7 +220,7 @@ else
   local entry = redis.call("XADD", KEYS[1], "*", "i", ARGV[1], "f", ARGV[3], "p", ARGV[2], "j", ARGV[6], "w", ARGV[9])
   redis.call("SET", KEYS[2], entry)
 end
-return 1]], "nil|integer")
+return at]], "nil|integer|string")
 
 --- Delayed jobs, queue, record, job | its member of the first, its id: queues a delayed job.
 redis_scripts.queue_delayed = script([[
