@@ -10,6 +10,7 @@ specs_of.covered = {
   ["lua/operations/base/hexadecimal.lua"] = "spec/oauth/crypto_spec.lua",
   ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
   ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
+  ["lua/operations/base/utf8.lua"] = "spec/openapi/charset_spec.lua",
   ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
   ["lua/operations/base/wire_log.lua"] = "spec/net/http/trace_spec.lua",
   ["lua/operations/calls"] = "spec/calls/map_spec.lua",

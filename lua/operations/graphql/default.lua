@@ -1,4 +1,5 @@
 --- Selects fields of a type where the caller selects none: its leaves.
+local connection = require("operations.graphql.connection")
 local limits = require("operations.base.limits")
 local printer = require("operations.graphql.printer")
 local schemas = require("operations.graphql.schema")
@@ -96,19 +97,6 @@ local function add_abstract(build, of, into)
   add_fragments(build, of, into, taken)
 end
 
---- Is a type a page of a list (the GraphQL Cursor Connections Specification)?
----@param schema operations.graphql.Schema
----@param of operations.graphql.Type
----@return boolean
-function default.is_connection(schema, of)
-  local info = of.kind == "OBJECT" and schemas.field(of, "pageInfo")
-  local known = info and info.type.name and schema:find(info.type.name)
-  if not known or not schemas.field(known, "hasNextPage") then
-    return false
-  end
-  return schemas.field(of, "nodes") ~= nil or schemas.field(of, "edges") ~= nil
-end
-
 local object
 
 -- Adds a field with what is selected of its type by default.
@@ -161,7 +149,7 @@ function object(build, of, with_objects)
   local into = {}
   if of.kind ~= "OBJECT" then
     add_abstract(build, of, into)
-  elseif default.is_connection(build.schema, of) then
+  elseif connection.is(build.schema, of) then
     add_connection(build, of, into)
   else
     add_leaves(build, fields_of(build, of, false), into, build.left)

@@ -1,11 +1,12 @@
 --- Operations of `.graphql` documents: each operation of a document becomes one operation, with its variables as input
 --- and the exact type of its answer as output. Fragments of all documents may be used by all of them.
-local default = require("operations.graphql.default")
+local connection = require("operations.graphql.connection")
 local errors = require("operations.base.error")
 local files = require("operations.base.files")
 local importing = require("operations.registry.importing")
 local inputs = require("operations.graphql.inputs")
 local lexer = require("operations.graphql.lexer")
+local literals = require("operations.graphql.literals")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local operation = require("operations.graphql.operation")
@@ -98,8 +99,8 @@ local function find_page(schema, selections, path)
   for _, item in ipairs(selections) do
     local inner = item.selections or item.fragment and item.fragment.selections
     local here = item.key and members.joined(path, { item.key }) or path
-    if item.field and inner and default.is_connection(schema, item.of) then
-      local keys = operation.page_keys(item.field.arguments, function(name)
+    if item.field and inner and connection.is(schema, item.of) then
+      local keys = connection.keys(item.field.arguments, function(name)
         for _, argument in ipairs(item.arguments or {}) do
           if argument.name == name and argument.value.kind == "variable" then
             return argument.value.value
@@ -136,7 +137,7 @@ local function variables_of(schema, node)
     end
     by_name[variable.name] = variable
     if variable.default then
-      inputs.check(schema, variable.type, variable.default, function(literal)
+      literals.check(schema, variable.type, variable.default, function(literal)
         lexer.fail("a default has no variables", literal.at)
       end)
     end
@@ -144,14 +145,14 @@ local function variables_of(schema, node)
   return by_name
 end
 
-local function resolve(shared, node, fragments)
-  local root = shared.schema.roots[node.kind]
-  local of = root and shared.schema:type(root)
+local function resolve(service, node, fragments)
+  local root = service.schema.roots[node.kind]
+  local of = root and service.schema:type(root)
   if not of then
     lexer.fail("the service has no operations of the type " .. node.kind, node.at)
   end
-  local self = { variables = variables_of(shared.schema, node) }
-  local build = { schema = shared.schema, fragments = fragments, variable = function(...)
+  local self = { variables = variables_of(service.schema, node) }
+  local build = { schema = service.schema, fragments = fragments, variable = function(...)
     check_variable(self, ...)
   end }
   selection.resolve_directives(build, node)
@@ -165,15 +166,15 @@ local function resolve(shared, node, fragments)
 end
 
 -- The plan of an operation; raises what is wrong with it.
-local function plan_of(shared, node, fragments)
-  local schema, options = shared.schema, shared.options
-  local of = resolve(shared, node, fragments)
+local function plan_of(service, node, fragments)
+  local schema, options = service.schema, service.options
+  local of = resolve(service, node, fragments)
   local input_schema = inputs.schema(schema, node.variables, options)
   local text, paged_text = print(node), nil
   local output_schema = outputs.answer(schema, of, node.selections, options)
-  local page, connection = find_page(schema, node.kind == "query" and node.selections or {}, {})
+  local page, paged = find_page(schema, node.kind == "query" and node.selections or {}, {})
   if page then
-    operation.add_page_info(schema, connection.of, connection.selections)
+    connection.add_page_info(schema, paged.of, paged.selections)
     paged_text = print(node)
   end
   return {
@@ -197,22 +198,22 @@ local function name_of(document, node)
 end
 
 -- Adds the definition of an operation, unless something is wrong with it.
-local function add(shared, list, document, node, fragments)
+local function add(service, list, document, node, fragments)
   local wanted = name_of(document, node)
-  if not importing.wants(shared.options, { name = wanted, type = node.kind }, { [wanted] = true }) then
+  if not importing.wants(service.options, { name = wanted, type = node.kind }, { [wanted] = true }) then
     return
   end
-  local plan, problem = parser.try(plan_of, shared, node, fragments)
+  local plan, problem = parser.try(plan_of, service, node, fragments)
   if not plan then
     local at = problem.at and " (at " .. lexer.place(document.text, problem.at) .. ")" or ""
-    return shared.report(document.path, ("%s: %s%s"):format(wanted, problem.message, at))
+    return service.report(document.path, ("%s: %s%s"):format(wanted, problem.message, at))
   end
   local definition = {
-    namespace = shared.options.namespace, name = shared.name(node.kind, wanted, document.path), type = node.kind,
+    namespace = service.options.namespace, name = service.name(node.kind, wanted, document.path), type = node.kind,
     description = node.description or comment_above(document.text, node.at) or node.kind .. " " .. wanted,
-    _meta = operation.meta(shared, node.kind, { operationName = node.name }),
+    _meta = operation.meta(service, node.kind, { operationName = node.name }),
   }
-  list[#list + 1] = operation.finish(shared, definition, {
+  list[#list + 1] = operation.finish(service, definition, {
     place = document.path, inputs = node.variables, make = function()
       return plan
     end,
@@ -220,18 +221,18 @@ local function add(shared, list, document, node, fragments)
 end
 
 -- Reads the documents; one that cannot be read is reported.
-local function read_all(shared, found)
+local function read_all(service, found)
   local read, fragments = {}, {}
   for _, document in ipairs(found) do
     local parsed, problem = parser.document(document.text)
     if problem then
-      shared.report(document.path, lexer.place(document.text, problem.at) .. ": " .. problem.message)
+      service.report(document.path, lexer.place(document.text, problem.at) .. ": " .. problem.message)
     else
       document.parsed, read[#read + 1] = parsed, document
     end
     for _, fragment in ipairs(parsed and parsed.fragments or {}) do
       if fragments[fragment.name] then
-        shared.report(document.path, ("the fragment %q is defined twice; the first one counts"):format(fragment.name))
+        service.report(document.path, ("the fragment %q is defined twice; the first one counts"):format(fragment.name))
       end
       fragments[fragment.name] = fragments[fragment.name] or fragment
     end
@@ -255,23 +256,71 @@ function documents.list(paths)
 end
 
 --- Adds the operations of the documents at paths.
----@param shared table  see init.lua
+---@param service operations.graphql.Service
 ---@param list operations.Definition[]
 ---@param paths string[]
 ---@return true?
 ---@return operations.Error? err  a path cannot be read
-function documents.add(shared, list, paths)
+function documents.add(service, list, paths)
   local found, err = documents.list(paths)
   if not found then
     return nil, err
   end
-  local read, fragments = read_all(shared, found)
+  local read, fragments = read_all(service, found)
   for _, document in ipairs(read) do
     for _, node in ipairs(document.parsed.operations) do
-      add(shared, list, document, node, fragments)
+      add(service, list, document, node, fragments)
     end
   end
   return true
+end
+
+-- The operation of a document that is sent, by its name or the only one.
+local function find_operation(list, name)
+  for _, node in ipairs(list) do
+    if node.name == name or name == nil and not list[2] then
+      return node
+    end
+  end
+  lexer.fail(name and ("there is no operation %q"):format(name) or "operationName must say which operation runs")
+end
+
+local function raw_request(input)
+  local parsed, problem, node
+  if type(input.query) == "string" then
+    parsed, problem = parser.document(input.query)
+  else
+    return nil, operation.misfit("/query", { message = "expected a string" }, "")
+  end
+  if parsed then
+    node, problem = parser.try(find_operation, parsed.operations, input.operationName)
+  end
+  if node and node.kind == "subscription" then
+    problem = { message = "subscriptions are operations of their own; this one sends queries and mutations" }
+  end
+  if problem then
+    return nil, operation.misfit("/query", problem, input.query)
+  end
+  return { query = input.query, variables = input.variables, operationName = input.operationName, type = node.kind }
+end
+
+--- The definition of the operation that takes any query or mutation.
+---@param service operations.graphql.Service
+---@return operations.Definition
+function documents.any(service)
+  local definition = {
+    namespace = service.options.namespace, name = service.name("raw", "graphql", "graphql"), type = "mutation",
+    description = "Sends a query or a mutation as it is.", _meta = operation.meta(service, "mutation", {}),
+  }
+  definition._meta.exposed = definition._meta.exposed and service.options.raw == true
+  return operation.finish(service, definition, { place = "graphql", inputs = {}, make = function()
+    return { type = "mutation", output_schema = true, request = raw_request, input_schema = {
+      type = "object", required = { "query" }, additionalProperties = false, properties = {
+        query = { type = "string", description = "A GraphQL document." }, variables = { type = "object" },
+        operationName = { type = "string", description = "Which operation of the document runs." },
+      },
+    } }
+  end })
 end
 
 return documents

@@ -20,9 +20,9 @@ local json = require("operations.base.json")
 local lexer = require("operations.graphql.lexer")
 local locations = require("operations.openapi.location")
 local lru = require("operations.base.lru")
-local operation = require("operations.graphql.operation")
 local parser = require("operations.graphql.parser")
 local result = require("operations.graphql.result")
+local root_field = require("operations.graphql.root_field")
 local schemas = require("operations.graphql.schema")
 local sdl = require("operations.graphql.sdl")
 local url = require("operations.base.url")
@@ -66,41 +66,41 @@ local function new_shared(schema, options)
   }
 end
 
-local function add_fields(shared, list, kind)
-  local root = shared.schema.roots[kind]
-  local of = root and shared.schema:type(root)
+local function add_fields(service, list, kind)
+  local root = service.schema.roots[kind]
+  local of = root and service.schema:type(root)
   for _, message in ipairs(of and of.problems or {}) do
-    shared.report(root, message)
+    service.report(root, message)
   end
   for _, field in ipairs(of and of.fields or {}) do
     local place = root .. "." .. field.name
-    if importing.wants(shared.options, { name = field.name, type = kind, deprecated = field.deprecated ~= nil },
+    if importing.wants(service.options, { name = field.name, type = kind, deprecated = field.deprecated ~= nil },
         { [field.name] = true, [place] = true }) then
-      list[#list + 1] = operation.build(shared, kind, place, field)
+      list[#list + 1] = root_field.definition(service, kind, place, field)
     end
   end
 end
 
 local function load(reader, options)
-  local shared, list = new_shared(schemas.new(reader), options), {}
-  local ok, err = documents.add(shared, list, options.documents)
+  local service, list = new_shared(schemas.new(reader), options), {}
+  local ok, err = documents.add(service, list, options.documents)
   if not ok then
     return nil, err
   end
   for _, kind in ipairs(options.fields ~= false and kinds or {}) do
-    local _, problem = parser.try(add_fields, shared, list, kind)
+    local _, problem = parser.try(add_fields, service, list, kind)
     if problem then
-      shared.report(shared.schema.roots[kind], problem.message)
+      service.report(service.schema.roots[kind], problem.message)
     end
   end
   local raw = { name = "graphql", type = "mutation" }
   if options.raw ~= false and importing.wants(options, raw, { graphql = true }) then
-    list[#list + 1] = operation.raw(shared)
+    list[#list + 1] = documents.any(service)
   end
   for _, definition in ipairs(options.eager and list or {}) do
     pcall(definition.inputSchema) -- what is wrong is in the report
   end
-  return list, shared.problems
+  return list, service.problems
 end
 
 -- The reader of SDL or of the JSON of an introspection answer; or nil and the error.

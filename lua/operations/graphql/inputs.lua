@@ -1,22 +1,19 @@
---- Input types as JSON Schema, and checks of values that are written in a selection.
+--- Input types as JSON Schema, and the files among variables.
 local core = require("operations.core")
 local lexer = require("operations.graphql.lexer")
 local limits = require("operations.base.limits")
+local literals = require("operations.graphql.literals")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local printer = require("operations.graphql.printer")
 local property_order = require("operations.base.property_order")
-local suggestion = require("operations.base.suggestion")
 
 local inputs = {}
 
 local fail = lexer.fail
 
-local INT = 2147483647
-
 -- What a value of the scalars of every service is.
 local scalars = {
-  Int = { type = "integer", minimum = -INT - 1, maximum = INT },
+  Int = { type = "integer", minimum = -literals.INT - 1, maximum = literals.INT },
   Float = { type = "number" },
   String = { type = "string" },
   Boolean = { type = "boolean" },
@@ -25,33 +22,6 @@ local scalars = {
 
 -- The same of answers, where it is less.
 local answered = { Int = { type = "integer" }, ID = { type = "string" } }
-
---- The value of a literal as JSON; nil where it has none (a variable).
----@param literal operations.graphql.Value
----@return any
-function inputs.json(literal)
-  local kind, value = literal.kind, literal.value
-  if kind == "null" then
-    return core.null
-  elseif kind == "int" or kind == "float" then
-    return tonumber(value)
-  elseif kind == "list" then
-    local list = marked.array()
-    for i, item in ipairs(value) do
-      list[i] = inputs.json(item)
-    end
-    return list
-  elseif kind == "object" then
-    local object = marked.object()
-    for _, member in ipairs(value) do
-      object[member.name] = inputs.json(member.value)
-    end
-    return object
-  end
-  if kind ~= "variable" then
-    return value
-  end
-end
 
 -- One conversion of types: the definitions that the schema of one operation needs.
 local function new_build(schema, options)
@@ -88,7 +58,7 @@ local function properties_of(build, list)
       property = members.copy(property)
       property.description = input.description or property.description
       property.deprecated = input.deprecated and true or nil
-      property.default = input.default and inputs.json(input.default)
+      property.default = input.default and literals.json(input.default)
     end
     properties[input.name], order[i] = property, input.name
     if input.type.required and not input.default then
@@ -199,116 +169,6 @@ function inputs.schema(schema, list, options)
     ["$defs"] = next(build.definitions) and build.definitions or nil,
   }
 end
-
--- Kinds of literals that a scalar takes.
-local takes = {
-  Int = { int = true }, Float = { int = true, float = true }, String = { string = true }, Boolean = { boolean = true },
-  ID = { string = true, int = true },
-}
-
-local function wrong(literal, expected)
-  fail(("expected %s, found %s"):format(expected, printer.value(literal)), literal.at)
-end
-
-local check
-
-local function check_object(schema, of, literal, variable)
-  local known, given, names = {}, {}, {}
-  for i, input in ipairs(of.inputs) do
-    known[input.name], names[i] = input, input.name
-  end
-  for _, member in ipairs(literal.value) do
-    local input = known[member.name]
-    if not input then
-      fail(("the input %s has no field %q%s"):format(of.name, member.name, suggestion.behind(member.name, names)),
-        member.at)
-    elseif given[member.name] then
-      fail(("the field %q is given twice"):format(member.name), member.at)
-    end
-    given[member.name] = true
-    check(schema, of.one_of and members.merged(input.type, { required = true }) or input.type, member.value, variable)
-  end
-  for _, input in ipairs(of.inputs) do
-    if input.type.required and not input.default and not given[input.name] then
-      fail(("the input %s lacks the field %q"):format(of.name, input.name), literal.at)
-    end
-  end
-  if of.one_of and #literal.value ~= 1 then
-    fail(("exactly one field of the input %s is given"):format(of.name), literal.at)
-  end
-end
-
-local function check_enum(of, literal)
-  local names = {}
-  for i, value in ipairs(of.values) do
-    names[i] = value.name
-  end
-  if literal.kind ~= "enum" or not members.contains(names, literal.value) then
-    local near = literal.value and suggestion.behind(tostring(literal.value), names) or ""
-    wrong(literal, ("a value of the enum %s%s"):format(of.name, near))
-  end
-end
-
---- Calls a function for each variable within a literal.
----@param literal operations.graphql.Value
----@param variable fun(literal: operations.graphql.Value)
-function inputs.each_variable(literal, variable)
-  if literal.kind == "variable" then
-    variable(literal)
-  elseif literal.kind == "list" then
-    for _, item in ipairs(literal.value) do
-      inputs.each_variable(item, variable)
-    end
-  elseif literal.kind == "object" then
-    for _, member in ipairs(literal.value) do
-      inputs.each_variable(member.value, variable)
-    end
-  end
-end
-
-local function check_named(schema, ref, literal, variable)
-  local of = schema:type(ref.name)
-  if of.kind == "INPUT_OBJECT" then
-    if literal.kind ~= "object" then
-      wrong(literal, "fields of the input " .. of.name)
-    end
-    check_object(schema, of, literal, variable)
-  elseif of.kind == "ENUM" then
-    check_enum(of, literal)
-  elseif not takes[of.name] then
-    inputs.each_variable(literal, variable)
-  elseif not takes[of.name][literal.kind] then
-    wrong(literal, of.name)
-  elseif of.name == "Int" and math.abs(tonumber(literal.value)) > INT and tonumber(literal.value) ~= -INT - 1 then
-    wrong(literal, "an Int of 32 bits")
-  elseif of.name == "Float" and math.abs(tonumber(literal.value)) == math.huge then
-    wrong(literal, "a finite Float")
-  end
-end
-
---- Checks a literal against a type; raises what does not fit.
----@param schema operations.graphql.Schema
----@param ref operations.graphql.TypeRef
----@param literal operations.graphql.Value
----@param variable fun(literal: operations.graphql.Value, ref: operations.graphql.TypeRef?)  called for variables
-function inputs.check(schema, ref, literal, variable)
-  if literal.kind == "variable" then
-    variable(literal, ref)
-  elseif literal.kind == "null" then
-    if ref.required then
-      wrong(literal, printer.type(ref))
-    end
-  elseif not ref.list then
-    check_named(schema, ref, literal, variable)
-  elseif literal.kind == "list" then
-    for _, item in ipairs(literal.value) do
-      inputs.check(schema, ref.list, item, variable)
-    end
-  else
-    inputs.check(schema, ref.list, literal, variable) -- one item stands for a list of it
-  end
-end
-check = inputs.check
 
 local function add_files(schema, ref, value, path, found)
   if value == nil or value == core.null then

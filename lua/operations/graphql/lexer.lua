@@ -1,4 +1,6 @@
 --- Tokens of GraphQL texts (September 2025, section 2.1): documents, selections and SDL. No I/O, no schema.
+local utf8 = require("operations.base.utf8")
+
 local lexer = {}
 
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
@@ -40,18 +42,6 @@ function lexer.place(text, at)
   return ("line %d, column %d"):format(line, at - start + 1)
 end
 
-local function utf8_of(code)
-  if code < 0x80 then
-    return string.char(code)
-  elseif code < 0x800 then
-    return string.char(0xC0 + math.floor(code / 64), 0x80 + code % 64)
-  elseif code < 0x10000 then
-    return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
-  end
-  return string.char(0xF0 + math.floor(code / 262144), 0x80 + math.floor(code / 4096) % 64,
-    0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
-end
-
 local escapes = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 
 -- The character of an escape whose letter is at `at`, and the byte after the escape.
@@ -74,7 +64,7 @@ local function unescape(text, at)
   if not code or code > 0x10FFFF or code >= 0xD800 and code < 0xE000 then
     fail("invalid escape in a string", at - 1)
   end
-  return utf8_of(code), stop
+  return utf8.char(code), stop
 end
 
 local function read_string(self, at)

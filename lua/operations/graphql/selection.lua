@@ -1,8 +1,8 @@
 --- Resolves selections against the types of a service: every field, argument and fragment must exist and fit, so that
 --- what is printed of them is valid there and stays within the field that was called.
-local inputs = require("operations.graphql.inputs")
 local lexer = require("operations.graphql.lexer")
 local limits = require("operations.base.limits")
+local literals = require("operations.graphql.literals")
 local printer = require("operations.graphql.printer")
 local schemas = require("operations.graphql.schema")
 local suggestion = require("operations.base.suggestion")
@@ -55,7 +55,7 @@ local function check_arguments(build, item, owner)
       fail(("the argument %q is given twice"):format(argument.name), argument.at)
     end
     given[argument.name] = true
-    inputs.check(build.schema, expected.type, argument.value, function(literal, ref)
+    literals.check(build.schema, expected.type, argument.value, function(literal, ref)
       build.variable(literal, ref, literal == argument.value and expected.default ~= nil)
     end)
   end
@@ -80,7 +80,7 @@ local function check_directives(build, item)
     seen[directive.name] = not is_own
     if is_own then
       for _, argument in ipairs(directive.arguments or {}) do
-        inputs.each_variable(argument.value, build.variable)
+        literals.each_variable(argument.value, build.variable)
       end
     else
       check_arguments(build, directive, condition)

@@ -1,18 +1,7 @@
 --- Decodes texts of a charset to UTF-8. Pure.
-local charset = {}
+local utf8 = require("operations.base.utf8")
 
-local function utf8_of(code)
-  if code < 0x80 then
-    return string.char(code)
-  elseif code < 0x800 then
-    return string.char(0xC0 + math.floor(code / 0x40), 0x80 + code % 0x40)
-  end
-  local low = string.char(0x80 + math.floor(code / 0x40) % 0x40, 0x80 + code % 0x40)
-  if code < 0x10000 then
-    return string.char(0xE0 + math.floor(code / 0x1000)) .. low
-  end
-  return string.char(0xF0 + math.floor(code / 0x40000), 0x80 + math.floor(code / 0x1000) % 0x40) .. low
-end
+local charset = {}
 
 -- Charsets of single bytes: the code points that differ from the bytes.
 local latin_1 = {}
@@ -33,7 +22,7 @@ local tables = {
 local function single_bytes(differing)
   local texts = {}
   for byte = 128, 255 do
-    texts[string.char(byte)] = utf8_of(differing[byte] or byte)
+    texts[string.char(byte)] = utf8.char(differing[byte] or byte)
   end
   return function()
     return function(text)
@@ -53,7 +42,7 @@ end
 local function append(pieces, unit, high)
   local is_low = unit >= 0xDC00 and unit < 0xE000
   if high and is_low then
-    pieces[#pieces + 1] = utf8_of(0x10000 + (high - 0xD800) * 0x400 + unit - 0xDC00)
+    pieces[#pieces + 1] = utf8.char(0x10000 + (high - 0xD800) * 0x400 + unit - 0xDC00)
     return nil
   elseif high or is_low then
     pieces[#pieces + 1] = REPLACEMENT
@@ -61,7 +50,7 @@ local function append(pieces, unit, high)
   if unit >= 0xD800 and unit < 0xDC00 then
     return unit
   elseif not is_low then
-    pieces[#pieces + 1] = utf8_of(unit)
+    pieces[#pieces + 1] = utf8.char(unit)
   end
 end
 

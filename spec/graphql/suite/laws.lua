@@ -1,8 +1,8 @@
 --- Laws, judged by graphql-js: selections are accepted here exactly when they are valid there, what is printed of them
 --- is valid, and default selections run on invented values, which fit the output schemas. `make test-graphql` runs it.
 local from_graphql = require("operations.graphql")
-local inputs = require("operations.graphql.inputs")
 local json = require("operations.base.json")
+local literals = require("operations.graphql.literals")
 local lru = require("operations.base.lru")
 local operation = require("operations.graphql.operation")
 local operations = require("operations")
@@ -10,6 +10,7 @@ local parser = require("operations.graphql.parser")
 local printer = require("operations.graphql.printer")
 local random = require("spec.support.random")
 local random_graphql = require("spec.support.random_graphql")
+local root_field = require("operations.graphql.root_field")
 local schemas = require("operations.graphql.schema")
 local sdl = require("operations.graphql.sdl")
 
@@ -55,7 +56,7 @@ local function arguments_of(schema, field)
   for _, argument in ipairs(field.arguments) do
     local is_needed = argument.type.required and not argument.default
     if is_needed or random.chance(30) then
-      input[argument.name] = inputs.json(assert(parser.value(random_graphql.literal(schema, argument.type, true))))
+      input[argument.name] = literals.json(assert(parser.value(random_graphql.literal(schema, argument.type, true))))
     end
     if is_needed then
       texts[#texts + 1] = argument.name .. ": $" .. argument.name
@@ -80,12 +81,12 @@ local function compare(path, text, count)
   if not fields[1] then
     return 0, 0
   end
-  local shared = { schema = schema, options = { uploads = {} }, texts = lru.new(1000) }
+  local service = { schema = schema, options = { uploads = {} }, texts = lru.new(1000) }
   local plans, spliced, printed = {}, {}, {}
   for i = 1, count do
     local root = random.pick(fields)
     local field = root.field
-    local plan = plans[field] or operation.plan(shared, root.kind, field)
+    local plan = plans[field] or root_field.plan(service, root.kind, field)
     plans[field] = plan
     local selections = random_graphql.selections(schema, schema:named(field.type))
     local input, arguments, declared = arguments_of(schema, field)
