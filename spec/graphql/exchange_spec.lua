@@ -99,6 +99,45 @@ describe("a request", function()
   end)
 end)
 
+describe("a value that cannot be sent", function()
+  it("is named by its place in the input", function()
+    local client = operations.testing.http({ ["*"] = good })
+    local variables = operations.object({ note = { "x", "\255" }, file = 7 })
+    local files = { { path = "variables.file", value = 7 } }
+    for _, case in ipairs({
+      { "/note/1", {}, {} }, { "/note/1", {}, { method = "GET" } },
+      { "/note/1", { type = "mutation", files = files }, {} },
+      { "/file", { type = "mutation", files = files, variables = operations.object({ file = 7 }) }, {} },
+    }) do
+      local more = { variables = variables }
+      for name, value in pairs(case[2]) do
+        more[name] = value
+      end
+      local _, err = send(client, more, case[3])
+      assert.same({ "VALIDATION_ERROR", case[1], false }, { err.code, err.details[1].path, err.mayHaveRun })
+      assert.equal(1, err.message:find(case[1] .. ": ", 1, true))
+    end
+    assert.equal(0, #client.requests)
+  end)
+end)
+
+describe("a throttled request", function()
+  local throttled = { json = { errors = { { message = "slow down", extensions = { code = "THROTTLED" } } } } }
+
+  it("is sent again by the option `retry`, if it did not run or is a query", function()
+    local retry = { attempts = 3, delay = 1 }
+    for _, case in ipairs({ { {}, 3 }, { { type = "mutation" }, 3 }, { { type = "query" }, 1, false } }) do
+      local client = operations.testing.http({ ["*"] = { throttled, throttled, good } })
+      local envelope = send(client, case[1], { retry = case[3] == nil and retry or nil })
+      assert.same({ case[2], case[2] == 3 }, { #client.requests, envelope ~= nil })
+    end
+    throttled.json.data = operations.object({ user = operations.null })
+    local client = operations.testing.http({ ["*"] = { throttled, good } })
+    local _, err = send(client, { type = "mutation" }, { retry = retry })
+    assert.same({ 1, "THROTTLED", true }, { #client.requests, err.code, err.mayHaveRun })
+  end)
+end)
+
 describe("a persisted query", function()
   local unknown = { json = { errors = { { message = "PersistedQueryNotFound",
     extensions = { code = "PERSISTED_QUERY_NOT_FOUND" } } } } }

@@ -214,16 +214,20 @@ describe("over WebSocket", function()
     end
   end)
 
-  it("credentials are not sent to another host", function()
+  it("is at the URL that the configuration names, which is encrypted where the service is", function()
     answer = function(connection, message)
       if message.type == "subscribe" then
         connection.send({ id = "1", type = "complete" })
       end
     end
-    all_of(exchange.new({ endpoint = "https://api.test/graphql", auth = { type = "bearer", token = "t" },
-      headers = { ["X-Own"] = "1" }, subscriptions = service.url:gsub("^http", "ws") }))
-    local headers = service.connections[1].request.headers
-    assert.same({}, { headers.authorization, headers["x-own"] })
+    local place = service.url:gsub("^http", "ws")
+    all_of(exchange.new({ endpoint = "http://api.test/graphql", auth = { type = "bearer", token = "t" },
+      subscriptions = place }))
+    assert.equal("Bearer t", service.connections[1].request.headers.authorization)
+    assert.has_error(function()
+      operations.from_graphql.document("type Query { a: String }", { endpoint = "https://api.test/graphql",
+        subscriptions = place })
+    end)
   end)
 end)
 

@@ -80,6 +80,8 @@ local function check_places(copy)
   elseif copy.subscriptions and copy.subscriptions ~= "websocket" and copy.subscriptions ~= "sse"
     and not copy.subscriptions:find("^wss?://[^/?#%s]") then
     wrong(2, "config.subscriptions: expected websocket, sse or a URL of ws or wss, got %q", copy.subscriptions)
+  elseif copy.subscriptions and copy.subscriptions:find("^ws:") and (copy.endpoint or ""):find("^https:") then
+    wrong(2, "config.subscriptions: expected wss, because the service has https and the credentials are sent there too")
   end
 end
 

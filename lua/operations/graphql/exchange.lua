@@ -16,6 +16,8 @@ local multipart = require("operations.graphql.multipart")
 local property_order = require("operations.base.property_order")
 local relay = require("operations.openapi.relay")
 local requests = require("operations.openapi.request")
+local retry = require("operations.net.http.retry")
+local task = require("operations.task")
 local url = require("operations.base.url")
 
 local exchange = {}
@@ -24,6 +26,7 @@ local exchange = {}
 ---@field options operations.graphql.Config
 ---@field plans table<string, operations.openapi.Plan>  by way of sending, made on first use
 ---@field hashes boolean  queries are sent by their hash
+---@field policy? operations.RetryPolicy
 ---@field streams? "websocket"|"sse"  how subscriptions are opened, once it is known
 
 -- Options of a configuration that concern requests.
@@ -33,12 +36,10 @@ local passed_on = { "headers", "timeout", "max_body", "idle_timeout", "retry", "
 local RESPONSE = "application/graphql-response+json"
 local ACCEPT = RESPONSE .. ", application/json;q=0.9"
 
-local text = { type = "string" }
-
 local function query_parameters()
   local list = {}
   for i, name in ipairs({ "query", "operationName", "variables", "extensions" }) do
-    list[i] = { name = name, ["in"] = "query", schema = text }
+    list[i] = { name = name, ["in"] = "query", schema = { type = "string" } }
   end
   return list
 end
@@ -78,7 +79,8 @@ local function plan_of(endpoint, name, is_query)
   local definitions = assert(from_openapi.document(document, given))
   local plan = relay.plan_of(definitions[1].handler)()
   plan.accept, plan.head = way.accept, requests.head({ Accept = way.accept }, way.headers, options.headers)
-  plan.options = members.merged(plan.options, { idempotent = is_query or nil })
+  plan.options = members.merged(plan.options, { idempotent = is_query or nil, cert_file = options.cert_file,
+    key_file = options.key_file })
   if name == "stream" then
     call.open_ended(plan)
   end
@@ -90,7 +92,7 @@ end
 ---@param options operations.graphql.Config  checked
 ---@return operations.graphql.Endpoint
 function exchange.new(options)
-  return { options = options, plans = {}, hashes = options.persisted == true }
+  return { options = options, plans = {}, hashes = options.persisted == true, policy = retry.policy(options.retry) }
 end
 
 --- The error of a service without an address; nil: it has one.
@@ -108,8 +110,44 @@ end
 
 local message_order = { "operationName", "query", "variables", "extensions" }
 
--- The message of a request. By its hash alone, it has no query.
-local function message_of(endpoint, request, by_hash)
+-- The path in the input for one in a body: of variables, or of a file by its number.
+local function input_path(path, files)
+  local number, rest = path:match("^/body/(%d+)(.*)$")
+  local file = number and files and files[tonumber(number) + 1]
+  if file then
+    return file.path:gsub("^variables", ""):gsub("%.", "/") .. rest
+  end
+  return (path:gsub("^/body", ""):gsub("^/variables", ""))
+end
+
+-- The error of a value that cannot be sent, at its place in the input.
+local function at_input(err, request)
+  local issue = type(err.details) == "table" and (err.details[1] or err.details)
+  if err.code ~= "VALIDATION_ERROR" or type(issue.path) ~= "string" then
+    return err
+  end
+  local path, text = input_path(issue.path, request.files), issue.message or err.message
+  text = text:sub(1, #issue.path) == issue.path and text:sub(#issue.path + 3) or text
+  local placed = errors.new(err.code, path .. ": " .. text, { { path = path, keyword = "serialization",
+    message = text } })
+  placed.mayHaveRun = false
+  return placed
+end
+
+--- The error of variables that cannot be sent as JSON; nil: they can.
+---@param request operations.graphql.Request
+---@return operations.Error?
+function exchange.misfit(request)
+  local _, err = json.encode(request.variables or core.null)
+  return err and at_input(err, request)
+end
+
+--- The message of a request, as every protocol sends it.
+---@param endpoint operations.graphql.Endpoint
+---@param request operations.graphql.Request
+---@param by_hash? boolean  without the query
+---@return table
+function exchange.message(endpoint, request, by_hash)
   local message = marked.object({ query = not by_hash and request.query or nil, variables = request.variables,
     operationName = request.operationName })
   if endpoint.hashes then
@@ -119,6 +157,7 @@ local function message_of(endpoint, request, by_hash)
   return message
 end
 
+-- Raises what cannot be encoded; `run` returns it.
 local function encoded(value)
   return value ~= nil and assert(json.encode(value, { keep_order = true })) or nil
 end
@@ -137,26 +176,34 @@ local function size_of(parameters)
   return size
 end
 
--- Sends a message by the way that fits it. Returns as `call.run`.
-local function run(endpoint, request, message, context)
+-- The way that fits a message, and its input there.
+local function shaped(endpoint, request, message)
   if request.files and request.files[1] then
-    return call.run(plan_of(endpoint, "upload"), { body = multipart.body(message, request.files) }, context)
-  end
-  local is_query = request.type == "query"
-  if is_query and endpoint.options.method == "GET" then
+    return "upload", { body = multipart.body(message, request.files) }
+  elseif request.type == "query" and endpoint.options.method == "GET" then
     local parameters = as_parameters(message)
     if size_of(parameters) <= limits.graphql_query then
-      return call.run(plan_of(endpoint, "get", true), parameters, context)
+      return "get", parameters
     end
   end
-  return call.run(plan_of(endpoint, "post", is_query), { body = message }, context)
+  return "post", { body = message }
+end
+
+-- Sends a message. Returns as `call.run`.
+local function run(endpoint, request, message, context)
+  local ok, way, input = pcall(shaped, endpoint, request, message)
+  if not ok then
+    return nil, at_input((errors.from(way)), request)
+  end
+  local envelope, err = call.run(plan_of(endpoint, way, request.type == "query"), input, context)
+  return envelope, err and at_input(err, request)
 end
 
 -- Sends a request; a persisted one by its hash first. The service says whether it knows the hash.
 local function send(endpoint, request, context)
   local has_files = request.files and request.files[1]
   if endpoint.hashes and not has_files then
-    local answer, err = answers.read(run(endpoint, request, message_of(endpoint, request, true), context))
+    local answer, err = answers.read(run(endpoint, request, exchange.message(endpoint, request, true), context))
     local refusal = answer and answers.hash_refusal(answer)
     if refusal == "unsupported" then
       endpoint.hashes = false
@@ -164,7 +211,16 @@ local function send(endpoint, request, context)
       return answer, err
     end
   end
-  return answers.read(run(endpoint, request, message_of(endpoint, request), context))
+  return answers.read(run(endpoint, request, exchange.message(endpoint, request), context))
+end
+
+-- ms after which a request is sent again that the service throttled in an answer of status 200; nil: it is not. Other
+-- statuses are for the HTTP client, which repeats requests by the same policy.
+local function delay_of(endpoint, request, tries, err)
+  if endpoint.policy and err and type(err.details) == "table" and err.details.statusCode == 200 then
+    local kind = { once = request.type ~= "query", upload = request.files ~= nil }
+    return retry.delay(endpoint.policy, tries, kind, nil, err)
+  end
 end
 
 --- Sends a query or mutation and waits for its answer.
@@ -178,11 +234,20 @@ function exchange.send(endpoint, request, context)
   if unplaced then
     return nil, unplaced
   end
-  local answer, err = send(endpoint, request, context)
-  if not answer then
-    return nil, err
+  local tries = 0
+  while true do
+    local answer, err = send(endpoint, request, context)
+    local envelope
+    if answer then
+      envelope, err = answers.outcome(answer, request, endpoint.options, context)
+    end
+    tries = tries + 1
+    local delay = delay_of(endpoint, request, tries, err)
+    if not delay then
+      return envelope, err
+    end
+    task.sleep(delay / 1000)
   end
-  return answers.outcome(answer, request, endpoint.options, context)
 end
 
 --- Opens a request whose answer is a stream of server-sent events.
@@ -193,15 +258,7 @@ end
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  which errors must not show
 function exchange.open(endpoint, request, context)
-  return call.exchange(plan_of(endpoint, "stream"), { body = message_of(endpoint, request) }, context)
-end
-
---- The message of a request for protocols other than HTTP.
----@param endpoint operations.graphql.Endpoint
----@param request operations.graphql.Request
----@return table
-function exchange.message(endpoint, request)
-  return message_of(endpoint, request)
+  return call.exchange(plan_of(endpoint, "stream"), { body = exchange.message(endpoint, request) }, context)
 end
 
 --- The steps that make the credentials of a request.

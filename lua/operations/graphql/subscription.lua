@@ -6,7 +6,7 @@ local credential = require("operations.openapi.credential")
 local errors = require("operations.base.error")
 local exchange = require("operations.graphql.exchange")
 local limits = require("operations.base.limits")
-local members = require("operations.base.members")
+local requests = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local runtime = require("operations.base.runtime")
 local sse = require("operations.base.sse")
@@ -116,26 +116,22 @@ local function address_of(options)
   return (address:gsub("^http", "ws", 1))
 end
 
--- The URL and the headers of the handshake, with the credentials.
-local function target_of(options, list)
-  local parsed = url.parse(address_of(options))
-  local target = { headers = members.merged(options.headers), ca_file = options.ca_file, max_event = options.max_event,
-    proxy = options.proxy == false and "" or options.proxy, cert_file = options.cert_file, key_file = options.key_file }
-  local own = url.parse(options.endpoint)
-  -- Credentials and configured headers are for the service's own host.
-  if parsed.host ~= own.host then
-    target.headers, list = {}, {}
-  end
+-- The URL of the handshake, and its options: headers, with the credentials, and the connection.
+local function target_of(options, list, traceparent)
+  local parsed, own = url.parse(address_of(options)), { traceparent = traceparent }
   for _, made in ipairs(list) do
     if made.location == "header" then
-      target.headers[made.name] = made.value
+      own[made.name] = made.value
     elseif made.location == "cookie" then
-      target.headers.Cookie = ("%s=%s"):format(made.name, made.value)
+      own.Cookie = ("%s=%s"):format(made.name, made.value)
     elseif made.location == "query" then
       parsed.query = ("%s%s=%s"):format(parsed.query and parsed.query .. "&" or "", url.encode(made.name),
         url.encode(made.value))
     end
   end
+  local target = { headers = requests.head(options.headers, own).headers, ca_file = options.ca_file,
+    max_event = options.max_event, proxy = options.proxy == false and "" or options.proxy,
+    cert_file = options.cert_file, key_file = options.key_file }
   credential.bind(target, list)
   return parsed, target
 end
@@ -190,7 +186,7 @@ local function connect(feed, websocket)
     if not list then
       return nil, err
     end
-    socket, err = websocket.open(target_of(feed.endpoint.options, list))
+    socket, err = websocket.open(target_of(feed.endpoint.options, list, feed.context.traceparent))
     if socket or err.code ~= "ACCESS_DENIED" or not credential.refuse(list) then
       break
     end
@@ -234,9 +230,9 @@ end
 ---@return nil
 ---@return operations.Error? err
 function subscription.run(endpoint, request, context)
-  local unplaced = exchange.unplaced(endpoint)
-  if unplaced then
-    return nil, unplaced
+  local wrong = exchange.unplaced(endpoint) or exchange.misfit(request)
+  if wrong then
+    return nil, wrong
   end
   local feed = { endpoint = endpoint, request = request, context = context }
   local given = endpoint.options.subscriptions
