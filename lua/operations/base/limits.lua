@@ -116,6 +116,7 @@ local limits = {
   job_most_ttl = 86400000, -- and the longest
   job_sweep = 10000, -- jobs that run beyond their time are looked for this often
   job_poll = 1000, -- between two looks at a job, as the server suggests
+  task_grace = 200, -- a call that may be a task of MCP, and ends within this time, is answered without one
   job_wait = 60000, -- a request to an HTTP server waits for a job no longer (`Prefer: wait`)
   jobs = 1000, -- of a server that have not ended
   identity_jobs = 100, -- of them for one identity or, without one, for all callers without

@@ -436,3 +436,62 @@ describe("a call that a modern MCP server answers with a task", function()
     end)
   end)
 end)
+
+describe("a task of a server behind another one", function()
+  local behind, before, runs, client
+
+  -- A server over a connection; the clients of each that are made here know no other.
+  local function listen(registry)
+    local server = operations.to_mcp(registry, { tasks = { poll = 10 } })
+    return server, ("http://127.0.0.1:%d/mcp"):format(assert(server:listen()).port)
+  end
+
+  local function connect(more)
+    return assert(operations.from_mcp.connect("office", more))
+  end
+
+  -- Calls the tool through a server between, whose operation has this `_meta.task`.
+  local function call(task, era)
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "office", name = "sign", _meta = { task = "optional" },
+      inputSchema = { type = "object" }, handler = function(_, context)
+        runs = runs + 1
+        operations.sleep(0.3)
+        local action, content = context.elicit("Name?", { type = "object",
+          properties = { name = { type = "string" } } })
+        return { action = action, name = content and content.name }
+      end }))
+    local url
+    behind, url = listen(registry)
+    local upstream = connect({ url = url, questions = "caller", accessControl = { requiredScopes = {} } })
+    for _, definition in ipairs(upstream.operations) do
+      definition._meta.task = task
+    end
+    local between = operations.registry()
+    assert(between:register_all(upstream.operations))
+    before, url = listen(between)
+    client = connect({ url = url, era = era, elicitation = function()
+      return { action = "accept", content = { name = "Ann" } }
+    end })
+    local envelope, err = client:call("office_office_sign", {})
+    client:close()
+    upstream:close()
+    return envelope and envelope.data, err
+  end
+
+  after_each(function()
+    before:close()
+    behind:close()
+  end)
+
+  for _, case in ipairs({ { nil, "modern", 2 }, { "optional", "modern", 1 }, { nil, "legacy", 1 } }) do
+    it(("has its questions answered by a client of the %s era%s"):format(case[2],
+      case[1] and ", which has a task, too" or ""), function()
+      runs = 0
+      operations.run(function()
+        assert.same({ action = "accept", name = "Ann" }, assert(call(case[1], case[2])))
+      end)
+      assert.equal(case[3], runs) -- without a task of its own the call runs again with the answer
+    end)
+  end
+end)

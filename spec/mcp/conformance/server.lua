@@ -243,6 +243,7 @@ tool("failing_job", "Fails after a second", function()
 end, none, "required")
 
 tool("protocol_error_job", "Fails as a request", function()
+  operations.sleep(0.5)
   error(operations.error("MCP_-32603", "broken", { rpcCode = -32603 }), 0)
 end, none, "optional")
 

@@ -36,7 +36,7 @@ describe("tasks of the server", function()
     local result = command.run(("%s spec/mcp/suite/tasks.mjs %s %s"):format(node, modules, url))
     assert.same({ out = [[
 at once: immediate Hello, Ann!
-a task: task it took 0.2 seconds
+a task: task it took 0.7 seconds
 asked: task x: deleted
 asked twice: task accept and accept
 a tool that fails: task error: the operation failed

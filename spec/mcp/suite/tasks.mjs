@@ -58,7 +58,7 @@ async function text(execution) {
 }
 
 await call("at once:", "greet", { name: "Ann" }, text);
-await call("a task:", "slow_compute", { seconds: 0.2, label: "it" }, text);
+await call("a task:", "slow_compute", { seconds: 0.7, label: "it" }, text);
 await call("asked:", "confirm_delete", { filename: "x" }, text);
 await call("asked twice:", "multi_input", {}, text);
 await call("a tool that fails:", "failing_job", {}, text);

@@ -5,6 +5,7 @@ local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
+local tasks = require("operations.mcp.server.tasks")
 
 local changes = { methods = {} }
 
@@ -177,7 +178,10 @@ end
 
 changes.methods["subscriptions/listen"] = { era = "modern", run = function(call)
   local filter, told = filter_of(call.params.notifications)
-  if not filter then
+  local missing = filter and message.present(call.params.notifications.taskIds) ~= nil and tasks.undeclared(call)
+  if missing then
+    return nil, missing
+  elseif not filter then
     return nil, { code = INVALID_PARAMS, message = "subscriptions/listen: " .. told, status = 400 }
   elseif call.takes_events == false then
     return nil, { code = message.codes.INVALID_REQUEST, status = 406,

@@ -3,6 +3,7 @@
 --- `tasks/cancel` ends it. The server's store of jobs keeps them.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 local timestamp = require("operations.base.timestamp")
@@ -24,6 +25,13 @@ end
 local function is_declared(call)
   local extensions = call.modern and call.capabilities.extensions
   return core.kind(extensions) == "object" and core.kind(extensions[message.TASKS]) == "object"
+end
+
+--- The failure of a request about tasks whose client has not declared that it knows them; nil: it has.
+---@param call operations.mcp.ServerCall
+---@return operations.mcp.Failure?
+function tasks.undeclared(call)
+  return not is_declared(call) and missing_capability() or nil
 end
 
 -- The failure of a store, for the client.
@@ -109,6 +117,14 @@ function tasks.start(call, id, input, mode)
   if not record then
     return true, require("operations.mcp.server.tool_result").answer(call, id, nil, err)
   end
+  if mode == "optional" then
+    local later = store:wait(record.id, call.identity, { ended = true, timeout = limits.task_grace })
+    if later and (later.state == "completed" or later.state == "failed") then
+      store:forget(record.id, call.identity)
+      return true, require("operations.mcp.server.tool_result").answer(call, id, later.envelope, later.error)
+    end
+    record = later or record
+  end
   local created = seed(record)
   created.resultType = "task"
   return true, created
@@ -118,8 +134,9 @@ end
 local function method(fn, result_of)
   return { era = "modern", named_by = "taskId", run = function(call)
     local id = call.params.taskId
-    if not is_declared(call) then
-      return nil, missing_capability()
+    local missing = tasks.undeclared(call)
+    if missing then
+      return nil, missing
     elseif type(id) ~= "string" then
       return nil, { code = codes.INVALID_PARAMS, message = call.method .. ": taskId: string expected" }
     end

@@ -45,7 +45,8 @@ local function operation(name, summary, responses, security, ...)
   responses["4XX"] = { ["$ref"] = "#/components/responses/Refused" }
   responses.default = { ["$ref"] = "#/components/responses/Failed" }
   -- from_openapi follows jobs by itself, and leaves these out.
-  return { ["x-operation-job"] = true, operationId = name, summary = summary, description = summary .. ".", tags = { "jobs" }, security = security,
+  return { ["x-operation-job"] = true, operationId = name, summary = summary, description = summary .. ".",
+    tags = { "jobs" }, security = security,
     parameters = { ... }, responses = responses }
 end
 
