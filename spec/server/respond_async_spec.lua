@@ -214,6 +214,21 @@ describe("a call of an HTTP server that may be a job", function()
     end)
   end)
 
+  it("has the facts of its request, and none of its header fields", function()
+    options.metadata_headers = { "authorization", "x-secret" }
+    local seen
+    register("slow", "optional", function(_, context)
+      seen = context.metadata
+      return {}
+    end)
+    operations.run(function()
+      ask("POST", "/r/slow", { authorization = "Bearer s3cret", ["x-secret"] = "s3cret", prefer = "respond-async" },
+        none)
+      operations.sleep(0.01)
+      assert.same({ http = { method = "POST", path = "/r/slow", scheme = "http", host = "localhost" } }, seen)
+    end)
+  end)
+
   it("is refused where one caller has too many", function()
     options.tasks = { max_identity_jobs = 3 }
     register("slow", "optional", slow(5))

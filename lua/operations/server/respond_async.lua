@@ -82,6 +82,13 @@ local function answer_of(call, record, route, status)
     ["retry-after"] = not record.ended and ("%d"):format(math.max(1, math.ceil(record.poll / 1000))) or nil } }
 end
 
+-- The metadata of a call without header fields: a store keeps it.
+local function kept_metadata(metadata)
+  local http = metadata and metadata.http
+  return http and { http = { method = http.method, path = http.path, address = http.address, scheme = http.scheme,
+    host = http.host } } or nil
+end
+
 --- Starts a call as a job, if it is to be one: its operation has to be a job, or may be one as the caller prefers.
 ---@param call operations.ServerCall
 ---@param value any  the input
@@ -101,8 +108,8 @@ function respond_async.start(call, value, context, conclude)
   end
   local record
   if store then
-    record, err = store:start(call.route.id, value, { identity = context.identity, metadata = context.metadata,
-      traceparent = context.traceparent })
+    record, err = store:start(call.route.id, value, { identity = context.identity,
+      metadata = kept_metadata(context.metadata), traceparent = context.traceparent })
   end
   if record and wait and wait > 0 then
     record, err = store:wait(record.id, context.identity, { ended = true, timeout = wait })

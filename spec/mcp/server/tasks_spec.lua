@@ -130,6 +130,19 @@ describe("a tool of an MCP server that may run as a task", function()
     end)
   end)
 
+  it("has the facts of its request, and none of its metadata", function()
+    local seen
+    tool("seen", "required", function(_, context)
+      seen = context.metadata
+      return {}
+    end)
+    operations.run(function()
+      call("seen")
+      operations.sleep(0.01)
+      assert.same({ mcp = { method = "tools/call", version = "2026-07-28" } }, seen)
+    end)
+  end)
+
   it("tells its failure as the call would have", function()
     tool("fails", "required", function()
       return nil, operations.error("NO_LUCK", "not today")

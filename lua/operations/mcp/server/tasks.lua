@@ -112,7 +112,10 @@ function tasks.start(call, id, input, mode)
   for _, name in ipairs(askable) do
     capabilities[name] = call.capabilities[name]
   end
+  local caller = call.http and call.http.peer
   local record, err = store:start(id, input, { identity = call.identity, capabilities = capabilities,
+    metadata = { mcp = { method = call.method, version = call.version, client = call.client },
+      http = caller and { address = caller.address } or nil },
     traceparent = type(traceparent) == "string" and traceparent or nil })
   if not record then
     return true, require("operations.mcp.server.tool_result").answer(call, id, nil, err)
