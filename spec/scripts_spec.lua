@@ -158,7 +158,7 @@ describe("the script", function()
     local result = command.run("lua examples/scripts/prompt.lua " .. url,
       'shop_items{cursor=9}.items[1]\nx = 3\nx + 1\nerror("no", 0)\n1+\n')
     assert.equal("", result.err)
-    assert.matches('^registry of 4 operations\n{ id = 9, name = "item 9" }\nnil\n4\nno\nprompt:1: unexpected symbol',
+    assert.matches('^registry of 5 operations\n{ id = 9, name = "item 9" }\nnil\n4\nno\nprompt:1: unexpected symbol',
       result.out)
   end)
 end)

@@ -1310,6 +1310,7 @@ function McpLines:close() end
 ---@field read fun(input: table, context: operations.Context): any, any  gets the `uri` and the template's variables. Returns a text, or bytes according to `mimeType`; `{ text, mimeType }`, `{ bytes, mimeType }`, `{ contents = list }` of such; any other value as JSON; nothing if there is no such resource
 
 ---@class operations.McpServer
+---@field links table<operations.mcp.StdioLink, true>
 local McpServer = {}
 
 --- Serves the client at the other end of the program's stdin and stdout, until it ends stdin or the server is closed.
@@ -2946,6 +2947,39 @@ function Client:register(registry) end
 ---@field retry? boolean  repeats calls of read-only and idempotent tools whose answer was lost; default true
 ---@field http? table  HTTP client, default `operations.http`
 
+---@alias operations.mcp.Id integer|string
+
+---@class operations.mcp.Message
+---@field id? operations.mcp.Id
+---@field method? string
+---@field params? table
+---@field result? any
+---@field error? { code: integer, message: string, data: any }
+
+---@class operations.mcp.Peer
+---@field server operations.McpServer
+---@field identity? operations.Identity
+---@field version? string  agreed on by `initialize`; nil until then
+---@field capabilities table  the client's, in the legacy era
+---@field client? table  its `clientInfo`
+---@field connection table  empty; handlers know the client by it. Each session has its own
+---@field log_level? string  the lowest level of messages that it wants
+---@field running table<operations.mcp.Id, operations.mcp.ServerCall>  its requests
+---@field send fun(value: operations.mcp.Message)  sends messages that belong to no request
+local Peer = {}
+
+--- Sends a request to the client and waits for its answer (legacy era).
+---@param method string
+---@param params table
+---@param send fun(value: operations.mcp.Message)  for the stream that it belongs to
+---@return table? result
+---@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many requests wait; UNAVAILABLE: the client has no stream for it
+function Peer:request(method, params, send) end
+
+--- Handles a possible answer to a request of ours.
+---@param value operations.mcp.Message
+function Peer:answered(value) end
+
 ---@class operations.mcp.Problem
 ---@field name string  of the server
 ---@field namespace string  of its operations
@@ -2959,6 +2993,32 @@ function Client:register(registry) end
 ---@field traceparent? string
 ---@field meta? table  further keys of `_meta`
 ---@field detach? boolean  a task is left running: DETACHED
+
+---@class operations.mcp.ServerCall
+---@field server operations.McpServer
+---@field peer operations.mcp.Peer
+---@field id operations.mcp.Id
+---@field method string
+---@field params table
+---@field meta table  `_meta` of the params
+---@field modern boolean  revision 2026-07-28 or newer
+---@field version? string
+---@field capabilities table  the client's
+---@field client? table  its `clientInfo`
+---@field connection table  of its session
+---@field log_level? string
+---@field identity? operations.Identity
+---@field send fun(value: operations.mcp.Message): boolean?  sends notifications, and legacy requests, that belong to it; false: there is no way to
+---@field http? operations.ServerRequest
+---@field request_id? string  of its HTTP request, where an access log has it
+---@field owner? string  over HTTP: whose share it takes, computed on first use
+---@field cancelled? boolean  no answer is wanted
+---@field worker? operations.Task
+local ServerCall = {}
+
+--- Cancels the running call.
+---@param reason string|operations.Error
+function ServerCall:cancel(reason) end
 
 ---@class operations.mcp.Servers
 ---@field names string[]  of all servers, in order, including disabled ones
@@ -3009,6 +3069,17 @@ function Servers:close(options) end
 --- "lost": nothing is planned, the next call may connect; "retrying": an attempt has failed, and others follow;
 --- "stopped": by the program; "disabled": a server of a file that is not to start.
 ---@alias operations.mcp.State "connecting"|"connected"|"lost"|"retrying"|"stopped"|"disabled"
+
+---@class operations.mcp.StdioLink
+---@field server operations.McpServer
+---@field peer operations.mcp.Peer
+---@field input operations.Stream
+---@field output operations.Stream
+---@field queue table  received messages that were not handled yet
+local StdioLink = {}
+
+--- Ends it: cancels what runs.
+function StdioLink:close() end
 
 --- A task of a server.
 ---@class operations.mcp.Task
@@ -3387,10 +3458,17 @@ function Catalogue:close() end
 ---@field ref_root? string  the directory below which `$ref`s of a file may read files; default: the document's own
 ---@field patch? operations.PatchOperation[]  changes to the document (RFC 6902), made each time that it is read
 ---@field eager? boolean  makes all schemas at once, so that the report is complete
----@field next_page? fun(envelope: operations.Envelope, input: table, info: table): string|table|false|nil  for `registry:pages`: returns the URL or input of the next page, or false after the last; nil, and the default: the answer's Link header or the document's links. `info` is that of `include`
+---@field next_page? operations.openapi.PageRule|fun(envelope: operations.Envelope, input: table, info: table): string|table|false|nil  for `registry:pages`: where the next page is; a function returns its URL or input, or false after the last; nil, and the default: the answer's Link header or the document's links. `info` is that of `include`
 ---@field location? string  for `document`: its path or URL, against which relative servers and `$ref`s are resolved
 ---@field refresh? number  for `url`: seconds after which the document is fetched again; the third result is its catalogue
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
+
+---@class operations.openapi.PageRule  one of `from`, `page` and `offset`
+---@field from? string  JSON Pointer into the data: the URL of the next page, or with `to` the value of a parameter
+---@field to? string  the parameter
+---@field page? string  a parameter that counts pages
+---@field offset? string  a parameter that counts items
+---@field items? string  JSON Pointer to the items; default: the data, or its only array
 
 ---@class operations.openapi.Problem
 ---@field pointer string  JSON Pointer, as a fragment

@@ -5,11 +5,7 @@ local url, path = arg[1], arg[2]
 
 local registry = operations.registry({ middleware = { operations.middleware.rate_limit({ rate = 20, wait = 60000 }) } })
 registry:register_all(assert(operations.from_openapi.url(url .. "/openapi.json", {
-  namespace = "shop", retry = true,
-  next_page = function(envelope) -- the input of the next page; false after the last one
-    local cursor = envelope.data.next
-    return cursor ~= operations.null and { cursor = cursor } or false
-  end,
+  namespace = "shop", retry = true, next_page = { from = "/next", to = "cursor" },
 })))
 
 local items = operations.array({})

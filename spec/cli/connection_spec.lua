@@ -39,12 +39,34 @@ describe("connections", function()
       .. "--insecure --proxy none --openapi %s"):format(document)).code)
   end)
 
+  it("are to a socket of this machine, for the document and the calls", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local jobs = command.start("spec/support/jobs_server.lua", path)
+    assert(jobs:read_line())
+    local words = "--openapi http://docker.test/openapi.json --unix-socket " .. path
+    local result = command.run("operations call shop.items cursor=9 --select 'items[0].id' " .. words)
+    assert.same({ "9\n", "", 0 }, { result.out, result.err, result.code })
+    assert.matches("  --unix-socket " .. path .. " ", command.run("operations call shop.items --curl " .. words).out,
+      1, true)
+    assert.equal("10\n", command.run("operations call shop.items --all -f ndjson --select items --next-page "
+      .. "cursor=/next " .. words .. " | wc -l").out)
+    result = command.run("operations call shop.rows --all --next-page page:page " .. words)
+    assert.same({ 'id,name\n1,"item\n1"\n2,"item\n2"\n3,"item\n3"\n', "", 0 }, { result.out, result.err, result.code })
+    result = command.run("operations list --openapi http://docker.test/openapi.json --unix-socket /nowhere")
+    assert.equal(13, result.code)
+    jobs:stop({ close = 2000 })
+    os.remove(path)
+  end)
+
   it("say which option is wrong", function()
     for options, message in pairs({
       ["--ca-file /nowhere"] = "--ca-file: /nowhere: No such file or directory",
       ["--cert /nowhere"] = "--cert: /nowhere: No such file or directory",
       ["--key /nowhere"] = "--key: /nowhere: No such file or directory",
       ["--proxy here"] = '--proxy: expected a URL such as http://proxy.example:3128, or none, got "here"',
+      ["--next-page next"] = '--next-page: expected /POINTER, NAME=/POINTER, page:NAME or offset:NAME, got "next"',
+      ["--next-page of:x"] = '--next-page: expected /POINTER, NAME=/POINTER, page:NAME or offset:NAME, got "of:x"',
       ["--retry often"] = '--retry: expected a whole number from 1 to 100, got "often"',
       ["--base-url foo"] = '--base-url: expected a URL such as https://api.example/v1, got "foo"',
       ["--colour maybe"] = "unknown option --colour (did you mean --color?); input is given as colour=VALUE, "

@@ -148,6 +148,97 @@ describe("the pages of an answer", function()
     assert.same({ 1 }, pages_of(registry, { of = 3 }))
   end)
 
+  describe("by a rule of the configuration", function()
+    -- The inputs that reach an API of `pages`, whose data is `make(query)`.
+    local function asked(rule, make, input)
+      local queries = {}
+      local fake = operations.testing.http(function(request)
+        queries[#queries + 1] = request.url:match("%?(.*)$") or ""
+        local data = make(request.query)
+        return type(data) == "string" and { body = data, headers = { ["content-type"] = "text/csv; charset=utf-8" } }
+          or { json = data }
+      end)
+      local registry = registry_of({ next_page = rule, http = fake })
+      local last
+      for envelope in assert(registry:pages("api.op", input or {})) do
+        last = envelope
+      end
+      return queries, last
+    end
+
+    local function items(first, count)
+      local list = operations.array({})
+      for i = first, math.min(first + count - 1, 5) do
+        list[#list + 1] = i
+      end
+      return list
+    end
+
+    it("have the value at a place as parameter", function()
+      for name, last in pairs({ null = operations.null, text = "", boolean = false, absent = {} }) do
+        local queries = asked({ from = "/meta/next", to = "body" }, function(query)
+          local after = query.body == nil and "b" or query.body == "b" and "c" or last
+          return { meta = { next = after ~= last and after or name ~= "absent" and last or nil } }
+        end)
+        assert.same({ name, { "", "body=b", "body=c" } }, { name, queries })
+      end
+    end)
+
+    it("are at the URL at a place", function()
+      assert.same({ "", "page=2", "x=3" }, (asked({ from = "/next" }, function(query)
+        return { next = query.page == "2" and "?x=3" or not query.x and "/pages?page=2" or operations.null }
+      end)))
+    end)
+
+    it("are counted until one is empty, from the input or the parameter's first value on", function()
+      local function make(query)
+        return items((tonumber(query.page or 1) - 1) * 2 + 1, 2)
+      end
+      assert.same({ "", "page=2", "page=3", "page=4" }, (asked({ page = "page" }, make)))
+      assert.same({ "page=3", "page=4" }, (asked({ page = "page" }, make, { page = 3 })))
+    end)
+
+    it("begin behind the items so far, which are the only list, or those at a place", function()
+      local function make(query)
+        return { total = 5, rows = items(tonumber(query.of or 0) + 1, 2) }
+      end
+      assert.same({ "", "of=2", "of=4", "of=5" }, (asked({ offset = "of" }, make)))
+      local queries, last = asked({ offset = "of", items = "/rows" }, function(query)
+        return { other = operations.array({}), rows = make(query).rows }
+      end)
+      assert.same({ { "", "of=2", "of=4", "of=5" }, "/rows" }, { queries, last.meta.items })
+    end)
+
+    it("may be rows of CSV", function()
+      assert.same({ "", "of=2", "of=3" }, (asked({ offset = "of" }, function(query)
+        return query.of == "2" and 'a,b\n1,"x\n\ny"\n' or query.of and "a,b\n" or "a,b\r\n1,2\r\n3,4\r\n"
+      end)))
+    end)
+
+    it("are left to the answer where the operation lacks the parameter, or answers no list", function()
+      assert.same({ "" }, (asked({ page = "start" }, function() return items(1, 2) end)))
+      assert.same({ "" }, (asked({ page = "page" }, function() return { a = 1 } end)))
+      assert.same({ "" }, (asked({ page = "page" }, function()
+        return { a = operations.array({}), b = operations.array({}) }
+      end)))
+    end)
+
+    it("are not read by a wrong rule", function()
+      for message, rule in pairs({
+        ["one of from, page and offset expected"] = {},
+        ["one of from, page and offset expected "] = { page = "page", offset = "of" },
+        ["to needs from"] = { page = "page", to = "of" },
+        ["from: a JSON Pointer expected"] = { from = "next" },
+        ["page: a parameter's name expected"] = { page = 1 },
+        ['there is no "pages"'] = { pages = "page" },
+      }) do
+        local ok, raised = pcall(registry_of, { next_page = rule })
+        assert.is_false(ok)
+        assert.matches("config.next_page: " .. message:gsub(" $", ""), raised, 1, true)
+      end
+    end)
+  end)
+
   describe("by the document's links", function()
     local function linked(link, more)
       local operation = { operationId = "op", responses = { ["200"] = { links = { NextPage = link } } } }

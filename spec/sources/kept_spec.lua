@@ -5,6 +5,8 @@ describe("the cached operations of a source", function()
   it("are those of its kind, place and namespace", function()
     assert.equal("lua\n/a\n", cache.key({ kind = "lua", place = "/a" }))
     assert.equal("openapi\n/a\nn", cache.key({ kind = "openapi", place = "/a", config = { namespace = "n" } }))
+    assert.equal("openapi\nhttp://a/\n\n/a.sock", cache.key({ kind = "openapi", place = "http://a/",
+      config = { connection = { unix_socket = "/a.sock" } } }))
     assert.equal("mcp\nx\n", cache.key({ kind = "mcp", place = "x", config = {} }))
   end)
 

@@ -1,5 +1,5 @@
 --- The server of the examples in examples/scripts: an API with pages, a file, a stream with ids and failures. Prints
---- its address; ends with its standard input.
+--- its address; ends with its standard input. With an argument it listens on the socket of that path, too.
 local operations = require("operations")
 local T = operations.type
 
@@ -21,6 +21,14 @@ add("items", "query", { cursor = T.optional(T.integer()) }, function(input)
   end
   return { items = items, next = first + 4 <= 10 and first + 4 or operations.null }
 end)
+
+add("rows", "query", { page = T.optional(T.integer()) }, function(input)
+  local lines, first = { "id,name" }, ((input.page or 1) - 1) * 2 + 1
+  for id = first, math.min(first + 1, 3) do
+    lines[#lines + 1] = id .. ',"item\n' .. id .. '"'
+  end
+  return table.concat(lines, "\n")
+end, { outputSchema = { type = "string", contentMediaType = "text/csv" } })
 
 add("file", "query", { size = T.integer() }, function(input, context)
   local piece = ("0123456789abcdef"):rep(4096)
@@ -48,6 +56,9 @@ end)
 operations.run(function()
   local server = assert(operations.to_http(registry))
   local listener = assert(server:listen({ port = 0 }))
+  if arg[1] then
+    assert(server:listen({ path = arg[1] }))
+  end
   io.stdout:write("http://127.0.0.1:", listener.port, "\n")
   io.stdout:flush()
   operations.await(function(wake)

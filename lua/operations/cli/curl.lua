@@ -224,6 +224,7 @@ local function connection_words(request, timeout)
   add("pass", request.key_password and "***")
   add("proxy", request.proxy and request.proxy:gsub("^(%a[%w+.-]*://)[^/]*@", "%1***@") or nil)
   add("noproxy", request.proxy == false and "*" or nil)
+  add("unix-socket", request.unix_socket)
   add("max-time", timeout and number_text.of(timeout))
   return words
 end

@@ -141,16 +141,35 @@ local function take_page(asked, envelope, take)
   end
 end
 
+-- The text of pages of CSV: the line of names stands in the first one only.
+local function joined_csv(texts)
+  local names, parts = nil, {}
+  for i, text in ipairs(texts) do
+    local head, rest = tostring(text):match("^([^\n]*\n?)(.*)$")
+    names = names or head:gsub("%s+$", "")
+    parts[i] = i > 1 and head:gsub("%s+$", "") == names and rest or text
+    if parts[i] ~= "" and not parts[i]:find("\n$") then
+      parts[i] = parts[i] .. "\n"
+    end
+  end
+  return table.concat(parts)
+end
+
+-- Is the data of an answer CSV?
+local function is_csv(envelope)
+  return type(envelope.data) == "string" and (envelope.meta.contentType or ""):find("^text/csv") ~= nil
+end
+
 -- Takes pages until the end, or enough items; returns the error of a page that cannot be fetched, or the exit code of
--- another failure.
+-- another failure; then whether all pages are CSV.
 local function take_pages(asked, every, most, take)
-  local count, got = 0, 0
+  local count, got, csv = 0, 0, true
   while count < most do
     local envelope, err = every:next()
     if not envelope then
-      return err
+      return err, csv and got > 0
     end
-    got = got + 1
+    got, csv = got + 1, csv and is_csv(envelope)
     output.progress(("page %d, %d items"):format(got, count))
     local message = take_page(asked, envelope, function(item)
       count = count + 1
@@ -161,9 +180,10 @@ local function take_pages(asked, every, most, take)
       return output.usage("%s", message)
     end
   end
+  return nil, csv
 end
 
---- Prints the items of all pages as one list. If a page cannot be fetched, the previous ones are printed anyway, except
+--- Prints the items of all pages as one list, or pages of CSV as one. If a page cannot be fetched, the previous ones are printed anyway, except
 --- to a file, which is removed.
 ---@param asked operations.cli.Request
 ---@param most number  items
@@ -174,7 +194,7 @@ function outcome.pages(asked, most)
   if not every then
     return outcome.failed(asked, err)
   end
-  local ok, problem = pcall(take_pages, asked, every, most, function(item)
+  local ok, problem, csv = pcall(take_pages, asked, every, most, function(item)
     if answer.format == "ndjson" then
       answer:item(item)
     else
@@ -187,7 +207,11 @@ function outcome.pages(asked, most)
   end
   local is_failure = type(problem) == "table"
   if answer.format ~= "ndjson" and (not problem or is_failure and not answer.place and #list > 0) then
-    answer:print(list)
+    if csv and answer:is_plain() then
+      answer:stream():write(joined_csv(list))
+    else
+      answer:print(csv and joined_csv(list) or list)
+    end
   end
   if is_failure then
     return outcome.failed(asked, problem)

@@ -103,7 +103,8 @@ end
 
 --- Options of sources and connections that a program is not given.
 program.of_sources = { "basic", "api-key", "document-header", "ref-root", "patch", "no-check", "client-id",
-  "client-secret", "scope", "documents", "ca-file", "cert", "key", "proxy", "insecure", "retry" }
+  "client-secret", "scope", "documents", "ca-file", "cert", "key", "proxy",
+  "unix-socket", "next-page", "insecure", "retry" }
 
 -- The lines that load a remembered source.
 local function of_remembered(source, parsed)

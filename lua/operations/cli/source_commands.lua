@@ -76,8 +76,7 @@ local function order_of_client(text)
 end
 
 local path_options = members.set({ "openapi", "graphql", "documents", "lua", "command", "mcp-config", "ref-root",
-  "ca-file", "cert", "key",
-  "patch" })
+  "ca-file", "cert", "key", "patch", "unix-socket" })
 
 -- The members for options; or nil and a message.
 local function entry_of(order)

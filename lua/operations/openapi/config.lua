@@ -6,6 +6,7 @@ local http_retry = require("operations.net.http.retry")
 local importing = require("operations.registry.importing")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
+local pages = require("operations.openapi.pages")
 local stream = require("operations.openapi.stream")
 local style = require("operations.openapi.style")
 
@@ -62,9 +63,9 @@ local config = {}
 ---@field ref_root? string  the directory below which `$ref`s of a file may read files; default: the document's own
 ---@field patch? operations.PatchOperation[]  changes to the document (RFC 6902), made each time that it is read
 ---@field eager? boolean  makes all schemas at once, so that the report is complete
----@field next_page? fun(envelope: operations.Envelope, input: table, info: table): string|table|false|nil  for
----  `registry:pages`: returns the URL or input of the next page, or false after the last; nil, and the default: the
----  answer's Link header or the document's links. `info` is that of `include`
+---@field next_page? operations.openapi.PageRule|fun(envelope: operations.Envelope, input: table, info: table):
+---  string|table|false|nil  for `registry:pages`: where the next page is; a function returns its URL or input, or false
+---  after the last; nil, and the default: the answer's Link header or the document's links. `info` is that of `include`
 ---@field location? string  for `document`: its path or URL, against which relative servers and `$ref`s are resolved
 ---@field refresh? number  for `url`: seconds after which the document is fetched again; the third result is its
 ---  catalogue
@@ -72,7 +73,7 @@ local config = {}
 
 local kinds = members.merged(importing.kinds, {
   base_url = "string or table", server_variables = "table", server = "number or string",
-  content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
+  content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function or table", auth = "table",
   headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
   eager = "boolean", remote_refs = "boolean", ref_root = "string", http = "table", patch = "table",
   idle_timeout = "number", retry = "boolean or table",
@@ -148,6 +149,10 @@ function config.check(given)
     wrong(1, "config.reconnect: %s", problem)
   elseif copy.deep_arrays and not style.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
+  end
+  problem = type(copy.next_page) == "table" and pages.rule_problem(copy.next_page)
+  if problem then
+    wrong(1, "config.next_page: %s", problem)
   end
   if copy.refresh and not (copy.refresh > 0 and copy.refresh < math.huge) then
     wrong(1, "config.refresh: expected seconds above 0, got %s", tostring(copy.refresh))

@@ -1,8 +1,8 @@
 --- Pages: follows an answer's link to the next one, for callers that iterate (`registry:pages`).
 ---
---- The next page is the result of `config.next_page`, else the target of `Link: <...>; rel="next"` (RFC 8288), else a
---- link of the document called "next". On another origin it is fetched without credentials, configured headers and
---- cookies.
+--- The next page is what `config.next_page`, a function or a rule, says; else the target of `Link: <...>; rel="next"`
+--- (RFC 8288), else a link of the document called "next". On another origin it is fetched without credentials,
+--- configured headers and cookies.
 local call = require("operations.openapi.call")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -149,6 +149,98 @@ local function linked(plans, exchange)
   return input
 end
 
+-- Rules of the configuration.
+
+---@class operations.openapi.PageRule  one of `from`, `page` and `offset`
+---@field from? string  JSON Pointer into the data: the URL of the next page, or with `to` the value of a parameter
+---@field to? string  the parameter
+---@field page? string  a parameter that counts pages
+---@field offset? string  a parameter that counts items
+---@field items? string  JSON Pointer to the items; default: the data, or its only array
+
+local rule_names = { from = "pointer", items = "pointer", to = "name", page = "name", offset = "name" }
+
+--- Why a rule is wrong; nil: it is right.
+---@param rule table
+---@return string?
+function pages.rule_problem(rule)
+  for name, value in pairs(rule) do
+    local kind = rule_names[name]
+    if not kind then
+      return ("there is no %q"):format(tostring(name))
+    elseif type(value) ~= "string" or kind == "pointer" and not value:find("^/") then
+      return ("%s: a %s expected"):format(name, kind == "pointer" and "JSON Pointer" or "parameter's name")
+    end
+  end
+  local ways = (rule.from and 1 or 0) + (rule.page and 1 or 0) + (rule.offset and 1 or 0)
+  if ways ~= 1 then
+    return "one of from, page and offset expected"
+  end
+  return rule.to and not rule.from and "to needs from" or nil
+end
+
+-- The rows of a text of CSV below its names.
+local function rows_of(text)
+  local _, lines = text:gsub('"[^"]*"', ""):gsub("[^\r\n]+", "")
+  return math.max(lines - 1, 0)
+end
+
+-- How many items a page has; nil: it is no list.
+local function count_of(rule, envelope)
+  local data = envelope.data
+  if rule.items then
+    data = json_pointer.get(data, rule.items)
+  elseif type(data) == "string" and (envelope.meta.contentType or ""):find("^text/csv") then
+    return rows_of(data)
+  elseif core.kind(data) == "object" then
+    local only
+    for _, value in pairs(data) do
+      if core.kind(value) == "array" then
+        if only then
+          return nil
+        end
+        only = value
+      end
+    end
+    data = only
+  end
+  return core.kind(data) == "array" and #data or nil
+end
+
+local function with(input, key, value)
+  return members.merged(input, { [key] = value })
+end
+
+-- Where a counted parameter begins.
+local function first_of(plan, key, usual)
+  local property = (plan.input_schema.properties or {})[key]
+  return type(property) == "table" and tonumber(property.default) or usual
+end
+
+-- As a function of the program says it: a URL, an input, false after the last page, or nil.
+local function ruled(rule, plan, input, envelope)
+  local name = rule.to or rule.page or rule.offset
+  local key = name and key_of(plan.parameters, name)
+  if name and not key then
+    return nil
+  elseif rule.from then
+    local value = json_pointer.get(envelope.data, rule.from)
+    if value == core.null or value == "" or value == false then
+      return false
+    end
+    return value ~= nil and (key and with(input, key, value) or type(value) == "string" and value) or nil
+  end
+  local count = count_of(rule, envelope)
+  if not count then
+    return nil
+  elseif count == 0 then
+    return false
+  elseif rule.page then
+    return with(input, key, (tonumber(input[key]) or first_of(plan, key, 1)) + 1)
+  end
+  return with(input, key, (tonumber(input[key]) or first_of(plan, key, 0)) + count)
+end
+
 local function failure(message, address)
   return errors.new("EXECUTION_ERROR", message, { kind = "pages", url = address and url.redact(address) })
 end
@@ -158,7 +250,9 @@ local is_safe = { GET = true, HEAD = true, QUERY = true }
 -- A URL or an input; nil at the last page. A function of the program that gives nil does not know this operation.
 local function next_of(plan, input, envelope, reply)
   local asked
-  if plan.next_page then
+  if type(plan.next_page) == "table" then
+    asked = ruled(plan.next_page, plan, input, envelope)
+  elseif plan.next_page then
     asked = plan.next_page(envelope, input, plan.described)
   end
   if asked ~= nil then
@@ -235,6 +329,10 @@ local function run(plan, input, context)
     local envelope, err, reply = call.run(current.plan, current.input, context, current.address)
     if not envelope then
       return nil, err
+    end
+    local items = type(plan.next_page) == "table" and plan.next_page.items
+    if items and core.kind(json_pointer.get(envelope.data, items)) == "array" then
+      envelope.meta.items = items
     end
     local following, problem = advance(plan, current.input, envelope, reply, seen)
     if not following and not problem then

@@ -146,7 +146,10 @@ end
 function cache.key(source)
   local config = source.config or {}
   local patch = config.patch and assert(json.encode(config.patch, { sort_keys = true })) or nil
-  return table.concat({ source.kind, source.place, config.namespace or "", patch }, "\n")
+  local parts = { source.kind, source.place, config.namespace or "" }
+  parts[#parts + 1] = config.connection and config.connection.unix_socket -- the same URL is another API there
+  parts[#parts + 1] = patch
+  return table.concat(parts, "\n")
 end
 
 local DAY = 86400 -- seconds

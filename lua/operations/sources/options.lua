@@ -35,6 +35,7 @@ options.list = {
   { name = "--patch", value = "FILE", help = "OpenAPI: mend the document (JSON Patch, RFC 6902)" },
   { name = "--no-check", help = "send inputs that do not fit, with a warning" },
   { name = "--lenient", help = "OpenAPI: read answers that are almost JSON" },
+  { name = "--next-page", value = "RULE", help = "OpenAPI: /POINTER, NAME=/POINTER, page:NAME, offset:NAME" },
   { name = "--redirect-all", help = "OpenAPI: follow redirects of POST and other methods" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
@@ -46,6 +47,7 @@ options.list = {
   { name = "--cert", value = "FILE", help = "certificate to show to servers (PEM)" },
   { name = "--key", value = "FILE", help = "its key, if it is not in the same file" },
   { name = "--proxy", value = "URL", help = "proxy instead of the environment's, or 'none'" },
+  { name = "--unix-socket", value = "PATH", help = "connect to this socket, whatever the host" },
   { name = "--insecure", help = "do not check the certificates of servers" },
   { name = "--retry", value = "N", help = "try a request up to N times if that is safe" },
   { name = "--verbose", short = "-v", help = "show logs, requests and problems of documents" },
@@ -157,6 +159,17 @@ local setters = {
     config.subscriptions = value
   end,
   lenient = function(config) config.lenient = true end,
+  ["next-page"] = function(config, value)
+    local to, from = value:match("^([^/=]*)=?(/.*)$")
+    local way, name = value:match("^(%a+):(.+)$")
+    if from and (to == "" or value:find("=", 1, true)) then
+      config.next_page = { from = from, to = to ~= "" and to or nil }
+    elseif way == "page" or way == "offset" then
+      config.next_page = { [way] = name }
+    else
+      return ("--next-page: expected /POINTER, NAME=/POINTER, page:NAME or offset:NAME, got %q"):format(value)
+    end
+  end,
   ["redirect-all"] = function(config) config.redirect_all = true end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   patch = function(config, path)
@@ -200,6 +213,7 @@ local connection_setters = {
   cert = readable("cert", "cert_file"),
   key = readable("key", "key_file"),
   insecure = function(given) given.insecure = true end,
+  ["unix-socket"] = function(given, path) given.unix_socket = path end,
   proxy = function(given, value)
     if value ~= "none" and not value:find("^%a[%w]*://[^/]") then
       return ("--proxy: expected a URL such as http://proxy.example:3128, or none, got %q"):format(value)

@@ -167,7 +167,7 @@ end
 -- All sources.
 
 local paths = members.set({ "lua", "command", "ref-root", "mcp-config", "ca-file", "cert", "key", "patch",
-  "documents" })
+  "unix-socket", "documents" })
 
 local function with_path(name, value, base)
   local is_path = paths[name] or (name == "openapi" or name == "graphql") and not value:find("^https?://")

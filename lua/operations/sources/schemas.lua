@@ -36,7 +36,7 @@ local function auth_of(config)
   return forms[2] and forms or forms[1]
 end
 
-local connection_options = { "ca_file", "cert_file", "key_file", "proxy", "retry" }
+local connection_options = { "ca_file", "cert_file", "key_file", "proxy", "retry", "unix_socket" }
 
 --- The configuration of the adapter.
 ---@param source operations.sources.Source
