@@ -35,7 +35,7 @@ options.list = {
   { name = "--patch", value = "FILE", help = "OpenAPI: mend the document (JSON Patch, RFC 6902)" },
   { name = "--no-check", help = "send inputs that do not fit, with a warning" },
   { name = "--lenient", help = "OpenAPI: read answers that are almost JSON" },
-  { name = "--next-page", value = "RULE", help = "OpenAPI: /POINTER, NAME=/POINTER, page:NAME, offset:NAME" },
+  { name = "--next-page", value = "RULE", help = "OpenAPI: the way to the next page, for --all" },
   { name = "--redirect-all", help = "OpenAPI: follow redirects of POST and other methods" },
   { name = "--remote-refs", help = "OpenAPI: fetch $refs that are URLs" },
   { name = "--client-id", value = "ID", help = "OpenAPI: OAuth client, also for operations login" },
