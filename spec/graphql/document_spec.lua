@@ -66,6 +66,20 @@ describe("a GraphQL document", function()
     assert.same({ "id title" }, schema.properties.select.examples)
   end)
 
+  it("has operations that are collected, used or not", function()
+    local weak = setmetatable({}, { __mode = "v" })
+    local function make()
+      local definitions = from_graphql.document(sdl)
+      definitions[1].inputSchema()
+      weak[1], weak[2] = definitions[1].handler, definitions[2].handler
+    end
+    make()
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(weak[1])
+    assert.is_nil(weak[2])
+  end)
+
   it("fails for a text that is not SDL, with the place", function()
     local definitions, err = from_graphql.document("type Query {\n a: Int")
     assert.is_nil(definitions)

@@ -117,10 +117,10 @@ end
 ---  operation: where it is, for the report; its arguments or variables
 ---@return operations.Definition
 function operation.finish(service, definition, own)
-  local options, kind = service.options, definition.type
-  local parts = on_need(service, own.place, function()
+  local options, id = service.options, definition.namespace .. "." .. definition.name
+  local parts = on_need(service, own.place, function() -- must not refer to the handler, which is a weak key
     local plan = own.make()
-    plan.id = definition.namespace .. "." .. definition.name
+    plan.id = id
     return plan
   end)
   function definition.inputSchema()
@@ -136,7 +136,7 @@ function operation.finish(service, definition, own)
   function definition.outputSchema()
     return parts().output_schema
   end
-  definition.handler = errors.relay(new_handler(service, kind, parts), nil, function()
+  definition.handler = errors.relay(new_handler(service, definition.type, parts), nil, function()
     return options.endpoint
   end)
   plans[definition.handler] = parts
