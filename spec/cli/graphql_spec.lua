@@ -30,8 +30,8 @@ describe("a GraphQL service on the command line", function()
     local result = run("operations add todo --graphql $url && operations sources && operations list todo "
       .. "&& operations call todo.task id=7 'select=title owner { login }' "
       .. "&& operations call todo.task id=8 --select title")
-    assert.equal("operations: remembered todo: 5 operations; operations list todo shows them\n", result.err)
-    assert.matches("^todo  graphql http://%S+  %(5 operations%)\n", result.out)
+    assert.equal("operations: remembered todo: 6 operations; operations list todo shows them\n", result.err)
+    assert.matches("^todo  graphql http://%S+  %(6 operations%)\n", result.out)
     assert.matches("\ntodo.tasks +query", result.out)
     assert.matches('\n{"id":"7","owner":{"login":"ada"},"title":"Task 7"}\n"Task 8"\n$', result.out)
     assert.equal("schema\nquery task($id: ID!) { task(id: $id) { title owner { login } } }\n"
@@ -102,6 +102,13 @@ describe("a GraphQL service on the command line", function()
     assert.equal("schema\n", noted())
     result = run("operations call todo.task id=1")
     assert.matches("the environment has no T", result.err, 1, true)
+  end)
+
+  it("is examined, and whose its credentials are", function()
+    local result = run("export T=x; operations add todo --graphql $url --bearer env:T && operations doctor todo")
+    assert.equal(0, result.code)
+    assert.matches("6 operations", result.out, 1, true)
+    assert.matches("the API takes the credentials, which are of ada (todo.viewer)", result.out, 1, true)
   end)
 
   it("is asked again by --refresh", function()

@@ -86,17 +86,24 @@ local function check_login(self, source)
   return true
 end
 
--- Operations that many APIs have to say whose the credentials are, by the last word of their path.
-local WHO = members.set({ "user", "me", "whoami", "self", "userinfo", "viewer", "account", "profile" })
+-- Operations that many APIs have to say whose the credentials are, by the last word of their path, or by their field.
+local WHO = members.set({ "user", "me", "whoami", "self", "userinfo", "viewer", "account", "profile", "currentuser" })
 
--- The operation that says who calls, if the document has one; its entry.
-local function find_who(registry)
+local function word_of(item, kind)
+  if kind == "graphql" then
+    return item.type == "query" and item.id:match("[^.]*$") or nil
+  elseif item.method == "GET" and not item.path:find("{", 1, true) then
+    return item.path:match("[^/]*$")
+  end
+end
+
+-- The operation that says who calls, if there is one; its entry.
+local function find_who(registry, kind)
   local found
   for _, spec in ipairs((registry:specs())) do
     local item = entry.of(spec)
-    local is_who = item.method == "GET" and item.signature == "" and not item.path:find("{", 1, true)
-      and WHO[item.path:match("[^/]*$"):lower()]
-    if is_who and not (found and #found.path <= #item.path) then
+    local word = item.signature == "" and word_of(item, kind)
+    if word and WHO[word:lower()] and not (found and #(found.path or "") <= #(item.path or "")) then
       found = item
     end
   end
@@ -135,8 +142,8 @@ local function check_api(self, source, who, has_credentials)
     self:bad(output.codes.ACCESS_DENIED, has_credentials and "the API refuses the credentials: %d"
       or "the API wants credentials: %d", status)
   elseif name then
-    self:good("the API takes the credentials, which are of %s (GET %s)", name, who.path)
-  elseif status then
+    self:good("the API takes the credentials, which are of %s (%s)", name, who.path and "GET " .. who.path or who.id)
+  elseif status and (envelope or source.kind == "openapi") then
     self:good("the API answers: %d", status)
   else
     self:bad(output.exit_code(err), "%s", tostring(err))
@@ -160,9 +167,10 @@ local function check_source(self, named, name, profile)
   local settings = members.merged(source.entry, (source.entry.profiles or {})[profile])
   local has_secrets, are_found = check_secrets(self, settings)
   local has_login = check_login(self, source)
-  if source.kind == "openapi" and registry and are_found then
-    local has_credentials = has_secrets or has_login
-    check_api(self, assert(named:get(name)), has_credentials and find_who(registry), has_credentials)
+  local has_credentials = has_secrets or has_login
+  local who = registry and has_credentials and find_who(registry, source.kind)
+  if registry and are_found and (source.kind == "openapi" or source.kind == "graphql" and who) then
+    check_api(self, assert(named:get(name)), who, has_credentials)
   end
 end
 

@@ -27,7 +27,7 @@ end
 local schema = { __schema = {
   queryType = { name = "Query" }, mutationType = { name = "Mutation" }, subscriptionType = { name = "Subscription" },
   types = {
-    object("Query", field("task", named("OBJECT", "Task"), "id", of("NON_NULL", id)),
+    object("Query", field("viewer", named("OBJECT", "User")), field("task", named("OBJECT", "Task"), "id", of("NON_NULL", id)),
       field("tasks", named("OBJECT", "Tasks"), "first", int, "after", text)),
     object("Mutation", field("close", named("OBJECT", "Task"), "id", of("NON_NULL", id))),
     object("Subscription", field("ticks", int)),
@@ -56,6 +56,8 @@ end
 local data, errors
 if is_schema then
   data = schema
+elseif query:find("viewer", 1, true) then
+  data = { viewer = { login = "ada" } }
 elseif query:find("task(", 1, true) then
   data = { task = task(variables.id) }
 elseif query:find("tasks", 1, true) then
