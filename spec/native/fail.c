@@ -177,6 +177,18 @@ int fcntl(int fd, int what, ...) {
   return fails("fcntl") ? -1 : called(fd, what, value);
 }
 
+int prctl(int option, ...) {
+  typedef int (*Function)(int, ...);
+  unsigned long v[4];
+  int i;
+  va_list rest;
+  REAL(prctl, Function);
+  va_start(rest, option);
+  for (i = 0; i < 4; i++) v[i] = va_arg(rest, unsigned long);
+  va_end(rest);
+  return fails("prctl") ? -1 : called(option, v[0], v[1], v[2], v[3]);
+}
+
 long syscall(long number, ...) {
   typedef long (*Function)(long, ...);
   const char *name = number == SYS_pidfd_open    ? "pidfd_open"

@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local failing = require("spec.support.failing")
 local sandboxed = require("spec.support.sandboxed")
 
 local SIGSYS = 31
@@ -82,6 +83,27 @@ describe("a confined process", function()
   it("fails to get more memory than it may", function()
     local result = confined([[if not pcall(string.rep, "x", 2^28) then os.execute("true") end]])
     assert.equal(128 + SIGSYS, result.code)
+  end)
+
+  it("is required: no program runs where the kernel refuses it", function()
+    if not failing.library then
+      return
+    end
+    -- The first prctl fails: here, where it asks for the filter, then in the process, where it sets it up.
+    local out = failing.run([[
+      local operations = require("operations")
+      fail("prctl", 22)
+      told(operations.sandbox.available())
+      local path = os.tmpname()
+      local file = io.open(path, "w")
+      file:write("#!/bin/sh\nexec ", operations.sandbox.available(), " -e 'os.getenv(\"FAIL prctl 22 1\")' \"$@\"\n")
+      file:close()
+      os.execute("chmod 700 " .. path)
+      print(operations.sandbox.run("return 1", {}, { interpreter = path }))
+      os.remove(path)
+      print(operations.sandbox.run("return 1", {}).value)]])
+    assert.matches("^nil\tUNAVAILABLE: there is no sandbox: this kernel has no seccomp\n"
+      .. "nil\tUNAVAILABLE: there is no sandbox: [^\n]*prctl[^\n]*: Invalid argument\n1\n$", out)
   end)
 
   for _, call in ipairs(sandboxed.is_jit and calls or {}) do

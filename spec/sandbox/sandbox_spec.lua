@@ -231,6 +231,13 @@ describe("a program in the sandbox", function()
     assert.is_true(descriptors() <= before + 10) -- 60 programs have 240
   end)
 
+  it("is refused in nginx until processes are allowed there", function()
+    if sandboxed.refused then
+      assert.equal("ACCESS_DENIED", sandboxed.refused.code)
+      assert.matches("process.allow", sandboxed.refused.message)
+    end
+  end)
+
   it("is refused options and functions that cannot be", function()
     local sandbox = operations.sandbox
     for message, call in pairs({

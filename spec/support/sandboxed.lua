@@ -3,7 +3,8 @@ local operations = require("operations")
 
 local sandboxed = {}
 
--- In nginx programs start only after this.
+-- In nginx programs start only after `allow`.
+sandboxed.refused = rawget(_G, "ngx") and select(2, operations.sandbox.run("return 1", {}))
 operations.process.allow(true)
 
 sandboxed.is_jit = rawget(_G, "jit") ~= nil
