@@ -201,7 +201,7 @@ $(NATIVE): $(BUILD)/%.so: spec/native/%.c src/lua/build.h
 
 SPECS = $(sort $(shell find spec -name '*_spec.lua'))
 # Specs that build and install the library, which takes as long as all others; `make test-release` runs them.
-BUILDING_SPECS = spec/rockspec_spec.lua spec/release/install_spec.lua spec/release/release_spec.lua spec/nvim/install_spec.lua
+BUILDING_SPECS = spec/rockspec_spec.lua spec/release/install_spec.lua spec/release/release_spec.lua spec/release/debian_spec.lua spec/nvim/install_spec.lua
 # Specs that read the texts of the tree, which are the same for each runtime: Lua 5.4 runs them.
 TEXT_SPECS = $(foreach subject,annotation architecture development wording,spec/$(subject)_spec.lua)
 LEFT_OUT = $(BUILDING_SPECS) $(if $(findstring jit,$(LUA)),$(TEXT_SPECS))

@@ -505,7 +505,7 @@ cli-at-length: all
 	@$(BUSTED) $(call tested,spec/cli spec/sources) $(wildcard spec/cli/terminal/*.lua)
 
 .PHONY: test-release
-test-release: dependencies-test all ## what builds the library: installations, the plugin, a release in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
+test-release: dependencies-test dependencies-release all ## what builds the library: installations, the plugin, a release in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
 	@$(BUSTED) $(BUILDING_SPECS) spec/release/installed.lua
 
 .PHONY: test-image
