@@ -161,6 +161,13 @@ describe("a program of a model", function()
     assert.same({ true, "TOOL_ERROR", "no such file", { n = 1 } }, result.value)
   end)
 
+  it("says in a rehearsal which request it would send", function()
+    registry:register_all((operations.from_openapi.file("examples/tasks.openapi.json", { namespace = "tasks" })))
+    local result = assert(run('return call("tasks.create", { body = { title = "x" } })', { dry_run = true }))
+    assert.same({ dryRun = true, id = "tasks.create", method = "POST", path = "/tasks",
+      input = { body = { title = "x" } } }, result.value)
+  end)
+
   it("runs only where it is a text", function()
     local result, err = run(nil)
     assert.is_nil(result)

@@ -180,7 +180,9 @@ local function rehearse(self, id, input, context)
   if not ok then
     return nil, admitted
   end
-  return { dryRun = true, id = id, input = admitted }
+  local spec = self.registry:get_spec(id)
+  local meta = spec and type(spec._meta) == "table" and spec._meta.source == "openapi" and spec._meta or {}
+  return { dryRun = true, id = id, input = admitted, method = meta.method, path = meta.path }
 end
 
 local function perform(self, id, input)

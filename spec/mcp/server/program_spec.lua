@@ -222,9 +222,7 @@ describe("programs that clients of an MCP server write", function()
 
   it("end at the deadline of their request", function()
     start("timeout=100") -- waits for it
-    local result = run('call("tasks.add", { title = "x" }) return call("tasks.slow", { seconds = 30 })')
-    assert.matches("^TIMEOUT: ", result.content[1].text)
-    assert.matches("%- call tasks%.add: ok", result.content[1].text)
+    assert.matches("^TIMEOUT: ", run('return call("tasks.slow", { seconds = 30 })').content[1].text)
   end)
 
   it("are refused where too many run, and none is lost of 1,000", function()
@@ -464,7 +462,7 @@ describe("programs that clients of an MCP server write", function()
 
     it("continue with the last of two requests that bring the answers", function()
       start()
-      local params = params_of([[call("tasks.remove", { id = 1 }) call("tasks.slow", { seconds = 0.2 })
+      local params = params_of([[call("tasks.remove", { id = 1 }) call("tasks.slow", { seconds = 0.5 })
         return #call("tasks.list")]])
       answered(params, modern(params), words("Yes, once"))
       params._meta = pipe.modern

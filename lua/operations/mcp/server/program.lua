@@ -36,6 +36,7 @@ Program.__index = Program
 ---@class operations.mcp.Asking
 ---@field method string
 ---@field params table
+---@field entries { asked: operations.mcp.Question, wake: function, left?: boolean }[]
 ---@field answer fun(given: table?, err: operations.Error?)
 
 -- Approvals that are wanted at the same time are one form with a field for each.
@@ -47,8 +48,9 @@ local function form_of(entries)
     names[i], properties[name] = name, members.merged(params.requestedSchema.properties.answer,
       { title = ("%d. %s"):format(i, params.message:match("^[^:]*")) })
   end
-  return { method = "elicitation/create", params = { message = ("%d calls need an approval:\n%s"):format(#entries,
-    table.concat(texts, "\n")), requestedSchema = { type = "object", required = names, properties = properties } },
+  local message = ("%d calls need an approval:\n%s"):format(#entries, table.concat(texts, "\n"))
+  return { method = "elicitation/create", entries = entries, params = { message = message,
+    requestedSchema = { type = "object", required = names, properties = properties } },
     answer = function(given, err)
       for i, entry in ipairs(entries) do
         local content = given and given.content and { answer = given.content[names[i]] }
@@ -57,9 +59,14 @@ local function form_of(entries)
     end }
 end
 
+-- Is this the question of a policy whether a call may run? It has one field.
 local function is_approval(asked)
-  local properties = (asked.params.requestedSchema or {}).properties
-  return asked.key:find("^approval_") ~= nil and properties ~= nil and properties.answer ~= nil
+  local properties = (asked.params.requestedSchema or {}).properties or {}
+  return asked.key:find("^approval_") ~= nil and next(properties) == "answer" and next(properties, "answer") == nil
+end
+
+local function question_of(entry)
+  return { method = entry.asked.method, params = entry.asked.params, answer = entry.wake, entries = { entry } }
 end
 
 -- What is asked of the client for a list of questions.
@@ -69,16 +76,25 @@ local function askings(entries)
     if is_approval(entry.asked) then
       approvals[#approvals + 1] = entry
     else
-      list[#list + 1] = { method = entry.asked.method, params = entry.asked.params, answer = entry.wake }
+      list[#list + 1] = question_of(entry)
     end
   end
-  if approvals[2] then
-    list[#list + 1] = form_of(approvals)
-  elseif approvals[1] then
-    local asked = approvals[1].asked
-    list[#list + 1] = { method = asked.method, params = asked.params, answer = approvals[1].wake }
+  if approvals[1] then
+    list[#list + 1] = approvals[2] and form_of(approvals) or question_of(approvals[1])
   end
   return list
+end
+
+-- Are there questions for the client? Those of calls that have ended meanwhile are dropped.
+local function asks(self)
+  for key, asking in pairs(members.copy(self.pending)) do
+    local waits = false
+    for _, entry in ipairs(asking.entries) do
+      waits = waits or not entry.left
+    end
+    self.pending[key] = waits and asking or nil
+  end
+  return next(self.pending) ~= nil
 end
 
 -- Legacy era: a request to the client on the stream of the call.
@@ -106,7 +122,7 @@ local function send(self)
       self.requests[#self.requests + 1] = task.detach(request, self, asking)
     end
   end
-  if self.wake and next(self.pending) ~= nil then
+  if self.wake and asks(self) then
     self.wake()
   end
 end
@@ -263,19 +279,24 @@ local function input_required(self, call)
     ran = marks.array(members.joined(self.ran)) } })
 end
 
--- Waits for the end of the program or for questions; the program ends with a call that is cancelled.
+-- Waits for the end of the program, for questions, or for another request that continues it.
+local function wait(self, call)
+  while self.call == call and not self.over and not asks(self) do
+    task.await(function(wake)
+      self.wake = wake
+    end)
+  end
+end
+
+-- The result of a round; the program ends with a call that is cancelled.
 local function attend(self, call)
   self.call, self.report = call, interaction.context(call).on_progress
   if self.wake then
     self.wake() -- a request that was sent twice
   end
-  local ok, raised = pcall(task.await, function(wake)
-    self.wake = wake
-    if self.over or next(self.pending) ~= nil then
-      wake()
-    end
-  end)
+  local ok, raised = pcall(wait, self, call)
   if not ok then
+    call.server.programs[self.id] = nil
     self.task:cancel(errors.is_error(raised) and raised or errors.text(raised))
     error(raised, 0)
   elseif self.call ~= call then
