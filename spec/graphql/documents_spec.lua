@@ -107,6 +107,7 @@ describe("a document", function()
     local commented = one("# other\n\n# First line,\n# second.\nquery A { any { __typename } }")
     assert.equal("First line,\nsecond.", commented.description)
     assert.equal("query A", one("query A { any { __typename } }").description)
+    assert.equal("query A", one("# other\n\nquery A { any { __typename } }").description)
   end)
 
   it("knows the connection that its variables move", function()
@@ -157,6 +158,16 @@ describe("a document", function()
     local list, err = from_graphql.document(types, { documents = "/nowhere/a.graphql" })
     assert.is_nil(list)
     assert.equal("EXECUTION_ERROR: /nowhere/a.graphql: No such file or directory", tostring(err))
+  end)
+
+  it("may have fragments in fragments to a bound", function()
+    local parts = { "query A { task(id: 1) { ...F1 } }" }
+    for i = 1, 50000 do
+      parts[i + 1] = ("fragment F%d on Task { ...F%d }"):format(i, i + 1)
+    end
+    local definition, problem = one(table.concat(parts, "\n"))
+    assert.is_nil(definition)
+    assert.truthy(problem:find("^A: fragments are nested more than 100 levels deep"))
   end)
 
   it("does not take longer than its size says", function()

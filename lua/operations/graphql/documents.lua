@@ -41,18 +41,18 @@ local function find(path, list, depth)
   return true
 end
 
--- The comment right above a byte; nil without one.
+local COMMENT = 4096 -- bytes that are looked at for a comment
+
+-- The comment whose lines end right above a byte; nil without one.
 local function comment_above(text, at)
-  local above = text:sub(1, at - 1):match("#[^\n]*\n[%s,]*$") and text:sub(1, at - 1)
   local lines = {}
-  while above do
-    local before, line = above:match("^(.-)([^\n]*)\n[ \t]*$")
-    local words = line and line:match("^%s*#%s?(.*)$")
-    if not words then
-      break
+  for line in text:sub(math.max(1, at - COMMENT), at - 1):gmatch("([^\n]*)\n") do
+    local words = line:match("^%s*#%s?(.*)$")
+    if words then
+      lines[#lines + 1] = words
+    else
+      lines = {}
     end
-    table.insert(lines, 1, words)
-    above = before
   end
   return lines[1] and table.concat(lines, "\n") or nil
 end

@@ -19,6 +19,7 @@ local fail = lexer.fail
 ---  text names none; nil: that is an error
 ---@field fragments? table<string, table>  by name, of a document; directives may then be those of the service
 ---@field open? table<table, boolean>  the fragments that are being resolved (true), and those that are (false)
+---@field level integer  of fragments in fragments
 ---@field steps integer  of checks, at most `limits.graphql_steps`
 
 local function step(build, at)
@@ -131,10 +132,13 @@ local function resolve_spread(build, parent, item)
   if build.open[fragment] then
     fail(("the fragment %q contains itself"):format(item.spread), item.at)
   elseif build.open[fragment] == nil then
-    build.open[fragment] = true
+    build.open[fragment], build.level = true, build.level + 1
+    if build.level > limits.graphql_depth then
+      fail(("fragments are nested more than %d levels deep"):format(limits.graphql_depth), item.at)
+    end
     check_directives(build, fragment)
     resolve(build, of, fragment.selections)
-    build.open[fragment] = false
+    build.open[fragment], build.level = false, build.level - 1
   end
 end
 
@@ -267,7 +271,7 @@ end
 ---@param of operations.graphql.Type
 ---@param selections operations.graphql.Selection[]
 function selection.resolve(build, of, selections)
-  build.steps, build.open = 0, {}
+  build.steps, build.open, build.level = 0, {}, 0
   resolve(build, of, selections)
   local groups = groups_of(build, { { selections = selections } })
   check_sameness(build, groups)

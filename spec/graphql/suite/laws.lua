@@ -50,12 +50,12 @@ local function judged(schema_path, requests)
   return answers
 end
 
--- Arguments that a field requires, and some others, as the input of its operation and as text.
-local function arguments_of(schema, field)
+-- Arguments that a field requires, as the input of its operation, with some others, and as text.
+local function arguments_of(schema, field, only_needed)
   local input, texts, declared = {}, {}, {}
   for _, argument in ipairs(field.arguments) do
     local is_needed = argument.type.required and not argument.default
-    if is_needed or random.chance(30) then
+    if is_needed or not only_needed and random.chance(30) then
       input[argument.name] = literals.json(assert(parser.value(random_graphql.literal(schema, argument.type, true))))
     end
     if is_needed then
@@ -67,9 +67,8 @@ local function arguments_of(schema, field)
     declared[1] and "(" .. table.concat(declared, ", ") .. ")" or ""
 end
 
--- Compares verdicts on so many random selections of a schema.
-local function compare(path, text, count)
-  local schema = schemas.new(assert(sdl.reader(text)))
+-- The root fields of a schema whose values have fields.
+local function roots_of(schema)
   local fields = {}
   for _, kind in ipairs({ "query", "mutation" }) do
     for _, field in ipairs(schema:type(schema.roots[kind]).fields) do
@@ -78,6 +77,13 @@ local function compare(path, text, count)
       end
     end
   end
+  return fields
+end
+
+-- Compares verdicts on so many random selections of a schema.
+local function compare(path, text, count)
+  local schema = schemas.new(assert(sdl.reader(text)))
+  local fields = roots_of(schema)
   if not fields[1] then
     return 0, 0
   end
@@ -116,6 +122,50 @@ local function compare(path, text, count)
     end
   end
   return #ours, count - #ours
+end
+
+-- Compares verdicts on so many random operations in a document, and runs those that are accepted: their answers fit
+-- their output schemas.
+local function compare_documents(path, text, count)
+  local schema = schemas.new(assert(sdl.reader(text)))
+  local fields, written, inputs = roots_of(schema), {}, {}
+  for i = 1, fields[1] and count or 0 do
+    local root = random.pick(fields)
+    local selections = random_graphql.selections(schema, schema:named(root.field.type))
+    local input, arguments, declared = arguments_of(schema, root.field, true)
+    inputs[i] = input
+    written[i] = { query = ("%s Q%d%s { %s%s%s }"):format(root.kind, i, declared, root.field.name, arguments,
+      selections) }
+  end
+  local document, texts = os.tmpname(), {}
+  for i, request in ipairs(written) do
+    texts[i] = request.query
+  end
+  write(document, table.concat(texts, "\n"))
+  local definitions = assert(from_graphql.document(text, { documents = document, fields = false, raw = false }))
+  os.remove(document)
+  local requests, plans, accepted = {}, {}, {}
+  for _, definition in ipairs(definitions) do
+    local at = tonumber(definition.name:match("%d+"))
+    local plan = operation.plan_of(definition.handler)
+    local request = plan.request(inputs[at])
+    accepted[at], plans[#plans + 1] = true, plan
+    requests[#requests + 1] = { query = request.query, variables = request.variables, run = true }
+  end
+  for i, answer in ipairs(judged(path, written)) do
+    local errors = table.concat(answer.errors, "\n")
+    if not errors:find("Unknown directive", 1, true) then -- directives of documents are the service's business
+      assert.equal(errors == "", accepted[i] == true, texts[i] .. errors)
+    end
+  end
+  for i, answer in ipairs(judged(path, requests)) do
+    if not requests[i].query:find("@other", 1, true) then
+      assert.same({}, answer.errors, requests[i].query)
+      local ok, issues = assert(operations.schema.compile(plans[i].output_schema)):check(answer.data)
+      assert.is_true(ok, requests[i].query .. (issues and issues[1] and issues[1].path .. issues[1].message or ""))
+    end
+  end
+  return #requests
 end
 
 -- Runs the default selection of each root field.
@@ -201,5 +251,18 @@ describe("graphql-js agrees", function()
       run_all(path, text)
     end
     os.remove(path)
+  end)
+
+  it("with every verdict on random documents, whose answers fit the exact output schemas", function()
+    random.seed(SEED)
+    local count, path = compare_documents(github, read(github), 500), os.tmpname()
+    for _ = 1, 40 do
+      local text = random_graphql.sdl()
+      write(path, text)
+      count = count + compare_documents(path, text, 20)
+    end
+    os.remove(path)
+    print(("%d operations of documents"):format(count))
+    assert.is_true(count > 500)
   end)
 end)
