@@ -36,7 +36,7 @@ Program.__index = Program
 ---@class operations.mcp.Asking
 ---@field method string
 ---@field params table
----@field entries { asked: operations.mcp.Question, wake: function, left?: boolean }[]
+---@field entries { asked: operations.Question, wake: function, left?: boolean }[]
 ---@field answer fun(given: table?, err: operations.Error?)
 
 -- Approvals that are wanted at the same time are one form with a field for each.
