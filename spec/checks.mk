@@ -271,7 +271,7 @@ NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 ev
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua openapi_code.lua graphql.lua calls.lua mcp.lua mcp_server.lua serve.lua tls.lua tokens.lua middleware.lua publisher.lua tools.lua sandbox.lua scaling.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua openapi_code.lua graphql.lua calls.lua jobs.lua mcp.lua mcp_server.lua serve.lua tls.lua tokens.lua middleware.lua publisher.lua tools.lua sandbox.lua scaling.lua))
 
 # Servers and clients of other projects, and the Node that the Inspector needs.
 MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0) fastmcp@4.20.16

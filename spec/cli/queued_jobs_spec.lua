@@ -124,6 +124,54 @@ describe("operations jobs", function()
     stop_worker()
   end)
 
+  it("has an example whose jobs are all done, though it is stopped while it receives them", function()
+    local COUNT = 90
+    start_worker("--prefix", "ops")
+    local accepted = {}
+    operations.run(function()
+      local receiver, port
+      local function start_receiver(at)
+        receiver = assert(operations.process.spawn({ command.interpreter(), "examples/jobs/webhook.lua", server.url,
+          at or "0", env = command.environment() }))
+        port = assert(receiver:read_line():match("^port (%d+)$"))
+      end
+      start_receiver()
+      -- A sender of webhooks: sends each again until it gets 202.
+      local function deliver(i)
+        local id = "order-" .. i
+        local answer
+        repeat
+          answer = operations.http.request({ method = "POST", url = "http://127.0.0.1:" .. port .. "/hooks/report",
+            json = { id = id, pages = 1, seconds = 0.005 } })
+          if not answer then
+            operations.sleep(0.02)
+          end
+        until answer and answer.status == 202
+        accepted[#accepted + 1] = id
+        if i % 30 == 0 then
+          os.execute(("kill -TERM %d"):format(receiver.pid))
+          receiver:wait()
+          start_receiver(port)
+        end
+        return true
+      end
+      local numbers = {}
+      for i = 1, COUNT do
+        numbers[i] = i
+      end
+      assert(operations.map(numbers, deliver, { limit = 8 }))
+      os.execute(("kill -TERM %d"):format(receiver.pid))
+      receiver:wait()
+      local map = connect({})
+      for i = 1, COUNT do
+        assert.equal(1, assert(map:outcome("order-" .. i, 30000)).data.pages)
+      end
+      map:close()
+    end)
+    assert.equal(COUNT, #accepted)
+    stop_worker()
+  end)
+
   it("says what is wrong", function()
     for line, message in pairs({
       ["jobs"] = "jobs: expected --redis URL",
