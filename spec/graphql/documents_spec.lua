@@ -119,6 +119,23 @@ describe("a document", function()
     assert.is_nil(plan.request({ id = 1 }).query:find("pageInfo", 1, true))
   end)
 
+  it("is not changed by the pages of another that uses the same fragment", function()
+    local list = load({ ["a.graphql"] = [[
+      query A($after: String) { task(id: 1) { ...Parts } } query B($after: String) { task(id: 2) { ...Parts } }
+      fragment Parts on Task { parts(after: $after) { nodes { id } } }]] })
+    for _, name in ipairs({ "A", "B" }) do
+      local plan = operation.plan_of(list[name].handler)
+      assert.is_nil(plan.request({}).query:find("pageInfo", 1, true))
+      assert.equal(1, select(2, plan.request({}, true).query:gsub("pageInfo", "")))
+    end
+  end)
+
+  it("names the place in a fragment of another file", function()
+    local _, report = load({ ["a.graphql"] = "query A { task(id: 1) { ...F } }",
+      ["b.graphql"] = "\n\nfragment F on Task { titel }" })
+    assert.equal('A: Task has no field "titel" (did you mean title?) (at line 3, column 22)', report[1].message)
+  end)
+
   it("keeps directives of the service", function()
     local plan = operation.plan_of(one("query A($t: Int) @cached(ttl: $t) { any { __typename @own } }").handler)
     assert.equal("query A($t: Int) @cached(ttl: $t) { any { __typename @own } }", plan.request({}).query)

@@ -156,7 +156,11 @@ local function resolve(service, node, fragments)
     check_variable(self, ...)
   end }
   selection.resolve_directives(build, node)
-  selection.resolve(build, of, node.selections)
+  local _, problem = parser.try(selection.resolve, build, of, node.selections)
+  if problem then
+    problem.text = build.inside and build.inside.text
+    error(problem, 0)
+  end
   for _, variable in ipairs(node.variables) do
     if not variable.is_used then
       lexer.fail(("the variable $%s is not used"):format(variable.name), variable.at)
@@ -176,6 +180,7 @@ local function plan_of(service, node, fragments)
   if page then
     connection.add_page_info(schema, paged.of, paged.selections)
     paged_text = print(node)
+    table.remove(paged.selections) -- which may be those of a fragment that others use
   end
   return {
     type = node.kind, name = node.name, input_schema = input_schema, output_schema = output_schema, page = page,
@@ -205,7 +210,7 @@ local function add(service, list, document, node, fragments)
   end
   local plan, problem = parser.try(plan_of, service, node, fragments)
   if not plan then
-    local at = problem.at and " (at " .. lexer.place(document.text, problem.at) .. ")" or ""
+    local at = problem.at and " (at " .. lexer.place(problem.text or document.text, problem.at) .. ")" or ""
     return service.report(document.path, ("%s: %s%s"):format(wanted, problem.message, at))
   end
   local definition = {
@@ -234,6 +239,7 @@ local function read_all(service, found)
       if fragments[fragment.name] then
         service.report(document.path, ("the fragment %q is defined twice; the first one counts"):format(fragment.name))
       end
+      fragment.text = document.text
       fragments[fragment.name] = fragments[fragment.name] or fragment
     end
   end

@@ -20,6 +20,7 @@ local fail = lexer.fail
 ---@field fragments? table<string, table>  by name, of a document; directives may then be those of the service
 ---@field open? table<table, boolean>  the fragments that are being resolved (true), and those that are (false)
 ---@field level integer  of fragments in fragments
+---@field inside? table  the fragment that is being resolved
 ---@field steps integer  of checks, at most `limits.graphql_steps`
 
 local function step(build, at)
@@ -132,13 +133,14 @@ local function resolve_spread(build, parent, item)
   if build.open[fragment] then
     fail(("the fragment %q contains itself"):format(item.spread), item.at)
   elseif build.open[fragment] == nil then
-    build.open[fragment], build.level = true, build.level + 1
+    local outer = build.inside
+    build.open[fragment], build.level, build.inside = true, build.level + 1, fragment
     if build.level > limits.graphql_depth then
       fail(("fragments are nested more than %d levels deep"):format(limits.graphql_depth), item.at)
     end
     check_directives(build, fragment)
     resolve(build, of, fragment.selections)
-    build.open[fragment], build.level = false, build.level - 1
+    build.open[fragment], build.level, build.inside = false, build.level - 1, outer
   end
 end
 
@@ -188,8 +190,10 @@ local function groups_of(build, fields)
   return groups
 end
 
-local function conflict(item, other, how)
-  fail(("%q is selected twice, %s; an alias tells them apart"):format(item.key, how), other.at)
+-- The place is told where it can only be in one text.
+local function conflict(build, other, how)
+  fail(("%q is selected twice, %s; an alias tells them apart"):format(other.key, how),
+    not build.fragments and other.at or nil)
 end
 
 local function same_shape(schema, a, b)
@@ -206,7 +210,7 @@ local function check_shapes(build, groups)
   for _, group in ipairs(groups) do
     for i = 2, #group do
       if not same_shape(build.schema, group[1].field.type, group[i].field.type) then
-        conflict(group[1], group[i], "with different types")
+        conflict(build, group[i], "with different types")
       end
     end
     check_shapes(build, groups_of(build, group))
@@ -255,9 +259,9 @@ local function check_sameness(build, groups)
       for i = 2, #part do
         step(build, part[i].at)
         if part[i].name ~= first.name then
-          conflict(first, part[i], "as different fields")
+          conflict(build, part[i], "as different fields")
         elseif sorted_arguments(part[i]) ~= arguments then
-          conflict(first, part[i], "with different arguments")
+          conflict(build, part[i], "with different arguments")
         end
       end
       check_sameness(build, groups_of(build, part))
