@@ -45,6 +45,38 @@ describe_states("many states in one process", function()
     assert.equal("", command.run("pgrep -x cat -P " .. command.pid()).out)
   end)
 
+  -- libcurl 7.88 wakes itself by pairs of sockets that programs inherit; nothing can be read from them.
+  it("leave no descriptor to programs that the program starts, but pairs of libcurl", function()
+    local result = command.run([[ lua -e '
+      local function inherited()
+        local pipe, targets = io.popen("ls -l /proc/self/fd"), {}
+        for line in pipe:lines() do
+          targets[line:match("%d+ %-> (.*)") or ""] = true
+        end
+        pipe:close()
+        return targets
+      end
+      local before = inherited()
+      dofile("spec/native/states/open.lua")
+      local file = io.open("/proc/net/unix")
+      local pairs_of_sockets = file:read("*a")
+      file:close()
+      for target in pairs(inherited()) do
+        local inode = target:match("^socket:%[(%d+)%]$")
+        if not before[target] and not (inode and pairs_of_sockets:find(" " .. inode .. "\n")) then
+          print((target:gsub("%d+", "N")))
+        end
+      end' ]])
+    assert.same({ "/proc/N/fd", "pipe:[N]" }, (function()
+      local lines = {}
+      for line in result.out:gmatch("[^\n]+") do
+        lines[#lines + 1] = line
+      end
+      table.sort(lines)
+      return lines
+    end)(), result.err)
+  end)
+
   it("work without the libraries that the program left out, which are named where they are needed", function()
     for _, name in ipairs({ "io", "os", "debug" }) do
       local result = command.run(("lua spec/native/states/without.lua %s"):format(name))

@@ -7,7 +7,7 @@ describe("the archive of all modules", function()
     finally(function()
       os.execute("rm -r " .. directory)
     end)
-    local lua = jit and "luajit" or "lua5.4"
+    local lua = rawget(_G, "jit") and "luajit" or "lua5.4"
     local program = [[
       package.cpath = ""
       local operations = require("operations")

@@ -8,7 +8,7 @@ local installation = [[
     make -s -j2 install LUA=%s BUILD=%s/build DESTDIR=%s/package PREFIX=/usr >/dev/null
 ]]
 
--- What Debian's own tools add to a package: compressed pages, stripped modules, a control file, changelog and copyright.
+-- What Debian's own tools add to a package: compressed pages, stripped modules, a control file, changelog, copyright.
 local script = [[
   set -e
   cd %s/package
@@ -20,8 +20,8 @@ local script = [[
   documents=usr/share/doc/lua-operations
   mkdir -p DEBIAN $documents
   cp "$OLDPWD/LICENSE" $documents/copyright
-  printf 'lua-operations (0.1.0) unstable; urgency=low\n\n  * First.\n\n -- A Packager <a@example.org>  %%s\n' "$(date -R)" \
-    | gzip -9n >$documents/changelog.gz
+  printf 'lua-operations (0.1.0) unstable; urgency=low\n\n  * First.\n\n -- A Packager <a@example.org>  %%s\n' \
+    "$(date -R)" | gzip -9n >$documents/changelog.gz
   cat >DEBIAN/control <<END
 Package: lua-operations
 Version: 0.1.0

@@ -1,4 +1,4 @@
---- What each of many Lua states in one process does at once: everything that reaches C, except what the process has one of.
+--- What each of many Lua states in one process does at once: everything that reaches C.
 local number = ...
 local operations = require("operations")
 local T = operations.type
@@ -6,7 +6,9 @@ local T = operations.type
 local registry = operations.registry()
 assert(registry:register({
   namespace = "text", name = "repeat", type = "query",
-  inputSchema = T.object({ { "text", T.string() }, { "at", T.optional(T.string({ format = "date-time", pattern = "^20" })) } }),
+  inputSchema = T.object({
+    { "text", T.string() }, { "at", T.optional(T.string({ format = "date-time", pattern = "^20" })) },
+  }),
   handler = function(input) return { text = input.text:rep(3) } end,
 }))
 assert(registry:register({
