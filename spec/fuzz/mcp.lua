@@ -29,6 +29,13 @@ local answers = {
   '{"jsonrpc": "2.0", "id": @, "result": {"resources": [{"uri": "a:b", "name": "n"}]}}',
   '{"jsonrpc": "2.0", "id": @, "result": {"resultType": "input_required", "requestState": "s", "inputRequests": {"k":'
     .. ' {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {"type": "object"}}}}}}',
+  '{"jsonrpc": "2.0", "id": @, "result": {"resultType": "task", "taskId": "t", "status": "working", "ttlMs": null,'
+    .. ' "pollIntervalMs": 5, "statusMessage": "m", "createdAt": "c", "lastUpdatedAt": "u"}}',
+  '{"jsonrpc": "2.0", "id": @, "result": {"taskId": "t", "status": "input_required", "inputRequests": {"k":'
+    .. ' {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {"type": "object"}}}}}}',
+  '{"jsonrpc": "2.0", "id": @, "result": {"taskId": "t", "status": "completed", "result": {"content": []},'
+    .. ' "_meta": {"operations/progress": {"progress": 1, "total": 2}}}}',
+  '{"jsonrpc": "2.0", "id": @, "result": {"taskId": "t", "status": "failed", "error": {"code": 1, "message": "m"}}}',
   '{"jsonrpc": "2.0", "id": @, "error": {"code": -32601, "message": "no", "data": {"supported": ["2026-07-28"]}}}',
   '{"jsonrpc": "2.0", "id": 7, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}',
   '{"jsonrpc": "2.0", "id": "r", "method": "elicitation/create", "params": {"message": "m", "requestedSchema":'
@@ -48,7 +55,8 @@ local words = {
   "ping",
   "inputSchema", "outputSchema", "type", "object", "$ref", "#", "content", "text", "structuredContent", "isError",
   "name",
-  "nextCursor", "uri", "blob", "annotations", "resultType", "task", "taskId", "status", "working", "progressToken",
+  "nextCursor", "uri", "blob", "annotations", "resultType", "task", "taskId", "status", "working", "completed",
+  "failed", "cancelled", "inputRequests", "pollIntervalMs", "statusMessage", "progressToken",
   "_meta",
   "2025-06-18", "2026-07-28", "1999-01-01", "notifications/progress", "\\ud800", "\255", "1e999", "{", "}", "[",
   "]", ",",

@@ -13,7 +13,8 @@ local stdio = require("operations.mcp.server.stdio")
 local MAX_BODY, LONG = 3000, 1000000 -- bytes; seconds of the standing clock
 
 local META = '"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "progressToken": "p",'
-  .. ' "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {}},'
+  .. ' "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {},'
+  .. ' "extensions": {"io.modelcontextprotocol/tasks": {}}},'
   .. ' "io.modelcontextprotocol/logLevel": "debug"}'
 local beginnings = {
   '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",'
@@ -45,6 +46,11 @@ local samples = {
     .. ' "context": {"arguments": {"path": "x"}}}}',
   '{"jsonrpc": "2.0", "id": 16, "method": "subscriptions/listen", "params": {"notifications":'
     .. ' {"toolsListChanged": true, "resourceSubscriptions": ["note://hello"]}, ' .. META .. "}}",
+  '{"jsonrpc": "2.0", "id": 19, "method": "tools/call", "params": {"name": "demo_long", ' .. META .. "}}",
+  '{"jsonrpc": "2.0", "id": 20, "method": "tasks/get", "params": {"taskId": "x", ' .. META .. "}}",
+  '{"jsonrpc": "2.0", "id": 21, "method": "tasks/update", "params": {"taskId": "x", "inputResponses": {"a": {}}, '
+    .. META .. "}}",
+  '{"jsonrpc": "2.0", "id": 22, "method": "tasks/cancel", "params": {"taskId": "x", ' .. META .. "}}",
   '{"jsonrpc": "2.0", "id": 17, "method": "logging/setLevel", "params": {"level": "debug"}}',
   '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5, "reason": "r"}}',
   '{"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"name": "b"}}}',
@@ -58,14 +64,15 @@ local words = {
   "inputResponses", "requestState", "elicit_1", "action", "accept", "content", "requestId", "2025-03-26", "2025-06-18",
   "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "2026-07-28", "1999-01-01",
   "notifications", "resourceSubscriptions", "toolsListChanged", "demo_add", "demo_ask", "demo_tell", "note://hello",
-  "note://by/{author}/{+path}", "greet", "\\ud800", "\255", "1e999", "{", "}", "[", "]", ",", "%",
+  "note://by/{author}/{+path}", "greet", "tasks/get", "tasks/update", "tasks/cancel", "taskId", "taskIds", "demo_long",
+  "extensions", "\\ud800", "\255", "1e999", "{", "}", "[", "]", ",", "%",
 }
 
 local registry = operations.registry({ log = function() end, on_warning = function() end })
 
-local function add(name, handler, properties)
+local function add(name, handler, properties, task)
   assert(registry:register({ namespace = "demo", name = name, type = name == "add" and "query" or "mutation",
-    inputSchema = { type = "object", properties = properties }, handler = handler }))
+    inputSchema = { type = "object", properties = properties }, handler = handler, _meta = { task = task } }))
 end
 
 local number = { type = "number" }
@@ -87,6 +94,11 @@ add("ask", function(_, context)
   local roots = context.roots()
   return { action = action, name = given and given.name, sampled = sampled, err = err and err.code, roots = roots }
 end)
+
+add("long", function(_, context)
+  context.progress(1, 2, "half")
+  return "told"
+end, nil, "required")
 
 local function new_server(problems)
   local server = operations.to_mcp(registry, { max_body = MAX_BODY, resources = { namespace = "demo" },

@@ -167,6 +167,28 @@ describe("an operation of a server that runs it as a job", function()
     end)
   end)
 
+  it("fails where the server says what is no state of a job", function()
+    register("slow", function()
+      operations.sleep(20)
+    end)
+    operations.run(function()
+      local other = imported()
+      for _, body in ipairs({ "", "{", "7", "{}", '{"state":7}', '{"state":"lost"}' }) do
+        local handle = server.handle
+        function server:handle(request)
+          local answer = handle(self, request)
+          answer.body = request.method == "GET" and body or answer.body
+          answer.headers["retry-after"] = "nan"
+          return answer
+        end
+        local _, err = other:execute("r.slow", {})
+        assert.same({ "the state of the job is unreadable", "job", true }, { err.message, err.details.kind,
+          err.mayHaveRun })
+        server.handle = nil
+      end
+    end)
+  end)
+
   it("is the same operation again, from the server's document", function()
     register("slow", function() return 1 end, { _meta = { task = "required" },
       outputSchema = { type = "integer" } })

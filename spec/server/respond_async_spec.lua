@@ -191,6 +191,35 @@ describe("a call of an HTTP server that may be a job", function()
     end)
   end)
 
+  it("has streams that end with their readers, and are limited", function()
+    options.max_identity_streams = 2
+    register("slow", "optional", slow(60))
+    operations.run(function()
+      local place = ask("POST", "/r/slow", async, none).headers.location
+      local leaves, bodies = {}, {}
+      local function open()
+        local response = server:handle({ method = "GET", target = place, body = "", left = function(fn)
+          leaves[#leaves + 1] = fn
+        end, headers = { host = "localhost", accept = "text/event-stream" } })
+        bodies[#bodies + 1] = response.body
+        return response.status
+      end
+      assert.same({ 200, 200, 503 }, { open(), open(), open() })
+      assert.matches("^retry:", bodies[1]())
+      assert.matches('"state":"working"', bodies[1]())
+      local reading = operations.spawn(bodies[1])
+      operations.sleep(0.01)
+      for _, leave in ipairs(leaves) do
+        leave()
+      end
+      reading:wait()
+      assert.is_nil(bodies[1]())
+      assert.is_nil(bodies[2]())
+      assert.same({ 200, 0 }, { open(), server.running - 1 })
+      leaves[#leaves]()
+    end)
+  end)
+
   it("belongs to the identity that started it", function()
     options.authorize = function(request)
       return request.token and { id = request.token, scopes = {} }

@@ -69,7 +69,8 @@ local function read(plan, address, context)
       if type(state) ~= "table" or not states[state.state] then
         return nil, failure("the state of the job is unreadable")
       end
-      return state, tonumber(reply.headers["retry-after"] or nil)
+      local pause = tonumber(reply.headers["retry-after"] or "")
+      return state, pause and pause >= PAUSE and pause or PAUSE
     elseif reply then
       local _
       _, err = call.outcome(plan, reply, context, plan.configured)
@@ -109,7 +110,7 @@ local function await(plans, address, context)
       tell(context, state.progress)
     end
     if scheduler.host().now() - began < PAUSE * 1000 then -- it has not waited
-      task.sleep(math.min(pause or PAUSE, LONGEST))
+      task.sleep(math.min(pause, LONGEST))
     end
   end
 end
