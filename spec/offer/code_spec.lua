@@ -161,6 +161,13 @@ describe("a program of a model", function()
     assert.same({ true, "TOOL_ERROR", "no such file", { n = 1 } }, result.value)
   end)
 
+  it("gets bytes as base64", function()
+    add("bytes", "query", function()
+      return "\255\0"
+    end)
+    assert.same({ base64 = "/wA=" }, assert(run('return call("a.bytes")')).value)
+  end)
+
   it("says in a rehearsal which request it would send", function()
     registry:register_all((operations.from_openapi.file("examples/tasks.openapi.json", { namespace = "tasks" })))
     local result = assert(run('return call("tasks.create", { body = { title = "x" } })', { dry_run = true }))

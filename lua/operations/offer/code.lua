@@ -1,6 +1,7 @@
 --- Programs of models (code mode): which operations they may call, how their calls are made, and what is told and
 --- recorded of them. `operations.sandbox` runs them; a sink adds how it asks people and words failures.
 local argument = require("operations.base.argument")
+local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local first_events = require("operations.offer.events")
@@ -170,6 +171,8 @@ local function data_of(envelope)
     return nil, tool_error(envelope)
   elseif envelope.data == nil then
     return core.null
+  elseif type(envelope.data) == "string" and not json.encode(envelope.data) then -- bytes
+    return { base64 = base64.encode(envelope.data) }
   end
   return envelope.data
 end
