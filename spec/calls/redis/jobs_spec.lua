@@ -110,6 +110,28 @@ describe("a submitted job", function()
     worker:close()
   end))
 
+  it("does not end with a call that has its id, and whose caller gives up", run(function()
+    local worker, gate = connect(), nil
+    serve(worker, { wait = function()
+      operations.await(function(wake)
+        gate = wake
+      end)
+      return "done"
+    end })
+    local map, other = connect(), connect()
+    assert(map:submit("own.wait", {}, { requestId = "both" }))
+    eventually(function()
+      return gate
+    end)
+    assert.equal("TIMEOUT", select(2, other:call("own.wait", {}, { requestId = "both", timeout = 50 })).code)
+    other:close()
+    assert.equal("PENDING", select(2, map:outcome("both")).code)
+    gate()
+    assert.equal("done", assert(map:outcome("both", 20000)).data)
+    map:close()
+    worker:close()
+  end))
+
   it("can fail, which is its outcome", run(function()
     local worker = connect()
     serve(worker, { fail = function()

@@ -151,9 +151,9 @@ local function unknown(self, call)
 end
 
 local function take_back(self, call)
-  local payload = call.payload
-  scripts.abort:send(self._shared.link, nothing, 2, { self._shared.keys:queue(payload.operationId),
-    self._shared.keys:record(payload.requestId), call.given_up, self._shared.presence:channel("") })
+  local payload, keys = call.payload, self._shared.keys
+  scripts.abort:send(self._shared.link, nothing, 3, { keys:queue(payload.operationId), keys:record(payload.requestId),
+    keys:job(payload.requestId), call.given_up, self._shared.presence:channel("") })
 end
 
 local function is_lost(err)

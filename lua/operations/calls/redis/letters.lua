@@ -97,7 +97,8 @@ local function revive_batch(shared, operation, from, to)
     keys[2 * i], keys[2 * i + 1] = shared.keys:record(letter.requestId or ""), shared.keys:job(letter.requestId or "")
     local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
     words[2 * i] = entry[1]
-    words[2 * i + 1] = math.floor(math.min(ttl + shared.retention, limits.redis_ages))
+    words[2 * i + 1] = math.floor(letter.submitted and limits.redis_ages
+      or math.min(ttl + shared.retention, limits.redis_ages))
   end
   local reply, problem = run(shared, scripts.revive, operation, keys, words)
   if not reply then

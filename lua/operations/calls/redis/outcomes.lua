@@ -38,8 +38,8 @@ function Outcomes:add(job)
   end
   scripts.finish_job:send(shared.link, function(...)
     self._answered(job, ...)
-  end, 4, { job.queue, keys:record(job.id), keys:job(job.id), keys:owned(job.owner), job.entry, shared.presence.id,
-    job.outcome, job.keep, job.id, ("%.0f"):format(self._now()) })
+  end, 4, { job.queue, keys:record(job.id), keys:job(job.id), keys:owned(job.owner or ""), job.entry,
+    shared.presence.id, job.outcome, job.keep, job.id, ("%.0f"):format(self._now()) })
 end
 
 local function nothing() end

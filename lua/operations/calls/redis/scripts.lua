@@ -346,11 +346,11 @@ if not ARGV[2] or redis.call("XLEN", KEYS[1]) == 0 then
 end
 return count]], "integer")
 
---- Queue, record | event, prefix of the processes' channels. Takes a request back that has not ended, and tells its
---- worker.
+--- Queue, record, job | event, prefix of the processes' channels. Takes a call back that has not ended, and tells its
+--- worker. A submitted job with its id does not end with the call.
 redis_scripts.abort = script([[
 local id = redis.call("GET", KEYS[2])
-if not id or string.sub(id, 1, 1) == "{" then return 0 end
+if not id or string.sub(id, 1, 1) == "{" or redis.call("EXISTS", KEYS[3]) == 1 then return 0 end
 local held = redis.pcall("XPENDING", KEYS[1], "w", id, id, 1)[1]
 redis.pcall("XACK", KEYS[1], "w", id)
 redis.call("XDEL", KEYS[1], id)

@@ -30,7 +30,7 @@ local redis_worker = {}
 ---@field text string  the payload
 ---@field keep? integer  of a submitted job: ms for which its outcome is kept
 ---@field owner? string  of a submitted job
----@field notes? operations.RedisNotes  of a submitted job that was started
+---@field notes? operations.RedisNotes|false  of a submitted job that was started
 ---@field revived? boolean  its deadline is the old one; its time starts again
 ---@field started? boolean
 ---@field outcome? string  the event
@@ -80,9 +80,7 @@ function redis_worker.new(shared)
   function self._now()
     return core.now() + self._ahead
   end
-  self._outcomes = outcomes.new(shared, function(...)
-    ended(self, ...)
-  end, self._now)
+  self._outcomes = outcomes.new(shared, function(...) ended(self, ...) end, self._now)
   return self
 end
 
@@ -195,9 +193,7 @@ local function start(self, job)
     payload.deadline = nil
   end
   local peer = { job = job, attempt = job.attempt, vouches = self._shared.vouches, announced = true }
-  if job.keep then
-    job.notes = notes.new(self._shared, job, peer, self._now)
-  end
+  job.notes = job.keep and notes.new(self._shared, job, peer, self._now)
   local taken = self._shared.receiver.event(call_event.new("call.requested", payload), peer)
   if taken == false then
     refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")
@@ -228,7 +224,7 @@ local function bury(self, job)
 end
 
 -- Names of an entry's fields.
-local meanings = { i = "id", f = "from", p = "text" }
+local meanings = { i = "id", f = "from", p = "text", w = "owner" }
 
 -- Takes an entry that was read or taken over.
 local function take(self, queue, entry, deliveries)
@@ -240,9 +236,7 @@ local function take(self, queue, entry, deliveries)
     if meanings[name] then
       job[meanings[name]] = value
     elseif name == "j" then
-      job.keep, job.owner = tonumber(value), job.owner or ""
-    elseif name == "w" then
-      job.owner = value
+      job.keep = tonumber(value)
     elseif name == "a" then
       job.attempt, job.revived = job.attempt + 1, value == "revived"
     end
