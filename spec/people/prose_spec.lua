@@ -16,7 +16,8 @@ end)
 
 describe("the marks of a description", function()
   for marked, plain in pairs({ ["a<br>b<br/>c<br />d"] = "a\nb\nc\nd", ["<p>x</p><p>y</p>"] = "x\n\ny",
-    ["[text](url) ![img](u)"] = "text img", ["**b** __u__ *i* a*b*c 2 * 3"] = "b u i abc 2 * 3",
+    ["[text](url) ![img](u)"] = "text img", ["a<!-- c -->b"] = "ab",
+    ["**b** __u__ *i* a*b*c 2 * 3"] = "b u i abc 2 * 3",
     ["# Title\n## Sub\nbody"] = "Title\nSub\nbody", ["> [!NOTE]\n> quoted\n>more"] = "quoted\nmore",
     ["`code` ``x``"] = "code x", ["&lt;&gt;&amp;&quot;&apos;&nbsp;&other;"] = "<>&\"' &other;",
     ["  x \n"] = "x", ["a_b_c __a__b"] = "a_b_c ab" }) do

@@ -59,6 +59,11 @@ function Parser:peek()
   return self.tokens[at], at
 end
 
+function Parser:is(kind, text)
+  local token = self:peek()
+  return token ~= nil and token.kind == kind and token.text == text
+end
+
 function Parser:take(kind, text)
   local token, at = self:peek()
   if token and token.kind == kind and (text == nil or token.text == text) then
@@ -170,13 +175,12 @@ function Parser:type()
   return { kind = "union", list = list, optional = is_optional }
 end
 
--- What follows an annotation is its description, two blanks behind it.
+-- What follows an annotation is its description, two blanks or a "#" behind it.
 function Parser:finish()
-  local token = self.tokens[self.at]
-  local gap = token == nil or token.kind == "blank" and (#token.text > 1 or self.tokens[self.at + 1] == nil)
-  if not gap then
-    local next_one = self:peek()
-    fail("%s is not read", next_one and self.text:sub(next_one.from) or "")
+  local token, following = self.tokens[self.at], self:peek()
+  local is_apart = token ~= nil and token.kind == "blank" and #token.text > 1
+  if following and not is_apart and not self:is("symbol", "#") then
+    fail("%s is not read", self.text:sub(following.from))
   end
 end
 

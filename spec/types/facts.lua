@@ -88,7 +88,7 @@ end
 function facts.typescript(text)
   local list, interface, id = {}, nil, nil
   for line in text:gmatch("[^\n]+") do
-    line = line:gsub("%f[%d-]%-?%d+%.%d[%deE+-]*", "number")
+    line = line:gsub("([ (])%-?%d+%.%d[%deE+-]*%f[ ;)]", "%1number")
     interface = line:match("^export interface (%w+)") or interface
     id = line:match('^  "(.*)": {$') or line:find("^  };") and nil or id
     local alias, of = line:match("^export type (%w+) = (.*);$")

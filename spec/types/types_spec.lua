@@ -227,8 +227,8 @@ describe("types", function()
     end
   end)
 
-  it("are read whole by the language server, whatever names fields have", function()
-    local properties = {}
+  it("are read whole by the language server, whatever fields are called and said to be", function()
+    local properties = { plain = { type = "string", description = "<a|b>, or what?" } }
     for _, name in ipairs({ "private", "public", "a b", "1st", "fun", "nil", "end", "\"quoted\"", "ümlaut", "a-b" }) do
       properties[name] = { anyOf = { { type = "array", items = { type = { "string", "null" } } }, { const = name },
         { enum = { 1, 2.5, false } } } }

@@ -9,7 +9,7 @@ local entities = { lt = "<", gt = ">", amp = "&", quot = '"', apos = "'", nbsp =
 ---@param text string
 ---@return string
 function prose.unmarked(text)
-  text = text:gsub("<br%s*/?>", "\n"):gsub("</p>", "\n\n"):gsub("</?%a[^<>]*>", "")
+  text = text:gsub("<br%s*/?>", "\n"):gsub("</p>", "\n\n"):gsub("<!%-%-.-%-%->", ""):gsub("</?%a[^<>]*>", "")
   text = text:gsub("!?%[([^%[%]]*)%]%([^()]*%)", "%1"):gsub("%*%*([^*\n]+)%*%*", "%1"):gsub("__([^_\n]+)__", "%1")
   text = text:gsub("%*([^*%s][^*\n]*)%*", "%1"):gsub("%f[^%s%z]_([^_%s][^_\n]*)_%f[^_%w]", "%1")
   text = ("\n" .. text):gsub("\n#+ +", "\n"):gsub("\n> ?%[!%u+%]", "\n"):gsub("\n> ?", "\n"):gsub("`+([^`\n]+)`+", "%1")

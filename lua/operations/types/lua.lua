@@ -36,7 +36,8 @@ local function note(text, is_deprecated)
   if is_deprecated then
     said = said == "" and "deprecated" or "deprecated: " .. said
   end
-  return said ~= "" and "  " .. said or ""
+  local mark = said:find("^[%w\128-\255]") and "" or "# " -- a symbol would be read as a part of the type
+  return said ~= "" and "  " .. mark .. said or ""
 end
 
 local Page = {}

@@ -127,15 +127,22 @@ local function literals(values)
   return union(list)
 end
 
+local encoding = { sort_keys = true }
+
 -- The text of a schema without the definitions beside it, and the references in it.
-local function text_of(node)
+function Builder:text(node)
   if is_object(node) and node["$defs"] then
     node = members.copy(node)
     node["$defs"] = nil
   end
-  local text, found = json.encode(node, { sort_keys = true }), {}
-  for reference in (text or ""):gmatch('"%$ref":"(#[^"]*)"') do
-    found[#found + 1] = reference
+  local text = json.encode(node, encoding) or ""
+  local found = self.references[text]
+  if not found then
+    found = {}
+    for reference in text:gmatch('"%$ref":"(#[^"]*)"') do
+      found[#found + 1] = reference
+    end
+    self.references[text] = found
   end
   return text, found
 end
@@ -144,10 +151,11 @@ local ANY_NAME = "/" -- the key of definitions of whatever name
 
 -- The types of the namespace that have this key, a name, and this text.
 function Builder:made(key, text)
-  local place = table.concat({ self.namespace, key, text or "" }, "\n")
-  local list = self.texts[place] or {}
-  self.texts[place] = list
-  return list
+  local place = self.namespace .. "\n" .. key
+  local texts = self.texts[place] or {}
+  self.texts[place] = texts
+  texts[text] = texts[text] or {}
+  return texts[text]
 end
 
 -- The named type of a definition. Operations that have the same one share it, as a document's components.
@@ -161,7 +169,7 @@ function Builder:definition(root, reference)
   if node == nil then
     return nil
   end
-  local text, references = text_of(node)
+  local text, references = self:text(node)
   local known = self:made(name, text)
   for _, one in ipairs(known) do
     memo[reference] = one.named -- while its own references are compared
@@ -196,7 +204,7 @@ end
 function Builder:result(root, parts)
   local of = self:type(root, root, parts)
   if of.kind == "ref" and of.of.parts[3] == "output" then
-    local text, references = text_of(root)
+    local text, references = self:text(root)
     table.insert(self.results, { of = of, namespace = self.namespace, root = root, references = references,
       known = self:made(ANY_NAME, text) })
   end
@@ -236,7 +244,7 @@ end
 -- The type of an error that an operation declares; operations that declare the same one share it.
 function Builder:error(declared)
   local root = declared.schema == nil or declared.schema
-  local text, references = text_of(root)
+  local text, references = self:text(root)
   local known = self:made("error " .. declared.code, text)
   for _, one in ipairs(known) do
     if self:leads_to(root, references, one) then
@@ -441,7 +449,7 @@ end
 ---@return operations.types.Tree
 function tree.of(specs, namespaces)
   local wanted = namespaces and members.set(namespaces)
-  local self = setmetatable({ names = {}, named = {}, texts = {}, results = {},
+  local self = setmetatable({ names = {}, named = {}, texts = {}, references = {}, results = {},
     roots = setmetatable({}, { __mode = "k" }) }, Builder)
   local list = {}
   for _, spec in ipairs(specs) do
