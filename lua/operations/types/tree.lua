@@ -135,7 +135,7 @@ function Builder:text(node)
     node = members.copy(node)
     node["$defs"] = nil
   end
-  local text = json.encode(node, encoding) or ""
+  local text = json.encode(node, encoding) or tostring(node) -- too deep: equal to no other
   local found = self.references[text]
   if not found then
     found = {}
