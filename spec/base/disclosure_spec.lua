@@ -35,6 +35,23 @@ local function read(code, message, details, rule, spec)
   return disclosure.read(errors.new(code, message, details), rule, spec)
 end
 
+describe("what remote callers read of the errors of a GraphQL service", function()
+  local function told(rule, errors_given)
+    local seen, is_told, is_hidden = read("FORBIDDEN", "not you", { kind = "graphql", errors = errors_given,
+      path = { "a" }, headers = { server = "inside" }, statusCode = 200 }, rule)
+    return { seen.message, seen.details, is_told, is_hidden }
+  end
+
+  it("is their text and their list, bounded, and by option only the code", function()
+    local list = { { message = "not you" } }
+    local whole = { "not you", { kind = "graphql", errors = list, path = { "a" } }, true, false }
+    assert.same({ whole, whole }, { told("client", list), told("all", list) })
+    assert.same({ "a server behind this one failed", { kind = "graphql" }, true, true }, told("none", list))
+    local long = told("client", { { message = ("x"):rep(100000) } })[2]
+    assert.same({ true, 16384 }, { long.truncated, #long.errors })
+  end)
+end)
+
 describe("what remote callers read of a failed exchange", function()
   local function assert_hidden(code, details)
     for _, rule in ipairs({ "client", "all", "none" }) do

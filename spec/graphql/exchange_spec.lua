@@ -187,6 +187,20 @@ describe("files", function()
     assert.equal("two", variables.files[2]) -- the caller's table is unchanged
   end)
 
+  it("are described, with the path of one of this machine where it may be sent", function()
+    for _, case in ipairs({ { {}, true }, { { accessControl = {} }, false }, { { files = false }, false },
+      { { scalars = { Upload = { type = "integer" } } }, nil } }) do
+      local definitions = assert(operations.from_graphql.document(
+        "scalar Upload type Query { a(file: Upload!): Int }", case[1]))
+      local either = definitions[1].inputSchema().properties.file.anyOf
+      local has_path
+      if either then
+        has_path = either[2].properties.path ~= nil
+      end
+      assert.equal(case[2], has_path)
+    end
+  end)
+
   it("of this machine are not read for operations that others may call", function()
     local files = { { path = "variables.file", value = { path = "README.md" } } }
     local more = { type = "mutation", variables = operations.object({ file = { path = "README.md" } }), files = files }

@@ -1,11 +1,13 @@
 --- The configuration of an import, checked before anything is read.
 local argument = require("operations.base.argument")
+local file = require("operations.openapi.file")
 local header_field = require("operations.net.http.header_field")
 local http = require("operations.net.http")
 local http_retry = require("operations.net.http.retry")
 local importing = require("operations.registry.importing")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
+local openapi_config = require("operations.openapi.config")
 
 local config = {}
 
@@ -85,6 +87,15 @@ local function check_places(copy)
   end
 end
 
+-- The schemas of scalars: of uploads that of a file, with `path` where files of this machine may be sent.
+local function with_files(copy)
+  local schemas = {}
+  for name in pairs(copy.uploads) do
+    schemas[name] = file.schema({ files_allowed = openapi_config.may_send_files(copy) })
+  end
+  return members.merged(schemas, copy.scalars)
+end
+
 --- Checks a configuration; errors in it are misuse and raise.
 ---@param given? operations.graphql.Config
 ---@return operations.graphql.Config  a copy, ready for use
@@ -107,6 +118,7 @@ function config.check(given)
   copy.normalize = copy.normalize or "off"
   copy.documents = type(copy.documents) == "string" and { copy.documents } or copy.documents or {}
   copy.uploads = members.set(copy.uploads or { "Upload" })
+  copy.scalars = with_files(copy)
   return copy
 end
 

@@ -145,7 +145,7 @@ end
 -- The code for GraphQL is loaded on first use.
 function load.graphql(source, options)
   require("operations.sources.credentials").prepare(source, options.is_rehearsal)
-  local list, report = require("operations.sources.schemas").definitions(source, options)
+  local list, report = require("operations.sources.graphql_services").definitions(source, options)
   return report_of(source, list, report, options)
 end
 
@@ -240,7 +240,7 @@ function loader.narrow(list, id)
 end
 
 -- What reads the documents of sources, by their kind: loaded on first use.
-local readers = { openapi = "operations.sources.documents", graphql = "operations.sources.schemas" }
+local readers = { openapi = "operations.sources.documents", graphql = "operations.sources.graphql_services" }
 
 --- Has a source a document, which is cached with its operations?
 ---@param source operations.sources.Source

@@ -17,7 +17,7 @@ local registries = require("operations.registry")
 local source_options = require("operations.sources.options")
 local system = require("operations.system")
 
-local schemas = {}
+local graphql_services = {}
 
 local function is_url(place)
   return place:find("^https?://") ~= nil
@@ -41,7 +41,7 @@ local connection_options = { "ca_file", "cert_file", "key_file", "proxy", "retry
 --- The configuration of the adapter.
 ---@param source operations.sources.Source
 ---@return operations.graphql.Config
-function schemas.config(source)
+function graphql_services.config(source)
   local given, call = source.config, source.call or {}
   local config = { namespace = given.namespace, auth = auth_of(given), headers = given.headers, files = given.files,
     validate = given.validate, subscriptions = given.subscriptions, documents = given.documents,
@@ -58,7 +58,7 @@ end
 local function ask(source, options)
   source_options.reveal(source)
   options.face.progress("asking " .. source.shown .. " for its schema")
-  local result, err = introspection.fetch(source.place, graphql_config.check(schemas.config(source)))
+  local result, err = introspection.fetch(source.place, graphql_config.check(graphql_services.config(source)))
   if not result then
     return nil, err
   end
@@ -84,7 +84,7 @@ end
 -- The definitions of a cached schema.
 local function definitions_of(source, text)
   local is_json = is_service(source.place) or source.place:find("%.json$")
-  return from_graphql.document(is_json and json.decode(text) or text, schemas.config(source))
+  return from_graphql.document(is_json and json.decode(text) or text, graphql_services.config(source))
 end
 
 -- Caches a schema that is new.
@@ -93,7 +93,7 @@ local function take(source, text, meta)
   if is_url(source.place) then
     definitions, report = definitions_of(source, text)
   else
-    definitions, report = from_graphql.file(source.place, schemas.config(source))
+    definitions, report = from_graphql.file(source.place, graphql_services.config(source))
   end
   if not definitions then
     return nil, report
@@ -135,7 +135,7 @@ end
 ---@return operations.Error? err
 ---@return { definitions: operations.Definition[], report: table }? loaded  when the schema was read now; alone, when it
 ---  cannot be cached
-function schemas.open(source, options)
+function graphql_services.open(source, options)
   local held, is_current = cache.current(source)
   local listed, wrong = digest_of_documents(source)
   is_current = is_current and not options.refresh
@@ -169,8 +169,8 @@ end
 ---@param options { face: operations.sources.Face, refresh?: boolean, id?: string }
 ---@return operations.Definition[]? definitions
 ---@return any report  or the error; nil: it was reported before
-function schemas.definitions(source, options)
-  local held, err, loaded = schemas.open(source, options)
+function graphql_services.definitions(source, options)
+  local held, err, loaded = graphql_services.open(source, options)
   if err then
     return nil, err
   elseif loaded then
@@ -187,4 +187,4 @@ function schemas.definitions(source, options)
   return definitions, not definitions and err or nil
 end
 
-return schemas
+return graphql_services
