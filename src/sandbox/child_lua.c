@@ -23,9 +23,6 @@
 #include "value/json_lua.h"
 
 #include <lualib.h>
-#if LUA_VERSION_NUM == 501
-#include <luajit.h>
-#endif
 
 #define HOOK_INSTRUCTIONS 10000
 /* How often a program whose time is over is looked at, and after how many times
@@ -251,7 +248,9 @@ static int open_state(lua_State *L) {
   const child_Program *program = (const child_Program *)lua_touserdata(L, 1);
   luaL_openlibs(L);
 #if LUA_VERSION_NUM == 501
-  (void)luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  lua_getglobal(L, "jit");
+  lua_getfield(L, -1, "off");
+  lua_call(L, 0, 0);
 #endif
   /* The first error makes a system call (LuaJIT's unwinder). */
   lua_pushcfunction(L, raise_once);
