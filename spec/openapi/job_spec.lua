@@ -167,7 +167,7 @@ describe("an operation of a server that runs it as a job", function()
     end)
   end)
 
-  it("fails where the server says what is no state of a job", function()
+  it("fails where the state of the job is invalid", function()
     register("slow", function()
       operations.sleep(20)
     end)
