@@ -314,7 +314,7 @@ test-tasks: dependencies-test all $(TASKS_PACKAGES)/.installed ## jobs, tasks of
 tasks-specs: all
 	@TASKS_PACKAGES=$(TASKS_PACKAGES) $(BUSTED) $(call tested,spec/jobs spec/registry/job_spec.lua \
 	  $(wildcard $(addprefix spec/,mcp/client/tasks_spec.lua mcp/server/tasks_spec.lua server/respond_async_spec.lua \
-	  openapi/job_spec.lua cli/task_spec.lua calls/redis/jobs_spec.lua))) spec/mcp/suite/tasks.lua
+	  openapi/job_spec.lua cli/task_spec.lua cli/queued_jobs_spec.lua calls/redis/jobs_spec.lua))) spec/mcp/suite/tasks.lua
 
 $(TASKS_PACKAGES)/.installed: | dependencies-openapi
 	@mkdir -p $(CACHE)/tasks

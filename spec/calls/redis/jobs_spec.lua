@@ -383,6 +383,34 @@ describe("a submitted job", function()
     worker:close()
   end))
 
+  it("whose record is damaged harms no reader", run(function()
+    local worker = connect()
+    serve(worker, { echo = function(input)
+      return input
+    end })
+    local map = connect()
+    assert(map:submit("own.echo", {}, { requestId = "torn", delay = 1e7 }))
+    local link = map._transport._commands
+    local job, record = ("%s:{%s}:j:torn"):format(prefix, prefix), ("%s:{%s}:r:torn"):format(prefix, prefix)
+    for _, note in ipairs({ "", "{", "7", "[]", '{"progress":7,"questions":7}',
+      '{"progress":{"done":"x"},"questions":{"a":1,"b":{"method":7},"c":{"method":"x"}}}' }) do
+      assert(link:call("HSET", job, "n", note, "q:a", note, "v", "x", "a", "y", "c", "z"))
+      local seen = assert(map:job("torn"))
+      assert.same({ "working", 0, 0 }, { seen.state, seen.version, seen.attempt })
+      assert.is_nil(seen.progress or seen.questions)
+    end
+    for _, outcome in ipairs({ "{", "{}", '{"type":"call.responded","payload":{"requestId":"torn"}}' }) do
+      assert(link:call("SET", record, outcome))
+      assert.equal("EXECUTION_ERROR: its outcome is invalid", tostring(select(2, map:outcome("torn"))))
+    end
+    assert(link:call("SET", record, "neither"))
+    local none, err = map:cancel("torn") -- its version is no number
+    assert.same({ nil, "EXECUTION_ERROR" }, { none, err.code })
+    assert(map:forget("torn"))
+    map:close()
+    worker:close()
+  end))
+
   it("is refused over transports that keep nothing, and with options that are invalid", function()
     local map = operations.call_map()
     for _, name in ipairs({ "submit", "outcome", "forget", "job", "cancel", "jobs" }) do

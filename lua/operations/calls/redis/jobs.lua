@@ -111,10 +111,11 @@ local function add_note(shared, record, fields)
   if type(note) ~= "table" then
     return
   end
-  local progress = type(note.progress) == "table" and note.progress or nil
+  local progress = type(note.progress) == "table" and type(note.progress.done) == "number" and note.progress or nil
   record.progress, record.message = progress, progress and progress.message
   for key, question in pairs(type(note.questions) == "table" and note.questions or {}) do
-    if not fields["q:" .. key] then
+    local is_one = type(question) == "table" and type(question.method) == "string" and type(question.params) == "table"
+    if is_one and not fields["q:" .. key] then
       record.questions = record.questions or {}
       record.questions[key] = question
     end
@@ -221,7 +222,7 @@ local function queued(shared, operation, limit)
     return nil, err
   end
   local held = shared.link:call("XPENDING", key, "w", "-", "+", limit)
-  for _, each in ipairs(type(held) == "table" and held or {}) do
+  for _, each in ipairs(held or {}) do
     running[each[1]] = each
   end
   for i, entry in ipairs(entries) do

@@ -122,7 +122,7 @@ redis_reply.shapes = {
   AUTH = "=OK", SELECT = "=OK", PING = "=PONG", GET = "string|nil", UNLINK = "integer", PUBLISH = "integer",
   SUBSCRIBE = { "=subscribe", "string", "integer" }, TIME = { "string", "string" },
   PUBSUB = { "string", "integer" }, SMEMBERS = texts, XRANGE = entries, XREVRANGE = entries,
-  ZRANGE = texts, ZRANGEBYSCORE = texts,
+  ZRANGE = texts, ZRANGEBYSCORE = texts, XPENDING = { each = { "entry", "string", "integer", "integer" } },
   XREADGROUP = { each = { "string", entries }, optional = true },
 }
 

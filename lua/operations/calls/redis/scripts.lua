@@ -275,7 +275,7 @@ if at == "later" then
 elseif not ended then
   local held = redis.pcall("XPENDING", KEYS[1], "w", at, at, 1)[1]
   redis.pcall("XACK", KEYS[1], "w", at)
-  redis.call("XDEL", KEYS[1], at)
+  redis.pcall("XDEL", KEYS[1], at)
   if held then redis.call("PUBLISH", ARGV[5] .. held[2], ARGV[4]) end
 end
 redis.call("ZREM", KEYS[5], ARGV[1])
