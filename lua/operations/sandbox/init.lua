@@ -268,7 +268,7 @@ function sandbox.run(code, functions, options, context)
       return nil, flaw
     end
     return program.run(child, { code = code, functions = functions, names = names, limits = most,
-      timeout = time_left(most, context) })
+      language = sandbox.language, timeout = time_left(most, context) })
   end)
   release()
   if not ok then

@@ -11,7 +11,7 @@ local child, config_text, code = ...
 local decode, encode, null = child.json_decode, child.json_encode, child.null
 local array_mt, object_mt, error_mt = child.array_mt, child.object_mt, child.error_mt
 local send, receive, used = child.send, child.receive, os.clock
-local error, ipairs, next, pairs, pcall, rawget = error, ipairs, next, pairs, pcall, rawget
+local error, getmetatable, ipairs, next, pairs, pcall, rawget = error, getmetatable, ipairs, next, pairs, pcall, rawget
 local select, setmetatable, tostring, type, xpcall = select, setmetatable, tostring, type, xpcall
 local resume, running, status, yield = coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
 local create, close, isyieldable = coroutine.create, coroutine.close, coroutine.isyieldable
@@ -200,6 +200,8 @@ end
 local function map(list, fn, options)
   if type(list) ~= "table" then
     error("bad argument #1 to 'map' (table expected, got " .. type(list) .. ")", 2)
+  elseif #list == 0 and next(list) ~= nil then
+    error("bad argument #1 to 'map' (list expected, got a table without [1])", 2)
   elseif type(fn) ~= "function" then
     error("bad argument #2 to 'map' (function expected, got " .. type(fn) .. ")", 2)
   end
@@ -227,10 +229,22 @@ local function send_text(text)
   send(line or encode({ print = (gsub(text, "[\128-\255]+", "\239\191\189")) })) -- it was no UTF-8
 end
 
+local sorted = { sort_keys = true }
+
+-- As tostring, but tables are JSON.
+local function shown(value)
+  if value == null then
+    return "null"
+  end
+  local metatable = type(value) == "table" and getmetatable(value)
+  local has_text = type(metatable) == "table" and rawget(metatable, "__tostring") ~= nil
+  return type(value) == "table" and not has_text and encode(value, sorted) or tostring(value)
+end
+
 local function print(...)
   local list = {}
   for i = 1, select("#", ...) do
-    list[i] = tostring((select(i, ...)))
+    list[i] = shown((select(i, ...)))
   end
   local text = concat(list, "\t") .. "\n"
   local room = config.output - printed

@@ -21,13 +21,14 @@ local CUT = "(the output is cut here: %d bytes are allowed)\n"
 ---@field code string
 ---@field functions table<string, function>
 ---@field names string[]  of the functions
+---@field language string
 ---@field limits table<string, integer>
 ---@field timeout number  ms
 
 -- The state of a run: what the program printed and called so far.
 local function new_state(child, of)
-  return { child = child, functions = of.functions, names = of.names, limits = of.limits, calls = {}, tasks = {},
-    in_flight = 0, output = {}, printed = 0 }
+  return { child = child, functions = of.functions, names = of.names, language = of.language, limits = of.limits,
+    calls = {}, tasks = {}, in_flight = 0, output = {}, printed = 0 }
 end
 
 -- The first lines of the host: sizes, configuration and program.

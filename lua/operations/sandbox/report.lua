@@ -49,6 +49,11 @@ local library = { "array", "json", "map", "null", "object", "print" }
 
 local hints = {}
 
+function hints.syntax(state)
+  return state.language == "Lua 5.4" and "programs are Lua 5.4"
+    or "programs are LuaJIT 2.1: Lua 5.1 with goto and bit; // and & and <close> of later versions do not exist"
+end
+
 function hints.memory()
   return "keep less at once: take pages instead of whole lists, and set large tables that are done to nil"
 end
@@ -66,10 +71,19 @@ function hints.result()
   return "return numbers, strings, booleans, null and tables of these; a smaller table, or parts of it"
 end
 
+-- Functions of Lua's libraries that are missing.
+local missing = members.set({ "dump", "execute", "exit", "getenv", "remove", "rename", "setlocale", "tmpname" })
+
+-- The name of the nil value that a message is about, as Lua 5.4 and LuaJIT write it.
+local function name_in(message, kind)
+  return message:match("nil value %(" .. kind .. " '([^']+)'%)") or message:match(kind .. " '([^']+)' %(a nil value%)")
+end
+
 function hints.raised(state, _, message)
-  local failure = state.last_failure
-  local name = message:match("nil value %(global '([^']+)'%)") or message:match("global '([^']+)' %(a nil value%)")
-  if name then
+  local failure, name = state.last_failure, name_in(message, "global")
+  if missing[name_in(message, "field")] then
+    return "of os there are time, clock, date and difftime; there are no files, processes and variables of the system"
+  elseif name then
     local names = members.joined(state.names, library)
     return ("there is no %s here%s; there are %s, and the language without files, processes and modules"):format(name,
       suggestion.behind(name, names), table.concat(names, ", "))
