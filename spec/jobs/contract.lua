@@ -68,7 +68,7 @@ return function(it, opened)
   end
 
   local function ended(store, id, identity)
-    return assert(store:wait(id, identity, { ended = true, timeout = 10000 }))
+    return assert(store:wait(id, identity, { ended = true, timeout = 30000 }))
   end
 
   it("has the record before the job runs, and its result after", with(function(store)
@@ -125,7 +125,7 @@ return function(it, opened)
   it("tells of progress", with(function(store)
     local record = assert(store:start("job.wait", {}))
     repeat
-      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 10000 }))
+      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 30000 }))
     until record.progress
     assert.same({ { done = 1, total = 2, message = "half" }, "half" }, { record.progress, record.message })
     local again = store:wait(record.id, nil, { after = record.version, timeout = 20 })
@@ -136,7 +136,7 @@ return function(it, opened)
 
   it("ends a job that is cancelled once, also when it is cancelled twice or later", with(function(store)
     local record = assert(store:start("job.wait", {}))
-    store:wait(record.id, nil, { after = record.version, timeout = 10000 })
+    store:wait(record.id, nil, { after = record.version, timeout = 30000 })
     eventually(function()
       return gates[record.id]
     end)
@@ -168,7 +168,7 @@ return function(it, opened)
     assert(store:answer(record.id, ada, { name = { action = "accept", content = { name = "Ada" } } }))
     local done
     repeat
-      done = assert(store:wait(record.id, ada, { ended = true, after = record.version, timeout = 10000 }))
+      done = assert(store:wait(record.id, ada, { ended = true, after = record.version, timeout = 30000 }))
     until done.ended
     assert.same({ action = "accept", form = { name = "Ada" } }, done.envelope.data)
     assert.is_nil(done.questions)
@@ -180,12 +180,12 @@ return function(it, opened)
     assert.is_table(record.questions.a and record.questions.b)
     assert(store:answer(record.id, nil, { b = { action = "decline" } }))
     repeat
-      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 10000 }))
+      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 30000 }))
     until record.state == "input_required" and not record.questions.b
     assert.is_table(record.questions.a)
     assert(store:answer(record.id, nil, { a = { action = "cancel" } }))
     repeat
-      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 10000 }))
+      record = assert(store:wait(record.id, nil, { after = record.version, timeout = 30000 }))
     until record.ended
     assert.same({ a = "cancel", b = "decline" }, record.envelope.data)
   end))

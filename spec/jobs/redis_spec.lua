@@ -70,7 +70,7 @@ describe("jobs in Redis", function()
         return gates.second
       end)
       gates.second()
-      local done = assert(second:wait(id, who, { ended = true, timeout = 20000 }))
+      local done = assert(second:wait(id, who, { ended = true, timeout = 30000 }))
       assert.same({ by = "second", action = "accept", attempt = 2 }, done.envelope.data)
       assert.equal(2, done.attempt)
       second_map:close()
