@@ -23,7 +23,7 @@ local function is_valid(value)
       destructive = { type = "boolean" }, idempotent = { type = "boolean" },
       cache = { anyOf = { { const = true }, { type = "object", required = { "maxAge" },
         properties = { maxAge = { type = "number", minimum = 0 } }, additionalProperties = false } } },
-      idempotencyKey = { const = "required" }, task = { enum = { "optional", "required" } },
+      idempotencyKey = { const = "required" }, task = { enum = { "optional", "required", "late" } },
     },
   }))
   return compiled:check(value)
@@ -55,7 +55,7 @@ end
 ---@field destructive? boolean
 ---@field idempotent? boolean
 ---@field cache? true|{ maxAge: number }  as in `_meta.http.cache`
----@field task? "optional"|"required"  as in `_meta`
+---@field task? "optional"|"required"|"late"  as in `_meta`
 ---@field idempotencyKey? "required"  as in `_meta.http.idempotencyKey`
 
 --- Completes a definition from the extension.

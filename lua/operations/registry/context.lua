@@ -59,6 +59,8 @@ local context = {}
 ---@field roots fun(key?: string): table[]?, operations.Error?
 ---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>, table
 ---@field hang_up fun(retry?: integer)
+---@field as_task fun()  of an operation with `_meta.task = "late"`: what follows is a task of the caller, if it knows
+---  tasks: the handler runs again as one, with the answers so far
 ---@field env operations.Env  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
 ---  304 confirms that answer
@@ -130,6 +132,7 @@ local kinds = {
   roots = "function",
   ask = "function",
   hang_up = "function",
+  as_task = "function",
   relay = "table",
 }
 
@@ -219,6 +222,10 @@ function made.progress_wanted(self)
 end
 
 function made.hang_up()
+  return nothing
+end
+
+function made.as_task()
   return nothing
 end
 

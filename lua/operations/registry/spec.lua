@@ -99,7 +99,7 @@ local shape = {
         },
       },
     },
-    _meta = { type = "object", properties = { task = { enum = { "optional", "required" } } } },
+    _meta = { type = "object", properties = { task = { enum = { "optional", "required", "late" } } } },
   },
   additionalProperties = false,
 }

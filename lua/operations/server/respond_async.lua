@@ -103,7 +103,7 @@ function respond_async.start(call, value, context, conclude)
     return nil
   end
   local store, err = call.server._jobs()
-  if not store and mode == "optional" then
+  if not store and mode ~= "required" then
     return nil
   end
   local record

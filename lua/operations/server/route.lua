@@ -26,7 +26,7 @@ local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscri
 ---@field takes_context boolean
 ---@field status? integer  of an answer that succeeds, where the handler gives none
 ---@field key_required? boolean  requests have to have an Idempotency-Key
----@field task? "optional"|"required"  calls may be, or have to be, jobs
+---@field task? "optional"|"required"|"late"  calls may be, or have to be, jobs
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
 ---@field relay? operations.openapi.Plan  it is served as its own document says
 

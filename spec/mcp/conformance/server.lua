@@ -262,6 +262,13 @@ tool("multi_input", "Asks two questions at once", function(_, context)
   return said("%s and %s", answers.one.action, answers.two.action)
 end, none, "optional")
 
+tool("test_tool_with_task", "Asks, then takes its time", function(_, context)
+  local _, content = context.elicit("Name?", object({ name = text }, { "name" }), "user_name")
+  context.as_task()
+  operations.sleep(0.5)
+  return said("Hello, %s!", content and content.name or "?")
+end, none, "late")
+
 --- Offers what other servers have, too: an API with an OpenAPI document, and an MCP server. Their URLs come from
 --- spec/mcp/conformance/others.lua.
 function fixture.offer_others()

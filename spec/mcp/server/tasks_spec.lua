@@ -209,6 +209,35 @@ describe("a tool of an MCP server that may run as a task", function()
     end)
   end)
 
+  it("begins where its handler says so, after the questions of rounds", function()
+    local attempts = 0
+    tool("late", "late", function(input, context)
+      attempts = attempts + 1
+      local _, content = context.elicit("Name?", { type = "object", properties = { name = { type = "string" } } })
+      if input.long then
+        context.as_task()
+        operations.sleep(5)
+      end
+      return { name = content and content.name }
+    end)
+    operations.run(function()
+      local first = call("late", { long = true })
+      assert.same({ "input_required" }, { first.resultType, first.taskId })
+      local function again(input)
+        return ask("tools/call", { name = "late", arguments = input, requestState = first.requestState,
+          inputResponses = { elicit_1 = { action = "accept", content = { name = "Ann" } } } })
+      end
+      local begun = again({ long = true })
+      assert.equal("task", begun.resultType)
+      operations.sleep(6)
+      assert.same({ name = "Ann" }, get(begun.taskId).result.structuredContent)
+      assert.equal(3, attempts)
+      first = call("late", { long = false })
+      assert.same({ name = "Ann" }, again({ long = false }).structuredContent)
+      assert.same({}, call("late", { long = true }, operations.object()).structuredContent)
+    end)
+  end)
+
   it("is cancelled, also twice, and not after its end", function()
     local outcome
     tool("slow", "optional", function(_, context)

@@ -9,7 +9,8 @@ local node, suite = modules .. "/node/bin/node", modules .. "/@modelcontextproto
 -- The checks of each scenario; `notifications` has none yet, as the suite says.
 local scenarios = { ["tasks-lifecycle"] = 9, ["tasks-capability-negotiation"] = 5, ["tasks-wire-fields"] = 4,
   ["tasks-request-state-removal"] = 3, ["tasks-mrtr-input"] = 4, ["tasks-request-headers"] = 5,
-  ["tasks-dispatch-and-envelope"] = 9, ["tasks-required-task-error"] = 3, ["tasks-status-notifications"] = 0 }
+  ["tasks-dispatch-and-envelope"] = 9, ["tasks-required-task-error"] = 3, ["tasks-mrtr-composition"] = 2,
+  ["tasks-status-notifications"] = 0 }
 
 describe("tasks of the server", function()
   local server, url

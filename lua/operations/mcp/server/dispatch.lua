@@ -80,6 +80,8 @@ end
 ---@field owner? string  over HTTP: whose share it takes, computed on first use
 ---@field over? boolean  nothing more may be sent for it
 ---@field cancelled? boolean  no answer is wanted
+---@field may_be_task? boolean  its handler may make it a task (`context.as_task`)
+---@field is_task? boolean  it has done so
 ---@field worker? operations.Task
 local Call = {}
 Call.__index = Call

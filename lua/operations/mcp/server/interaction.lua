@@ -88,6 +88,14 @@ function made.hang_up(call)
   return call.hang_up
 end
 
+-- Ends a handler that runs again as a task.
+function made.as_task(call)
+  return call.may_be_task and function()
+    call.is_task = true
+    error(errors.new("INPUT_REQUIRED", "the operation runs again as a task"), 0)
+  end or nil
+end
+
 function made.metadata(call)
   local caller = call.http and call.http.peer
   return { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta,

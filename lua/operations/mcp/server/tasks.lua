@@ -6,6 +6,7 @@ local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
+local task = require("operations.task")
 local timestamp = require("operations.base.timestamp")
 
 local tasks = { methods = {} }
@@ -70,6 +71,11 @@ local function seed(record)
   }
 end
 
+-- As `tool_result.answer`.
+local function answer(call, id, envelope, err)
+  return require("operations.mcp.server.tool_result").answer(call, id, envelope, err)
+end
+
 --- A task as `tasks/get` tells it (`DetailedTask`).
 ---@param call operations.mcp.ServerCall
 ---@param record operations.JobRecord
@@ -78,8 +84,7 @@ function tasks.detailed(call, record)
   local told = seed(record)
   told.inputRequests = record.questions and marks.object(record.questions)
   if record.state == "completed" or record.state == "failed" then
-    local result, failure = require("operations.mcp.server.tool_result").answer(call, record.operation,
-      record.envelope, record.error)
+    local result, failure = answer(call, record.operation, record.envelope, record.error)
     told.status = result and "completed" or "failed"
     if result then
       result.resultType = "complete"
@@ -92,12 +97,32 @@ function tasks.detailed(call, record)
   return told
 end
 
+-- Starts a job for a call.
+local function job_of(call, store, id, input)
+  local capabilities, traceparent = {}, call.meta.traceparent
+  for _, name in ipairs(askable) do
+    capabilities[name] = call.capabilities[name]
+  end
+  local caller = call.http and call.http.peer
+  return store:start(id, input, { identity = call.identity, capabilities = capabilities,
+    metadata = { mcp = { method = call.method, version = call.version, client = call.client },
+      http = caller and { address = caller.address } or nil },
+    traceparent = type(traceparent) == "string" and traceparent or nil })
+end
+
+-- The answer to `tools/call` that is a task.
+local function created(record)
+  local told = seed(record)
+  told.resultType = "task"
+  return told
+end
+
 --- Starts the call of a tool as a task, if it is to be one.
 ---@param call operations.mcp.ServerCall
 ---@param id string  of the operation
 ---@param input table
----@param mode "optional"|"required"
----@return boolean is_task  false: it is to be called without a task
+---@param mode "optional"|"required"|"late"
+---@return boolean is_task  false: it is to be called without a task, or its handler decides
 ---@return table? result
 ---@return operations.mcp.Failure? failure
 function tasks.start(call, id, input, mode)
@@ -107,30 +132,54 @@ function tasks.start(call, id, input, mode)
   local store, problem = call.server._jobs()
   if not store then
     return mode == "required", failed(call, problem)
+  elseif mode == "late" then
+    call.may_be_task = true
+    return false
   end
-  local capabilities, traceparent = {}, call.meta.traceparent
-  for _, name in ipairs(askable) do
-    capabilities[name] = call.capabilities[name]
-  end
-  local caller = call.http and call.http.peer
-  local record, err = store:start(id, input, { identity = call.identity, capabilities = capabilities,
-    metadata = { mcp = { method = call.method, version = call.version, client = call.client },
-      http = caller and { address = caller.address } or nil },
-    traceparent = type(traceparent) == "string" and traceparent or nil })
+  local record, err = job_of(call, store, id, input)
   if not record then
-    return true, require("operations.mcp.server.tool_result").answer(call, id, nil, err)
-  end
-  if mode == "optional" then
+    return true, answer(call, id, nil, err)
+  elseif mode == "optional" then
     local later = store:wait(record.id, call.identity, { ended = true, timeout = limits.task_grace })
     if later and (later.state == "completed" or later.state == "failed") then
       store:forget(record.id, call.identity)
-      return true, require("operations.mcp.server.tool_result").answer(call, id, later.envelope, later.error)
+      return true, answer(call, id, later.envelope, later.error)
     end
     record = later or record
   end
-  local created = seed(record)
-  created.resultType = "task"
-  return true, created
+  return true, created(record)
+end
+
+-- Gives a job the answers that its handler had before it was one, when it asks again.
+local function feed(store, id, identity, answers)
+  local version
+  for _ = 1, limits.mcp_rounds do
+    local record, known = store:wait(id, identity, { ended = true, after = version }), {}
+    for key in pairs(record and record.questions or {}) do
+      known[key] = answers[key]
+    end
+    if next(known) == nil or not store:answer(id, identity, known) then
+      return
+    end
+    version = record.version
+  end
+end
+
+--- Starts a call as a task whose handler has said so (`context.as_task`).
+---@param call operations.mcp.ServerCall
+---@param id string  of the operation
+---@param input table
+---@return table? result
+---@return operations.mcp.Failure? failure
+function tasks.continue(call, id, input)
+  local store = call.server._jobs()
+  local record, err = job_of(call, store, id, input)
+  if not record then
+    return answer(call, id, nil, err)
+  elseif next(call.round.used) ~= nil then
+    task.detach(feed, store, record.id, call.identity, call.round.used)
+  end
+  return created(record)
 end
 
 -- A method that concerns a task: `fn(store, call, id)` returns its record, or nil and an error.

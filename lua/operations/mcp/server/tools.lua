@@ -227,20 +227,24 @@ local function invoke(call, name, input, is_direct)
     noted.operation = id
   end
   local mode = offer_of(call.server).tasks[id]
+  local is_task, result
   if mode then
-    local is_task, result
     is_task, result, failure = require("operations.mcp.server.tasks").start(call, id, input, mode)
-    if is_task then
-      return result, failure
-    end
   end
-  return interaction.run(call, function(context)
+  if is_task then
+    return result, failure
+  end
+  result, failure = interaction.run(call, function(context)
     local envelope, err = call.server.registry:execute(id, input, context)
     if noted and err then
       noted.code = err.code
     end
     return require("operations.mcp.server.tool_result").answer(call, id, envelope, err)
   end)
+  if call.is_task then
+    return require("operations.mcp.server.tasks").continue(call, id, input)
+  end
+  return result, failure
 end
 
 local function id_of(call, name)

@@ -27,7 +27,7 @@ local out = {}
 ---@field cache? true|{ maxAge: number }  `_meta.http.cache`
 ---@field status? integer  of an answer with a result, default 200
 ---@field key_required? boolean  calls need an Idempotency-Key
----@field task? "optional"|"required"  calls may be, or have to be, jobs
+---@field task? "optional"|"required"|"late"  calls may be, or have to be, jobs
 ---@field relay? operations.openapi.Plan  it is served as its own document says
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 
