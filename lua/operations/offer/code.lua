@@ -132,6 +132,7 @@ end
 ---@field dry_run? boolean
 ---@field id string  its request id: the parent of its calls
 ---@field identity? operations.Identity
+---@field sharer? operations.Identity  whose share of the programs at once it takes; default: `identity`
 ---@field metadata? table
 ---@field deadline? integer  ms since the epoch
 ---@field context fun(id: string): table  the context of one of its calls
@@ -300,7 +301,7 @@ function code.run(self)
   end
   local start = task.now()
   local ok, result, err = pcall(sandbox.run, self.code, functions_of(self), sandbox_options(self.options),
-    { identity = self.identity, deadline = self.deadline })
+    { identity = self.sharer or self.identity, deadline = self.deadline })
   if not ok then
     record(self, start, nil, (errors.from(result)))
     error(result, 0)

@@ -351,6 +351,13 @@ describe("programs that clients of an MCP server write", function()
       gone:cancel()
     end)
 
+    it("have a share for an address where callers have no identity", function()
+      server.child:abort()
+      server = pipe.run("code", "port=0", "anonymous=true", "max_identity_programs=1")
+      url = assert(server.child:read_line())
+      occupy():cancel()
+    end)
+
     it("end when their client leaves", function()
       local gone = occupy()
       gone:cancel()

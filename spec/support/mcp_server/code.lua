@@ -94,7 +94,7 @@ local server = operations.to_mcp(registry, { name = "code", code = code, state_s
   timeout = given.timeout, authorize = given.authorize and function(request)
     local name = (request.headers.authorization or ""):match("^Bearer (.+)$")
     return name and { id = name, scopes = {} }
-  end or nil, identity = { id = "ada", scopes = {} } })
+  end or nil, identity = not given.anonymous and { id = "ada", scopes = {} } or nil })
 
 if given.port then
   local listener = assert(server:listen({ port = given.port }))

@@ -9,6 +9,7 @@ local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local question = require("operations.registry.question")
 local scheduler = require("operations.task.scheduler")
+local sessions = require("operations.mcp.server.session")
 local states = require("operations.mcp.server.state")
 local task = require("operations.task")
 local told = require("operations.mcp.server.told")
@@ -201,6 +202,11 @@ local function run(self, asked)
   end
 end
 
+-- Callers without an identity share by their address.
+local function sharer_of(call)
+  return call.identity == nil and call.http and { id = sessions.owner(call.http) } or nil
+end
+
 local function start(call, input, tools)
   local server = call.server
   local self = setmetatable({ id = server.sessions.new_id(), call = call, over = false, ran = {}, gathered = {},
@@ -211,7 +217,8 @@ local function start(call, input, tools)
   end })
   self.task = task.detach(run, self, { registry = server.registry, guide = tools.guide(server),
     sight = program.sight(call, tools), options = server.code, code = input.code, dry_run = input.dry_run == true,
-    id = self.id, identity = call.identity, metadata = interaction.context(call).metadata, deadline = self.deadline,
+    id = self.id, identity = call.identity, sharer = sharer_of(call), deadline = self.deadline,
+    metadata = interaction.context(call).metadata,
     context = function(id)
       return context_of(self, id)
     end, tell = function(err, id)
