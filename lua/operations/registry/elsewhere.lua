@@ -10,18 +10,25 @@ local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
 local specs = require("operations.registry.spec")
 local subscription = require("operations.registry.subscription")
+local suggestion = require("operations.base.suggestion")
 local task_loops = require("operations.task.loops")
 
 local elsewhere = {}
 
---- The failure of a call that cannot be routed.
+--- The failure of a call that cannot be routed. It names what may be meant, but not to a handler, whose errors may reach
+--- callers that do not see all operations.
 ---@param self operations.Registry
 ---@param id string
+---@param is_nested boolean?
 ---@return nil
 ---@return operations.Error err  OPERATION_NOT_FOUND
-function elsewhere.not_here(self, id)
-  local found = self._operations:find(id)
-  return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
+function elsewhere.not_here(self, id, is_nested)
+  if self._operations:find(id) then
+    return nil, catalog.not_found(id, "operation '%s' has no handler")
+  end
+  local near = not is_nested and suggestion.of(id, (self:specs({ schemas = false }))) or {}
+  local hint = near[1] and (" (did you mean %s?)"):format(table.concat(near, " or ")):gsub("%%", "%%%%") or ""
+  return nil, catalog.not_found(id, "no operation '%s'" .. hint)
 end
 
 -- What a call carries to another process.
@@ -146,7 +153,7 @@ function elsewhere.call(self, method, asked)
   elseif self._call_map then
     return route(self, found, method, asked)
   end
-  return elsewhere.not_here(self, asked.id)
+  return elsewhere.not_here(self, asked.id, asked.trusted ~= nil)
 end
 
 --- Waits for a task that an operation has started on its server, or cancels it, for a caller who may call the

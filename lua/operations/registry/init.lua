@@ -415,7 +415,7 @@ local as_pages = { prepare = "prepare", body = paged, missing = function(self, a
   elseif other then
     return other:pages(there, asked.input, asked.given)
   end
-  return elsewhere.not_here(self, asked.id)
+  return elsewhere.not_here(self, asked.id, asked.trusted ~= nil)
 end }
 
 --- Iterates over the pages of a query's answer, each in its own envelope, fetched on demand: `for page in
