@@ -442,19 +442,19 @@ describe("a registry", function()
   end)
 
   it("says which operation may be meant, but not to a handler", function()
-    local registry = operations.registry()
-    registry:register({ namespace = "shop", name = "items", handler = function() end })
-    registry:register({ namespace = "shop", name = "watch", type = "subscription", handler = function() end })
+    local shop = operations.registry()
+    shop:register({ namespace = "shop", name = "items", handler = function() end })
+    shop:register({ namespace = "shop", name = "watch", type = "subscription", handler = function() end })
     for id, near in pairs({ ["shop.itms"] = "items", ["store.items"] = "items", ["shop.Watch"] = "watch" }) do
       for _, method in ipairs({ "execute", "subscribe" }) do
-        local _, err = registry[method](registry, id, {})
+        local _, err = shop[method](shop, id, {})
         assert.equal(("OPERATION_NOT_FOUND: no operation '%s' (did you mean shop.%s?)"):format(id, near), tostring(err))
       end
     end
-    registry:register({ namespace = "shop", name = "nested", handler = function(_, context)
+    shop:register({ namespace = "shop", name = "nested", handler = function(_, context)
       return select(2, context.env.shop.itms({})).message
     end })
-    assert.equal("no operation 'shop.itms'", registry:execute("shop.nested").data)
+    assert.equal("no operation 'shop.itms'", shop:execute("shop.nested").data)
   end)
 
   it("asks the call map for operations without a handler here", function()

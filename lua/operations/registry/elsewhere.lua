@@ -15,7 +15,7 @@ local task_loops = require("operations.task.loops")
 
 local elsewhere = {}
 
---- The failure of a call that cannot be routed. It names what may be meant, but not to a handler, whose errors may reach
+--- The failure of a call that cannot be routed. It names what may be meant, but not to a handler: its errors may reach
 --- callers that do not see all operations.
 ---@param self operations.Registry
 ---@param id string
