@@ -34,6 +34,8 @@ describe("calls with invalid arguments", function()
       ["bad argument #2 to 'respond' (response envelope expected, got table)"] = call(map.respond, map, "r", {}),
       ["bad argument #2 to 'emit_error' (string expected, got nil)"] = call(map.emit_error, map, "r"),
       ["bad argument #3 to 'emit_error' (string expected, got nil)"] = call(map.emit_error, map, "r", "CODE"),
+      ["calling 'submit' on bad self (call map expected, got table)"] = call(map.submit, {}, "a.b"),
+      ["bad call map to 'outcome' (one over Redis in mode \"reliable\" expected)"] = call(map.outcome, map, "r"),
       ["bad argument #1 to 'serve' (function expected, got nil)"] = call(map.serve, map),
     }, PLACE)
   end)

@@ -21,7 +21,7 @@ describe("the methods of a registry", function()
       cases[("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, got)] = call(name, ...)
     end
     for _, name in ipairs({ "get", "get_spec", "type_of", "parameters", "get_handler", "unregister", "admit", "pages",
-      "execute", "subscribe" }) do
+      "execute", "start", "subscribe" }) do
       expect(name, 1, "string", "number", 7)
     end
     expect("get_by_name", 1, "string", "nil")
@@ -75,7 +75,7 @@ describe("the methods of a registry", function()
     local cases = {}
     for _, name in ipairs({ "get", "get_spec", "type_of", "revision", "parameters", "get_handler", "get_by_name",
       "list", "specs", "visible", "register", "register_all", "register_spec", "register_handler", "unregister",
-      "on_revision", "mount", "route", "admit", "execute", "subscribe", "pages", "env" }) do
+      "on_revision", "mount", "route", "admit", "execute", "start", "jobs", "subscribe", "pages", "env" }) do
       cases[("calling '%s' on bad self (registry expected, got table)"):format(name)] = function()
         local result = registry[name]({})
         return result

@@ -49,8 +49,10 @@ end
 
 -- The transport, if it keeps jobs.
 local function keeper(self, name)
-  local transport = self._transport
-  if not transport.keeps_jobs then
+  local transport = type(self) == "table" and self._transport
+  if not transport then
+    error(("calling '%s' on bad self (call map expected, got %s)"):format(name, type(self)), 3)
+  elseif not transport.keeps_jobs then
     error(("bad call map to '%s' (one over Redis in mode \"reliable\" expected)"):format(name), 3)
   end
   return transport

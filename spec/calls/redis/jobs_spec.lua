@@ -5,6 +5,7 @@ local json = require("operations.base.json")
 local members = require("operations.base.members")
 local operations = require("operations")
 local proxy = require("spec.support.proxy")
+local raises = require("spec.support.raises")
 local redis = require("spec.support.redis")
 
 local server = redis.around(setup, teardown)
@@ -426,6 +427,20 @@ describe("a submitted job", function()
     end
     operations.run(function()
       local kept = connect()
+      raises({
+        ["bad argument #1 to 'submit' (string expected, got nil)"] = function() kept:submit() end,
+        ["bad argument #3 to 'submit' (table expected, got number)"] = function() kept:submit("a.b", {}, 1) end,
+        ["bad option 'delays' to 'submit' (unknown; did you mean delay?)"] = function()
+          kept:submit("a.b", {}, { delays = 1 })
+        end,
+        ["bad option 'delay' to 'submit' (a number from 0 on expected)"] = function()
+          kept:submit("a.b", {}, { delay = -1 })
+        end,
+        ["bad argument #1 to 'outcome' (string expected, got nil)"] = function() kept:outcome() end,
+        ["bad argument #2 to 'outcome' (number expected, got string)"] = function() kept:outcome("a", "b") end,
+        ["bad argument #2 to 'cancel' (string expected, got number)"] = function() kept:cancel("a", 1) end,
+        ["bad option 'limit' to 'jobs' (a number from 1 on expected)"] = function() kept:jobs(nil, { limit = 0 }) end,
+      }, "jobs_spec")
       for _, options in ipairs({ { delay = -1 }, { keep = 0 / 0 }, { expires = math.huge }, { requestId = "" },
         { other = 1 } }) do
         assert.is_false((pcall(kept.submit, kept, "a.b", {}, options)))
