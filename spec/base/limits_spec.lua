@@ -43,8 +43,8 @@ local promised = {
   publisher_keep = 256, publisher_retry = 500, publisher_age = 86400000, publisher_poll = 50,
   publisher_bytes = 67108864, publisher_topics = 10000, publisher_keep_bytes = 4194304, oauth_exchanges = 1000,
   ended_jobs = 100, job_ttl = 3600000, job_least_ttl = 60000, job_most_ttl = 86400000, job_sweep = 10000,
-  job_poll = 1000, job_wait = 60000, task_grace = 200, jobs = 1000, identity_jobs = 100, job_result = 67108864, job_results = 268435456,
-  job_identity_results = 67108864, ended_job_records = 10000, identity_job_records = 1000,
+  job_poll = 1000, job_wait = 60000, task_grace = 200, jobs = 1000, identity_jobs = 100,
+  job_result = 67108864, job_results = 268435456, job_identity_results = 67108864, ended_job_records = 10000, identity_job_records = 1000,
   search_query = 1024, search_words = 32, search_hits = 10, cli_cache = 268435456,
 }
 

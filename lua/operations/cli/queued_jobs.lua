@@ -65,15 +65,16 @@ function actions.list(map, _, parsed)
   return output.codes.OK
 end
 
--- The entry with an id.
+-- The entry with an id, and its record; calls have none that says their operation.
 local function find(map, id)
-  local list, err = map:jobs(nil, { limit = EVERYTHING })
+  local record = map:job(id)
+  local list, err = map:jobs(record and record.operation, { limit = EVERYTHING })
   for _, job in ipairs(list or {}) do
     if job.id == id then
-      return job
+      return job, nil, record
     end
   end
-  return nil, err
+  return nil, err, record
 end
 
 local function unknown(id)
@@ -82,8 +83,7 @@ end
 
 function actions.show(map, _, parsed)
   local id = parsed.rest[2]
-  local job, err = find(map, id)
-  local record = not err and map:job(id) or nil
+  local job, err, record = find(map, id)
   if err then
     return output.fail(err)
   elseif not job and not record then
