@@ -258,6 +258,24 @@ describe("a call of an HTTP server that may be a job", function()
     end)
   end)
 
+  it("ends with its server", function()
+    local outcome
+    register("slow", "optional", function(_, context)
+      pcall(operations.sleep, 60)
+      outcome = context:cancelled()
+    end)
+    operations.run(function()
+      for _, ending in ipairs({ "close", "drain" }) do
+        outcome, server = nil, nil
+        ask("POST", "/r/slow", async, none)
+        operations.sleep(0.01)
+        server[ending](server)
+        operations.sleep(0.01)
+        assert.is_true(outcome)
+      end
+    end)
+  end)
+
   it("is refused where one caller has too many", function()
     options.tasks = { max_identity_jobs = 3 }
     register("slow", "optional", slow(5))

@@ -86,10 +86,12 @@ end
 ---@param registry operations.Registry
 ---@param given? operations.JobsOptions|operations.JobStore|false  nil: in memory, made when it is first wanted; false:
 ---  there is none
----@return fun(): operations.JobStore?, operations.Error?  UNAVAILABLE
+---@return fun(): operations.JobStore?, operations.Error? find  UNAVAILABLE
+---@return fun() close  ends the store with its server, unless the program has given it
 function jobs.provider(registry, given)
   local store, problem = nil, "this server runs no tasks"
-  if given and type(given.start) == "function" then
+  local is_own = not given or type(given.start) ~= "function"
+  if given and not is_own then
     store = given
   elseif given then
     store = jobs.new(registry, given)
@@ -103,6 +105,10 @@ function jobs.provider(registry, given)
       return nil, errors.new("UNAVAILABLE", errors.text(problem), { kind = "none" })
     end
     return store
+  end, function()
+    if store and is_own then
+      store:close()
+    end
   end
 end
 

@@ -115,6 +115,7 @@ local server = {}
 ---@field routes operations.Routes
 ---@field answers operations.AnswerStore|false
 ---@field _jobs fun(): operations.JobStore?, operations.Error?
+---@field _close_jobs fun()
 ---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
 ---@field streams_of table<string, integer>  open streams by identity, or address without one
@@ -490,6 +491,7 @@ function Server:drain(grace)
     local answer = each:wait()
     ended = ended and (i > mounted_ones or answer ~= false)
   end
+  self._close_jobs()
   return ended
 end
 
@@ -497,6 +499,7 @@ end
 function Server:close()
   self.draining = true
   cancel_workers(self)
+  self._close_jobs()
   for _, mount in ipairs(self._mounts) do
     if type(mount.handler.close) == "function" then
       mount.handler:close()
@@ -557,11 +560,12 @@ function server.new(registry, options)
   resource_metadata.check(kept, "to_http")
   kept.oauth = resource_metadata.of(kept)
   local self = setmetatable({ running = 0, draining = false, registry = registry, options = kept, workers = {},
-    streams = {}, streams_of = {}, _jobs = jobs.provider(registry, kept.tasks),
+    streams = {}, streams_of = {},
     answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {},
     _listeners = {},
     _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false, _cors = cors.new(kept, "to_http", 3) or false,
   }, Server)
+  self._jobs, self._close_jobs = jobs.provider(registry, kept.tasks)
   local err
   self.routes, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter, keeps_answers = kept.idempotency and true or false,

@@ -137,7 +137,7 @@ end
 
 -- Builds the tree again: the registry has changed.
 local function refresh(self)
-  self._stale, self._by_path, self._made = false, {}, {}
+  self._stale, self._by_path, self._made, self._of = false, {}, {}, {}
   build(self)
   for _, flaw in ipairs(self._flaws) do
     self._options.log("warn", "not served: " .. flaw.message)
@@ -181,7 +181,11 @@ end
 ---@param id string
 ---@return operations.Route?
 function Routes:of(id)
-  return (make_route(self, { id = id, names = {} }))
+  if self._stale then
+    refresh(self)
+  end
+  self._of[id] = self._of[id] or make_route(self, { id = id, names = {} })
+  return self._of[id]
 end
 
 -- The operations at a complete place, each with its methods.
@@ -260,8 +264,8 @@ end
 ---@return operations.Routes?
 ---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
 function route.new(registry, options)
-  local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {}, _stale = false },
-    Routes)
+  local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {}, _of = {},
+    _stale = false }, Routes)
   follow(self, registry)
   build(self)
   if #self._flaws > 0 then

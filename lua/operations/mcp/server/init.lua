@@ -109,6 +109,7 @@ local option_kinds = {
 ---@field info table  `Implementation`
 ---@field sign fun(text: string): string
 ---@field _jobs fun(): operations.JobStore?, operations.Error?
+---@field _close_jobs fun()
 ---@field byte_schemas table<string, any>  the outputSchemas with bytes in them, by operation; kept by `tool_result`
 ---@field sessions operations.mcp.Sessions
 ---@field running integer  running requests over HTTP
@@ -249,6 +250,7 @@ function McpServer:drain(grace)
   for _, opened in ipairs(self._listeners) do
     opened:drain(grace)
   end
+  self._close_jobs()
   return ended
 end
 
@@ -257,6 +259,7 @@ function McpServer:close()
   self.draining = true
   self.changes:close()
   cancel_all(self)
+  self._close_jobs()
   for _, opened in ipairs(self._listeners) do
     opened:close()
   end
@@ -316,7 +319,7 @@ function mcp_server.new(registry, options)
     kept.access_log = require("operations.server.access_log").writer(kept.access_log, "to_mcp", 2)
   end
   local self = setmetatable({
-    registry = registry, options = kept, _jobs = jobs.provider(registry, kept.tasks), byte_schemas = {},
+    registry = registry, options = kept, byte_schemas = {},
     links = {}, running = 0, calls = {}, draining = false, _listeners = {},
     programs = {}, code = kept.code and require("operations.offer.code").options(kept.code, 3) or nil,
     cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,
@@ -325,6 +328,7 @@ function mcp_server.new(registry, options)
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
     sign = hmac.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
+  self._jobs, self._close_jobs = jobs.provider(registry, kept.tasks)
   self.sessions = sessions.none(self)
   prepare(self)
   return self

@@ -12,7 +12,7 @@ jobs.schema = {
   required = { "id", "operation", "state", "created", "updated", "expires" },
   properties = {
     id = text, operation = text,
-    state = { type = "string", enum = { "working", "completed", "failed", "cancelled" } },
+    state = { type = "string", enum = { "working", "input_required", "completed", "failed", "cancelled" } },
     progress = { type = "object", required = { "done" },
       properties = { done = { type = "number" }, total = { type = "number" }, message = text } },
     message = text, created = time, updated = time,
