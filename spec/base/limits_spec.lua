@@ -46,6 +46,12 @@ local promised = {
   job_poll = 1000, job_wait = 60000, task_grace = 200, jobs = 1000, identity_jobs = 100,
   job_result = 67108864, job_results = 268435456, job_identity_results = 67108864, ended_job_records = 10000, identity_job_records = 1000,
   search_query = 1024, search_words = 32, search_hits = 10, cli_cache = 268435456,
+  search_signatures = 3000, signature = 900, description = 16384, code_events = 1000, code_gather = 20,
+  code_wait = 300000, graphql_depth = 100, graphql_inputs = 500, graphql_leaves = 60, graphql_query = 2048,
+  graphql_select = 65536, graphql_steps = 100000, sandbox_at_once = 8, sandbox_max_calls = 50,
+  sandbox_max_code = 65536, sandbox_max_identity_programs = 4, sandbox_max_memory = 134217728,
+  sandbox_max_output = 65536, sandbox_max_processor = 5000, sandbox_max_programs = 16, sandbox_max_result = 262144,
+  sandbox_max_value = 4194304, sandbox_timeout = 3600000,
 }
 
 describe("limits", function()
@@ -58,8 +64,14 @@ describe("limits", function()
   it("are each obeyed by some module", function()
     local read = {}
     for _, path in ipairs(sources.list("lua", ".lua")) do
-      for name in sources.read(path):gmatch("limits%.([%a_]+)") do
+      local text = sources.read(path)
+      for name in text:gmatch("limits%.([%a_]+)") do
         read[name] = true
+      end
+      for prefix in text:gmatch('limits%["([%a_]+_)" %.%. %a+%]') do -- by the names of a module's options
+        for name in pairs(limits) do
+          read[name] = read[name] or name:find(prefix, 1, true) == 1
+        end
       end
     end
     for name in pairs(limits) do
