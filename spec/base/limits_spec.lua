@@ -45,6 +45,8 @@ local promised = {
   ended_jobs = 100, job_ttl = 3600000, job_least_ttl = 60000, job_most_ttl = 86400000, job_sweep = 10000,
   job_poll = 1000, job_wait = 60000, task_grace = 200, jobs = 1000, identity_jobs = 100,
   job_result = 67108864, job_results = 268435456, job_identity_results = 67108864, ended_job_records = 10000, identity_job_records = 1000,
+  graphql_depth = 100, graphql_inputs = 500, graphql_leaves = 60, graphql_select = 65536, graphql_steps = 100000,
+  graphql_query = 2048,
   search_query = 1024, search_words = 32, search_hits = 10, cli_cache = 268435456,
   search_signatures = 3000, signature = 900, description = 16384, code_events = 1000, code_gather = 20,
   code_wait = 300000, graphql_depth = 100, graphql_inputs = 500, graphql_leaves = 60, graphql_query = 2048,

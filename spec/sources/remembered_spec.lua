@@ -117,7 +117,7 @@ try('{ "sources": { "a": { "openapi": "x", "profiles": {} } } }')
       { '{ "sources": { "a": [ 7 ] } }', "/sources/a: expected an object" },
       { '{ "sources": { "b": 7, "a": 7 } }', "/sources/a: expected an object" },
       { '{ "sources": { "a": { "openapi": "x", "mcp": "x" } } }',
-        "/sources/a: expected one of openapi, lua, mcp, mcp-config, redis and websocket, got 2" },
+        "/sources/a: expected one of openapi, graphql, lua, mcp, mcp-config, redis and websocket, got 2" },
       { '{ "sources": { "a": { "openapi": null } } }', "/sources/a/openapi: expected a string, got null" },
       { '{ "sources": { "a": { "openapi": [ "x" ] } } }', "/sources/a/openapi: expected a string, got array" },
       { '{ "sources": { "a": { "openapi": "x", "insecure": false } } }', "/sources/a/insecure: expected true" },
