@@ -116,7 +116,7 @@ end
 
 -- A schema that takes null as well.
 local function nullable(schema)
-  if type(schema) ~= "table" or schema.type == nil and not schema["$ref"] and next(schema) == nil then
+  if type(schema) ~= "table" then
     return schema
   elseif schema.anyOf then
     return { anyOf = marked.array(members.joined(schema.anyOf, { { type = "null" } })) }
