@@ -15,7 +15,7 @@ local export = {
     { name = "--types", value = "FORMAT", values = { "lua", "typescript", "json-schema" },
       help = "types for editors: lua, typescript or json-schema" },
     { name = "--output", short = "-o", value = "FILE",
-      help = "write to FILE; of --types, {namespace} in it makes a file for each" },
+      help = "write to FILE; types: {namespace} in it makes several" },
     { name = "--check", help = "exit 1 where FILE of -o is not what would be written" },
     { name = "--version", value = "VERSION", help = "version of OpenAPI: 3.0, 3.1 (default) or 3.2" },
     { name = "--title", value = "TEXT", help = "title of the API (Operations)" },
