@@ -10,7 +10,7 @@ local redis = {}
 ---@type operations.cli.Option[]
 redis.options = {
   { name = "--prefix", value = "NAME", help = "of all keys and channels (ops)" },
-  { name = "--secret", value = "WORD", help = "env:NAME, file:PATH or cmd:COMMAND: what signs messages" },
+  { name = "--secret", value = "WORD", help = "env:NAME, file:PATH or cmd:COMMAND: signs messages" },
 }
 
 --- Options of commands that run jobs.
