@@ -38,7 +38,7 @@ catalog.general = {
 
 --- Options that each command lists as its own.
 catalog.shared = { catalog.general[1],
-  { name = "--quiet", short = "-q", help = "print no progress, warnings and notices, only errors" } }
+  { name = "--quiet", short = "-q", help = "print no progress, warnings or notices" } }
 
 local modules = { complete = "completion" } -- of commands, by their names; complete is for scripts, not shown in help
 for _, command in ipairs(catalog.commands) do

@@ -20,8 +20,8 @@ local PATIENCE = 10000 -- ms for the answer of an API
 local doctor = {
   usage = "operations doctor [SOURCE...] [OPTIONS]",
   summary = "Tries the remembered sources, or these: are they reached, are their secrets\n"
-    .. "there, does the API take the credentials, and whose are they? The API gets GET of\n"
-    .. "its base URL, or of a path such as /user or /me of its document. Also shows\n"
+    .. "there, does the API take the credentials, and whose are they? The API gets GET\n"
+    .. "of its base URL, or of a path such as /user or /me of its document. Also shows\n"
     .. "versions, the terminal and the files. The exit code is that of the last failure.",
   options = { styles.option },
 }

@@ -167,7 +167,8 @@ end
 
 invocation.task = {
   usage = "operations task ID [OPTIONS]",
-  summary = "Waits for a call that --detach has left running on its server, and prints its data.",
+  summary = "Waits for a call that --detach has left running on its server, and prints its\n"
+    .. "data.",
   options = members.joined({
     { name = "--cancel", help = "ask the server to end it" },
   }, answers.file_options, shared_options),

@@ -26,7 +26,7 @@ mcp_server.mcp = {
     { name = "--include", value = "PATTERN", many = true, help = "only these ids or operationIds: 'issues.*'" },
     { name = "--search", value = "auto|always|never", values = { "auto", "always", "never" },
       help = "search tools instead of listing them (above 64)" },
-    { name = "--code", help = "let models write programs: search, describe and run_lua" },
+    { name = "--code", help = "let models write programs (search, run_lua)" },
     { name = "--resources", help = "offer queries as resources, too" },
     { name = "--nvim", value = "ADDRESS", optional = true,
       help = "address of the editor ($NVIM, or the only one)" },

@@ -10,7 +10,7 @@ local redis = require("operations.cli.redis")
 local EVERYTHING = 1000000 -- letters and entries, when one is looked for
 
 local queued_jobs = {
-  usage = "operations jobs --redis URL [list|show|repeat|drop] [ID|OPERATION] [OPTIONS]",
+  usage = "operations jobs --redis URL [list|show|repeat|drop] [ID|OPERATION]",
   summary = "Lists the jobs and calls of workers in mode reliable that wait, are delayed,\n"
     .. "run or are dead. show ID: one of them, or the outcome of one that has ended.\n"
     .. "repeat ID: queues a dead one again. drop ID: cancels one, removes a dead one,\n"

@@ -16,7 +16,7 @@ redis.options = {
 --- Options of commands that run jobs.
 ---@type operations.cli.Option[]
 redis.worker_options = {
-  { name = "--lease", value = "MS", help = "--reliable: a worker silent for so long loses its jobs (5000)" },
+  { name = "--lease", value = "MS", help = "--reliable: a silent worker loses its jobs (5000)" },
   { name = "--attempts", value = "N", help = "--reliable: workers that may lose a job (5)" },
 }
 
