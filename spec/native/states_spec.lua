@@ -1,5 +1,6 @@
 local certificates = require("spec.support.certificates")
 local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
 local failing = require("spec.support.failing")
 local redis = require("spec.support.redis")
 local sources = require("spec.support.sources")
@@ -41,7 +42,9 @@ describe_states("many states in one process", function()
       descriptors = descriptors or usage.descriptors()
       assert.is_nil(run(1, "open"))
     end) < 256)
-    assert.equal(descriptors, usage.descriptors())
+    eventually(function() -- the pipe of the count itself, on slow machines
+      return usage.descriptors() <= descriptors
+    end)
     assert.equal("", command.run("pgrep -x cat -P " .. command.pid()).out)
   end)
 
