@@ -69,7 +69,9 @@ end
 function Loop.turn(_, ms)
   local stop, outer = core.monotonic() + (ms or BUDGET), running
   running = true
-  local ok, more = pcall(reactor_loop.gather, reactor_loop.turn, run_tasks, function()
+  local ok, more = pcall(reactor_loop.gather, reactor_loop.turn, function()
+    return run_tasks
+  end, function()
     return core.monotonic() >= stop
   end)
   running = outer

@@ -125,7 +125,9 @@ local function work()
   local function expired()
     return uv.hrtime() >= stop
   end
-  return reactor_loop.turn(run_tasks, expired)
+  return reactor_loop.turn(function()
+    return run_tasks
+  end, expired)
 end
 
 -- Runs during a turn only when a task makes the editor itself wait (`vim.wait`, `input`): the other tasks continue.

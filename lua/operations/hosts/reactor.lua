@@ -132,13 +132,14 @@ end
 local EVENTS = 32
 
 --- Handles events and runs the tasks that are ready, in turn, until nothing is left to do or `expired()`.
----@param run_tasks? operations.Turn
+---@param scheduled fun(): operations.Turn?  the scheduler's turn; an event may bring the first task
 ---@param expired fun(): boolean
 ---@return boolean more  is something left to do?
-function reactor_loop.turn(run_tasks, expired)
+function reactor_loop.turn(scheduled, expired)
   local more, ran = false, false
   repeat
     local happened = reactor_loop.step(0, EVENTS)
+    local run_tasks = scheduled()
     if run_tasks then
       more, ran = run_tasks(expired)
     end
