@@ -167,6 +167,7 @@ local function await_callers(self, callers)
     caller:wait()
   end
   patience:cancel()
+  self.submitters = {} -- they have ended
 end
 
 -- Handlers of requests that were given up have a while to end.
