@@ -77,11 +77,15 @@ static bool is_cut_handshake(const http_Transfer *t) {
   return false;
 }
 
-/* curl reports a header line of more than 100 KiB as out of memory. */
+#define TOO_LARGE 100 /* CURLE_TOO_LARGE */
+
+/* curl reports a header line of more than 100 KiB as out of memory; since
+** version 8.6 as too large. */
 static bool is_long_line(const http_Transfer *t, CURLcode code) {
   double began = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_STARTTRANSFER_TIME, &began);
-  return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
+  return (code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE) && began > 0 &&
+         !t->head_complete;
 }
 
 /* Was the connection lost, as opposed to receiving an invalid answer? */

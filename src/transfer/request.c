@@ -99,16 +99,19 @@ static CURLU *parse(const char *url) {
   return NULL;
 }
 
+/* In this order: since version 8, libcurl forgets the text when it is given a
+** parsed URL, or none. */
 static CURLcode set_url(http_Easy *easy, const char *url) {
+  CURLU *before = easy->parsed;
   CURLcode code;
   if (easy->url[0] != '\0' && strcmp(easy->url, url) == 0) return CURLE_OK;
   easy->url[0] = '\0';
-  code = curl_easy_setopt(easy->curl, CURLOPT_URL, url);
-  if (code != CURLE_OK) return code;
-  curl_url_cleanup(easy->parsed);
   easy->parsed = parse(url);
-  keep(easy->url, sizeof(easy->url), url);
-  return curl_easy_setopt(easy->curl, CURLOPT_CURLU, easy->parsed);
+  code = curl_easy_setopt(easy->curl, CURLOPT_CURLU, easy->parsed);
+  curl_url_cleanup(before);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy->curl, CURLOPT_URL, url);
+  if (code == CURLE_OK) keep(easy->url, sizeof(easy->url), url);
+  return code;
 }
 
 /* Header lines that replace those of the last request, from `next` on. */

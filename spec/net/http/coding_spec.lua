@@ -93,6 +93,12 @@ local bodies = {
 bodies["x-gzip"] = { bodies.gzip[1] }
 
 describe("a body in a coding", function()
+  -- Since 8.7, libcurl begins to decode before it shows the head, so that nothing can be done about what it cannot.
+  local major, minor = require("operations.transfer").libcurl():match("^(%d+)%.(%d+)")
+  local is_early = tonumber(major) > 8 or tonumber(major) == 8 and tonumber(minor) >= 7
+  local function omitted() end
+  local early, late = is_early and it or omitted, is_early and omitted or it
+
   it("of gzip is compared with its length, of which all bytes count", function()
     local pipe = io.popen("head -c 16909060 /dev/zero | gzip -c") -- 0x01020304
     local body = pipe:read("*a")
@@ -102,7 +108,17 @@ describe("a body in a coding", function()
     end)
   end)
 
-  it("of gzip may have many members of any size: each ends with a checksum, and only zeros follow the last", function()
+  early("that libcurl cannot decode fails with libcurl 8.7 and later, unless the request decodes nothing", function()
+    with_server(function(get)
+      for _, name in ipairs({ "UTF-8", "aws-chunked", "gzip, rot13" }) do
+        assert.same({ nil, "encoding" }, { get(("Content-Encoding: %s\r\n"):format(name), hi) })
+      end
+      assert.same({ nil, "encoding" }, { get("Content-Encoding: gzip\r\n", hi .. ok) })
+      assert.same({ "hi" }, { get("Content-Encoding: identity, gzip ,\r\n", hi) })
+    end)
+  end)
+
+  late("of gzip may have many members of any size: each ends with a checksum, only zeros follow the last", function()
     local pipe = io.popen("head -c 100000 /dev/urandom | gzip -c") -- more than one piece of libcurl's
     local large = pipe:read("*a")
     pipe:close()
@@ -136,7 +152,7 @@ describe("a body in a coding", function()
     end)
   end)
 
-  it("that is unknown stays unchanged: names of charsets, of signatures, in lists, and beside known ones", function()
+  late("that is unknown stays unchanged: names of charsets, of signatures, in lists, and beside known ones", function()
     with_server(function(get)
       for _, name in ipairs({ "UTF-8", "iso-8859-1", "aws-chunked", "rot13", "aws-chunked, UTF-8", "gzip,rot13" }) do
         for _, framing in ipairs(framings) do
@@ -164,7 +180,8 @@ describe("a body in a coding", function()
 
   for name, list in pairs(bodies) do
     for i, case in ipairs(list) do
-      it(("is whole or cut short, however it is framed: %s %d"):format(name, i), function()
+      local at = case[2] == "hiok" and late or it -- several members
+      at(("is whole or cut short, however it is framed: %s %d"):format(name, i), function()
         with_server(function(get)
           for _, framing in ipairs(framings) do
             local function outcome(count)

@@ -396,6 +396,7 @@ describe("a TLS server", function()
       local length = "\x0F\x0D\x01" -- Content-Length, of one digit
       for _, case in ipairs({
         { length .. "2", 0 }, { length .. "5", 0, "truncated" }, { length .. "5", 8, "reset" }, { "", 8, "reset" },
+        { "", 0 }, -- libcurl (7.88, 8.14) takes it for the end
       }) do
         speak("h2")
         local opened = task.spawn(http.open, { url = "https://localhost:" .. port .. "/", ca_file = server.ca_file })
