@@ -38,7 +38,7 @@ local LONG, PIECE = 256 * 1024, 32 * 1024
 local function decode_json(text, huge)
   local take_turn = #text > LONG and turn.taker()
   if not take_turn then
-    return json.decode(text, { huge = huge })
+    return json.decode(text, huge and { huge = huge } or nil)
   end
   local decoder = json.decoder({ huge = huge, max_size = #text })
   for at = 1, #text, PIECE do
