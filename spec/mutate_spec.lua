@@ -71,8 +71,8 @@ end)
 
 describe("a change to a Lua file is looked for", function()
   it("in the specs of other rooms that require the file, and of those of other rooms' files that do", function()
-    assert.same({ "spec/mcp/server/tools_spec.lua", "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
-      specs_of.users("lua/operations/offer/search.lua"))
+    assert.same({ "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
+      specs_of.users("lua/operations/offer/guide.lua"))
   end)
 
   it("in those of a folder in its room, which is another room", function()
@@ -81,7 +81,7 @@ describe("a change to a Lua file is looked for", function()
   end)
 
   it("in no spec outside of its room where no other room requires it", function()
-    assert.same({}, specs_of.users("lua/operations/people/schema_text.lua"))
+    assert.same({}, specs_of.users("lua/operations/oauth/jwk.lua"))
   end)
 
   it("in what other rooms say of the nearest folder", function()

@@ -258,22 +258,23 @@ local function finish(definition, build, parts, answer, new_handler)
       return new_handler(copy)
     end)
   end
-  definition.handler = errors.relay(function(input, context)
+  local function call(input, context)
     if not handler then
       make()
     end
     return handler(input, context)
-  end, nil, function()
-    return parts().destination
-  end)
+  end
   if definition._meta.task then
-    importing.resumes(definition.handler, setmetatable({}, { __index = function(_, what)
+    call = importing.resumable(call, setmetatable({}, { __index = function(_, what)
       if not handler then
         make()
       end
       return tasks[what]
     end }))
   end
+  definition.handler = errors.relay(call, nil, function()
+    return parts().destination
+  end)
   relay.know(definition.handler, function()
     return parts().plan
   end)

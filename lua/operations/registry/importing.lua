@@ -60,19 +60,26 @@ function importing.finish(definition, options)
   return access
 end
 
--- Tasks of other servers, by the handlers of the operations that start them.
-local resumed = setmetatable({}, { __mode = "k" })
+-- Tasks of other servers, by the handlers of the operations that start them. The handler itself holds its tasks, which
+-- refer to it: LuaJIT never collects a key to which its value leads.
+local resumed = setmetatable({}, { __mode = "kv" })
 
 --- The tasks that an operation has started on its server.
 ---@class operations.ServerTasks
 ---@field wait fun(task: string, context: operations.Context): operations.Envelope?, operations.Error?
 ---@field cancel fun(task: string, context: operations.Context): true?, operations.Error?
 
---- Lets tasks that an operation has started on its server be taken up again.
----@param handler function  of its definition
+--- Makes the handler of an operation whose tasks on its server can be taken up again.
+---@generic Handler: function
+---@param handler Handler
 ---@param tasks operations.ServerTasks
-function importing.resumes(handler, tasks)
-  resumed[handler] = tasks
+---@return Handler handler  of its definition
+function importing.resumable(handler, tasks)
+  local function holding(input, context)
+    return handler(input, context, tasks)
+  end
+  resumed[holding] = tasks
+  return holding
 end
 
 --- The tasks of an operation.

@@ -199,19 +199,18 @@ function definitions.of_tools(client, tools, report)
       report(name, "the name is already used: this tool cannot be called")
     elseif importing.wants(client._config, tool, { [tool.name] = true }) then
       taken[name], plans[plan.tool], plan.definition.name = true, plan, name
-      plan.definition.handler = errors.relay(function(input, context)
+      plan.definition.handler = errors.relay(importing.resumable(function(input, context)
         return questions.during(client, context, function(asker)
           return client:_call(client._plans[plan.tool] or plan, input, options_of(context, asker))
         end)
-      end, nil, config.destination(client._config))
-      importing.resumes(plan.definition.handler, {
+      end, {
         wait = function(id, context)
           return client:task(id, plan.tool):wait(options_of(context))
         end,
         cancel = function(id)
           return client:task(id, plan.tool):cancel()
         end,
-      })
+      }), nil, config.destination(client._config))
       list[#list + 1] = finish(client, plan.definition)
     end
   end
