@@ -168,8 +168,8 @@ end
 
 -- Of other programs' configurations, those of Caddy and in TOML are read by nobody here; nginx.conf of examples/ is run
 -- by spec/examples_spec.lua.
-local languages = { c = true, caddy = true, console = true, json = true, lua = true, ["lua nvim"] = true, nginx = true, sh = true,
-  text = true, toml = true }
+local languages = { c = true, caddy = true, console = true, json = true, lua = true, ["lua nvim"] = true, nginx = true,
+  sh = true, text = true, toml = true }
 
 -- The anchors of a page, as GitHub makes them of its headings: a second one of the same text ends in -1.
 local function anchors(path)

@@ -91,8 +91,9 @@ local described = {
 
 -- Options that no program gives: of one file for another.
 local internal = {
-  "CachePolicy", "ConnectionOptions", "SearchOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions", "RouteOptions",
-  "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions", "sources.ProxyOptions",
+  "CachePolicy", "ConnectionOptions", "SearchOptions", "EventStreamOptions", "ProblemOptions", "RedisBatchOptions",
+  "RouteOptions", "StreamOptions", "ToolContentOptions", "cli.ServeOptions", "cli.SourceOptions",
+  "sources.ProxyOptions",
   "mcp.ConnectionConfig", "mcp.NegotiationOptions", "openapi.OutOptions", "Policy",
 }
 

@@ -47,7 +47,8 @@ describe("a GraphQL service on the command line", function()
 
   it("is described with a selection to copy", function()
     local result = run("operations add todo --graphql $url && operations describe todo.task")
-    assert.matches("Types:\n  Task\n    id: ID!\n    title: String\n    owner: User\n      login: String\n", result.out, 1, true)
+    local types = "Types:\n  Task\n    id: ID!\n    title: String\n    owner: User\n      login: String\n"
+    assert.matches(types, result.out, 1, true)
     assert.matches("Selection, to copy and change:\n  select='id title'\n", result.out, 1, true)
     assert.matches("operations call todo.task id=ID", result.out, 1, true)
   end)

@@ -27,9 +27,11 @@ describe("a program with a loop of its own", function()
   it("polls the library's descriptor beside its own: calls, a stream, and work that it starts itself", function()
     operations.run(function()
       local env = command.environment()
+      local sanitizer = "LD_PRELOAD=" .. (env.LD_PRELOAD or "") -- of the program, not of the server
+      env.LD_PRELOAD = nil
       env.LUA_CPATH = package.cpath:match("[^;]*/build/[^;]*") .. ";;" -- nginx, the server, has modules of its own
       local child = assert(operations.process.spawn({
-        "examples/server/run", build(directory), "examples/embedding/app.lua", env = env,
+        "examples/server/run", "env", sanitizer, build(directory), "examples/embedding/app.lua", env = env,
       }))
       local lines = {}
       for line in child:lines() do

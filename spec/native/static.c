@@ -23,9 +23,15 @@ int buffer_init(void);
 
 static int called;
 
-int json_free(void) { return called = 1; }
-int http_start(void) { return called = 1; }
-int buffer_init(void) { return called = 1; }
+int json_free(void) {
+  return called = 1;
+}
+int http_start(void) {
+  return called = 1;
+}
+int buffer_init(void) {
+  return called = 1;
+}
 
 static void preload(lua_State *L, const char *name, lua_CFunction open) {
   lua_getglobal(L, "package");

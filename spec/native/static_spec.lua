@@ -24,6 +24,7 @@ describe("the archive of all modules", function()
     ]]
     -- The archive has what the libraries that were found need.
     local result = command.run(([[ set -e
+      unset MAKEFLAGS MFLAGS MAKELEVEL
       mkdir %s && cat >%s/program.lua
       make -s --no-print-directory static LUA=%s >/dev/null
       cc -Wall -Wextra -Werror -o %s/program spec/native/static.c build/%s/liboperations.a \

@@ -46,7 +46,8 @@ describe("the request of a WebSocket client", function()
 
   it("is a head of HTTP/1.1, with the given fields", function()
     assert.equal(head .. "\r\n", handshake.request(opening))
-    assert.equal(head .. "Authorization: Bearer t\r\n\r\n", handshake.request(with(opening, { headers = { Authorization = "Bearer t" } })))
+    assert.equal(head .. "Authorization: Bearer t\r\n\r\n",
+      handshake.request(with(opening, { headers = { Authorization = "Bearer t" } })))
   end)
 end)
 

@@ -183,8 +183,8 @@ local function take_pages(asked, every, most, take)
   return nil, csv
 end
 
---- Prints the items of all pages as one list, or pages of CSV as one. If a page cannot be fetched, the previous ones are
---- printed anyway, except to a file, which is removed.
+--- Prints the items of all pages as one list, or pages of CSV as one. If a page cannot be fetched, the previous ones
+--- are printed anyway, except to a file, which is removed.
 ---@param asked operations.cli.Request
 ---@param most number  items
 ---@return integer code

@@ -61,7 +61,8 @@ local context = {}
 ---@field hang_up fun(retry?: integer)
 ---@field as_task fun()  of an operation with `_meta.task = "late"`: what follows is a task of the caller, if it knows
 ---  tasks: the handler runs again as one, with the answers so far
----@field env operations.Env  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
+---@field env operations.Env  `context.env.namespace.name(input)` calls another operation, trusted until this call has
+---  ended
 ---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of its stored answer; an HTTP answer with status
 ---  304 confirms that answer
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its

@@ -27,7 +27,8 @@ end
 local schema = { __schema = {
   queryType = { name = "Query" }, mutationType = { name = "Mutation" }, subscriptionType = { name = "Subscription" },
   types = {
-    object("Query", field("viewer", named("OBJECT", "User")), field("task", named("OBJECT", "Task"), "id", of("NON_NULL", id)),
+    object("Query", field("viewer", named("OBJECT", "User")),
+      field("task", named("OBJECT", "Task"), "id", of("NON_NULL", id)),
       field("tasks", named("OBJECT", "Tasks"), "first", int, "after", text)),
     object("Mutation", field("close", named("OBJECT", "Task"), "id", of("NON_NULL", id))),
     object("Subscription", field("ticks", int)),

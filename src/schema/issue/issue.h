@@ -46,9 +46,9 @@ void issue_push_value(lua_State *L, const core_State *core, int v);
 void issue_push_names(issue_List *list, const schema_Object *object);
 
 /* Pushes " (did you mean x?)" with the declared name that differs from the
-*given
-** one in case, punctuation or one or two letters, or begins with it; "": there
-** is none. */
+ *given
+ ** one in case, punctuation or one or two letters, or begins with it; "": there
+ ** is none. */
 void issue_push_meant(issue_List *list, const schema_Object *object,
                       const char *name, size_t len);
 

@@ -1,5 +1,5 @@
---- OPERATIONS_LOG=mcp: a line on stderr for each message, and each change of a connection. Arguments and results are not
---- shown.
+--- OPERATIONS_LOG=mcp: a line on stderr for each message, and each change of a connection, without arguments and
+--- results.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local wire_log = require("operations.base.wire_log")
