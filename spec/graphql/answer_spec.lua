@@ -75,6 +75,34 @@ describe("errors without data", function()
     end
   end)
 
+  it("have no code where the service's is no word", function()
+    for _, code in ipairs({ "A\nB", ("x"):rep(101) }) do
+      local _, err = send({ json = { errors = { { message = "no", extensions = { code = code } } } } })
+      assert.equal("GRAPHQL_ERROR", err.code)
+    end
+  end)
+
+  it("may have a path that leads nowhere", function()
+    local path = { "user", 1.5, operations.array(), null, 1e300, "x" }
+    local _, err = send({ json = { errors = { { message = "no", path = path } } } })
+    assert.matches("^no %(at user%[2%]%[1%d+%]%.x%)$", err.message)
+  end)
+
+  it("are read in other forms, too: as texts, as one error, without a message", function()
+    local silent = "the service gives no message"
+    for text, list in pairs({ bad = { "bad", 7 }, [silent] = { operations.object() }, worse = "worse",
+      single = { message = "single" } }) do
+      local _, err = send({ json = { data = null, errors = list } })
+      assert.same({ "GRAPHQL_ERROR", text }, { err.code, err.message })
+      assert.same(list, err.details.errors)
+    end
+    for _, none in ipairs({ "", false, null, operations.object(), operations.array() }) do
+      assert.equal("x", send({ json = { data = { user = "x" }, errors = none } }, nil, { partial = "fail" }).data)
+    end
+    local _, err = send({ status = 422, json = { message = "not ours", errors = { { field = "x" } } } })
+    assert.equal("HTTP_422", err.code)
+  end)
+
   it("are read of answers with status 4xx and 5xx", function()
     for status, retryable in pairs({ [400] = false, [422] = false, [503] = true }) do
       local _, err = send({ status = status, json = { errors = { { message = "no" } } } })
@@ -115,6 +143,13 @@ describe("a throttled request", function()
     assert.same({ false }, throttled({ code = "OTHER", retryAfter = 3 }))
   end)
 
+  it("names a finite time, whatever the service says", function()
+    assert.same({ true, 2 ^ 53 }, throttled({ code = "THROTTLED", retryAfter = 1e308 }))
+    assert.same({ true, 2 ^ 53 }, throttled({ code = "THROTTLED" }, { json = { errors = { { message = "slow",
+      extensions = { code = "THROTTLED" } } }, extensions = { cost = { requestedQueryCost = 1e308,
+      throttleStatus = { restoreRate = 1e-300, currentlyAvailable = 0 } } } } }))
+  end)
+
   it("waits for the points that it costs", function()
     local _, err = send({ json = { errors = { { message = "slow", extensions = { code = "THROTTLED" } } },
       extensions = { cost = { requestedQueryCost = 500, throttleStatus = { currentlyAvailable = 100,
@@ -128,7 +163,7 @@ describe("other bodies", function()
   it("are errors that say what came", function()
     for _, reply in ipairs({
       { headers = { ["content-type"] = "text/html" }, body = "<html>" }, { body = "" }, { body = "null" },
-      { json = { "a" } }, { json = {} }, { json = { errors = {} } }, { json = { errors = { "x", { message = 1 } } } },
+      { json = { "a" } }, { json = {} }, { json = { errors = {} } }, { json = { errors = 7 } },
       { json = { data = { other = 1 } } }, { json = { data = 7 } }, { json = { data = operations.array({ 1 }) } },
     }) do
       local _, err = send(reply)

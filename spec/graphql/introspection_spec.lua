@@ -44,6 +44,14 @@ describe("a service is asked for its schema", function()
     assert.equal(2, #client.requests)
   end)
 
+  it("but not where it only asks to wait", function()
+    local client = operations.testing.http({ ["*"] = { status = 429, headers = { ["retry-after"] = "3" },
+      json = { errors = { { message = "slow down" } } } } })
+    local _, err = introspection.fetch(URL, { http = client })
+    assert.same({ "slow down", true, 3000 }, { err.message, err.retryable, err.retryAfter })
+    assert.equal(1, #client.requests)
+  end)
+
   it("only once where it does not answer as a GraphQL service", function()
     local client = operations.testing.http({ ["*"] = { { status = 401, json = { message = "Bad credentials" } } } })
     local _, err = introspection.fetch(URL, { http = client })

@@ -198,6 +198,15 @@ describe("over WebSocket", function()
     end
   end)
 
+  it("a connection that is lost in the handshake may be opened again", function()
+    service.refuses = function()
+      service.connections[1].drop()
+      return true
+    end
+    local _, err = all_of(endpoint_of())
+    assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
+  end)
+
   it("garbage ends it with an error", function()
     for _, garbage in ipairs({ "", "{", "[]", "7", '{"type":7}', '{"id":"1"}', ("x"):rep(100000),
       { id = "1", type = "next" }, { id = "1", type = "next", payload = 7 }, { id = "1", type = "next", payload = {} },
@@ -292,5 +301,14 @@ describe("over server-sent events", function()
     local ok, list = pcall(all_of, endpoint)
     server:stop()
     assert.same({ true, { 1 }, "sse" }, { ok, list, endpoint.streams })
+  end)
+
+  it("are used for the time being where the server refuses WebSocket for now", function()
+    local server = require("spec.support.server").start()
+    local client = support.events({ first, complete })
+    local endpoint = exchange.new({ endpoint = server.url .. "/status/503", http = client })
+    local ok, list = pcall(all_of, endpoint)
+    server:stop()
+    assert.same({ true, { 1 } }, { ok, list, endpoint.streams })
   end)
 end)

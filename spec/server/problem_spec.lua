@@ -169,7 +169,8 @@ describe("the answer to a request that failed", function()
   end)
 
   it("says when to try again, in whole seconds from 1 on", function()
-    for ms, seconds in pairs({ [1] = "1", [1000] = "1", [1001] = "2", [0] = "1", [-5] = "1", [90000] = "90" }) do
+    for ms, seconds in pairs({ [1] = "1", [1000] = "1", [1001] = "2", [0] = "1", [-5] = "1", [90000] = "90",
+      [1e300] = "9007199254741" }) do
       local err = errors.new("OTHER", "m")
       err.retryAfter = ms
       assert.equal(seconds, headers(err)["retry-after"])

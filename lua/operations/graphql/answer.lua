@@ -12,12 +12,25 @@ local answer = {}
 ---@field headers table
 ---@field failure? operations.Error  of a status that is no success
 
--- Errors of a list that have a message, as a service must give them.
+local function has_message(entry)
+  return type(entry) == "table" and type(entry.message) == "string"
+end
+
+-- An error with a message; some services give the text alone, or none.
+local function entry_of(given)
+  if type(given) == "string" then
+    return { message = given }
+  elseif type(given) == "table" then
+    return has_message(given) and given or members.merged(given, { message = "the service gives no message" })
+  end
+end
+
+-- The errors of an answer: a list, or what some services give in its place, one error.
 local function errors_of(body)
-  local list = {}
-  for _, entry in ipairs(type(body.errors) == "table" and body.errors or list) do
-    if type(entry) == "table" and type(entry.message) == "string" then
-      list[#list + 1] = entry
+  local given, list = body.errors, {}
+  if given ~= "" and (type(given) ~= "table" or next(given) ~= nil) then
+    for _, entry in ipairs(core.kind(given) == "array" and given or { given }) do
+      list[#list + 1] = entry_of(entry)
     end
   end
   return list
@@ -25,6 +38,12 @@ end
 
 local function is_answer(body)
   return core.kind(body) == "object" and (body.data ~= nil or errors_of(body)[1] ~= nil)
+end
+
+-- A body with an error status may be of something in front of the service: its errors must be of GraphQL's form.
+local function is_refusal(body)
+  local list = is_answer(body) and type(body.errors) == "table" and body.errors or {}
+  return is_answer(body) and (body.data ~= nil or has_message(list[1]))
 end
 
 -- Refusals of our own credentials, which are not answers of the operation.
@@ -46,15 +65,17 @@ function answer.read(envelope, failure)
       ("expected an answer of GraphQL with data or errors, got %s of content type %s"):format(
         envelope.data == nil and "an empty body" or "a body", meta.contentType or "none"),
       { kind = "response", statusCode = meta.statusCode, headers = meta.headers, body = envelope.data })
-  elseif failure.code:find("^HTTP_%d") and not ours[details.statusCode] and is_answer(details.body) then
+  elseif failure.code:find("^HTTP_%d") and not ours[details.statusCode] and is_refusal(details.body) then
     return { body = details.body, statusCode = details.statusCode, headers = details.headers, failure = failure }
   end
   return nil, failure
 end
 
+local LONGEST_CODE = 100 -- bytes; a longer text is no code
+
 local function code_of(entry)
-  local extensions = type(entry.extensions) == "table" and entry.extensions or {}
-  return type(extensions.code) == "string" and extensions.code or nil
+  local code = type(entry.extensions) == "table" and entry.extensions.code
+  return type(code) == "string" and #code <= LONGEST_CODE and not code:find("%c") and code or nil
 end
 
 local hash_refusals = {
@@ -87,6 +108,8 @@ local function is_throttling(list)
   return false
 end
 
+local LONGEST_WAIT = 2 ^ 53 -- ms, as of Retry-After
+
 local function number(value)
   return type(value) == "number" and value > 0 and value < math.huge and value or nil
 end
@@ -96,7 +119,7 @@ local function restored_in(cost)
   local status = type(cost) == "table" and type(cost.throttleStatus) == "table" and cost.throttleStatus or {}
   local wanted, rate = type(cost) == "table" and number(cost.requestedQueryCost), number(status.restoreRate)
   if wanted and rate and type(status.currentlyAvailable) == "number" then
-    return number(math.ceil((wanted - status.currentlyAvailable) / rate * 1000))
+    return number(math.ceil(math.min((wanted - status.currentlyAvailable) / rate * 1000, LONGEST_WAIT)))
   end
 end
 
@@ -106,7 +129,7 @@ local function wait_of(list, extensions)
     local own = type(entry.extensions) == "table" and entry.extensions or {}
     local seconds = number(own.retryAfter) or number(own.retry_after) or number(own.retry_in_seconds)
     if seconds then
-      return seconds * 1000
+      return math.min(seconds * 1000, LONGEST_WAIT)
     end
   end
   return restored_in(extensions.cost)
@@ -116,7 +139,11 @@ end
 local function path_text(path)
   local names = ""
   for _, key in ipairs(type(path) == "table" and path or {}) do
-    names = names .. (type(key) == "number" and ("[%d]"):format(key) or (names == "" and "" or ".") .. tostring(key))
+    if type(key) == "number" then
+      names = ("%s[%.0f]"):format(names, key)
+    elseif type(key) == "string" then
+      names = names .. (names == "" and "" or ".") .. key
+    end
   end
   return names
 end

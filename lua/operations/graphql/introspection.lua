@@ -72,7 +72,7 @@ end
 
 local function refused(err)
   local list = errors_of(err)
-  if not list then
+  if not list or err.retryable then
     return err
   end
   local refusal = errors.new("EXECUTION_ERROR", ("the service does not tell its schema: %s; a file has it: "
@@ -116,7 +116,7 @@ function introspection.fetch(address, options)
   local envelope, err
   for _, query in ipairs(queries) do
     envelope, err = exchange.send(endpoint, { type = "query", query = query, operationName = "IntrospectionQuery" })
-    if envelope or not errors_of(err) then
+    if envelope or err.retryable or not errors_of(err) then
       break
     end
   end

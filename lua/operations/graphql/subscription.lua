@@ -194,12 +194,12 @@ local function connect(feed, websocket)
   return socket, err and credential.redact(err, list), list
 end
 
--- Returns the error that ended it, and whether the service has no WebSocket.
+-- Returns the error that ended it, and "none" where the service has no WebSocket, "now" where it has none for now.
 local function over_websocket(feed)
   local ok, websocket = runtime.optional("operations.graphql.websocket") -- late: it needs a C module of its own
   if not ok then
     return errors.new("EXECUTION_ERROR", "subscriptions over WebSocket need the module operations.websocket",
-      { kind = "configuration" }), true
+      { kind = "configuration" }), "none"
   end
   local options = feed.endpoint.options
   local parameters, wrong = parameters_of(options, feed.context)
@@ -208,7 +208,7 @@ local function over_websocket(feed)
   end
   local socket, err, list = connect(feed, websocket)
   if not socket then
-    return err, speaks_no_websocket(err)
+    return err, speaks_no_websocket(err) and (err.retryable and "now" or "none")
   end
   feed.context.defer(function()
     socket:close()
@@ -237,11 +237,11 @@ function subscription.run(endpoint, request, context)
   local feed = { endpoint = endpoint, request = request, context = context }
   local given = endpoint.options.subscriptions
   if given ~= "sse" and endpoint.streams ~= "sse" then
-    local err, has_none = over_websocket(feed)
-    if not has_none or given or endpoint.streams then
+    local err, missing = over_websocket(feed)
+    if not missing or given or endpoint.streams then
       return nil, err
     end
-    endpoint.streams = "sse"
+    endpoint.streams = missing == "none" and "sse" or nil
   end
   return nil, over_events(feed)
 end

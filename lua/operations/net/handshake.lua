@@ -13,6 +13,13 @@ local streams = require("operations.net.stream")
 
 local handshake = {}
 
+-- Nothing was called over a connection that ends this early.
+local function lost()
+  local err = errors.new("TRANSPORT_LOST", "the connection ended in the handshake", { kind = "reset" })
+  err.retryable, err.mayHaveRun = true, false
+  return err
+end
+
 --- Runs `fn` for at most `ms`.
 ---@param ms number
 ---@param fn fun(...): any, any
@@ -38,7 +45,7 @@ function handshake.collect(stream, read)
     if piece then
       bytes = bytes .. piece
     else
-      ended = err or errors.new("TRANSPORT_LOST", "the connection ended in the handshake", { kind = "reset" })
+      ended = err or lost()
     end
     if waiting then
       waiting()

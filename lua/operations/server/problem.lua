@@ -95,7 +95,7 @@ end
 local function retry_after(err, status)
   local wait = type(err.retryAfter) == "number" and err.retryAfter
   if wait and wait < math.huge then -- false for NaN, too
-    return ("%d"):format(math.max(1, math.ceil(wait / 1000)))
+    return ("%.0f"):format(math.max(1, math.ceil(math.min(wait, 2 ^ 53) / 1000)))
   end
   return status == 503 and "1" or nil
 end
