@@ -37,6 +37,12 @@ return function(it, opened)
       assert(ok, raised)
       return { waited = true }
     end)
+    register("count", function(input, context)
+      for i = 1, input.n do
+        context.progress(i, input.n, "item " .. i)
+      end
+      return {}
+    end)
     register("ask", function(_, context)
       local action, form = context.elicit("Name?", { type = "object", required = { "name" },
         properties = { name = { type = "string" } } }, "name")
@@ -132,6 +138,11 @@ return function(it, opened)
     assert.equal(record.version, again.version)
     gates[record.id]()
     assert.same({ waited = true }, ended(store, record.id).envelope.data)
+  end))
+
+  it("keeps the last progress of a job that ends right after it", with(function(store)
+    local record = ended(store, assert(store:start("job.count", { n = 5 })).id)
+    assert.same({ { done = 5, total = 5, message = "item 5" }, "item 5" }, { record.progress, record.message })
   end))
 
   it("ends a job that is cancelled once, also when it is cancelled twice or later", with(function(store)

@@ -14,6 +14,15 @@ local ID = "%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-" .. ("%x"):rep(12) .. "$"
 
 local ALLOW = { state = "DELETE, GET, HEAD, OPTIONS", result = "GET, HEAD, OPTIONS" }
 
+local function is_allowed(allow, method)
+  for each in allow:gmatch("%u+") do
+    if each == method then
+      return true
+    end
+  end
+  return false
+end
+
 --- The preferences of a request that concern its time (RFC 7240).
 ---@param request operations.ServerRequest
 ---@return boolean is_async
@@ -205,7 +214,7 @@ function respond_async.at(call, job, answers)
   local method, allow = call.request.method, ALLOW[job.part]
   if method == "OPTIONS" then
     return { status = 204, headers = { allow = allow }, body = "" }
-  elseif not allow:find(method, 1, true) then
+  elseif not is_allowed(allow, method) then
     return problem.refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(allow, method),
       { allow = allow })
   end

@@ -329,8 +329,13 @@ describe("a tool of an MCP server that may run as a task", function()
     server = nil
     options.tasks = { start = function(_, id)
       return { id = "own " .. id, operation = id, state = "working", created = 0, updated = 0, ttl = 1, poll = 2 }
-    end, get = function() end, wait = function() end }
+    end, get = function(_, id)
+      return { id = id, operation = "t.slow", state = "working", created = 0, updated = 0, ttl = 1, poll = 2,
+        attempt = tonumber(id) }
+    end, wait = function() end }
     assert.equal("own t.slow", operations.run(call, "slow").taskId)
+    assert.same({ nil, 2 }, { operations.run(get, "1")._meta["operations/attempt"],
+      operations.run(get, "2")._meta["operations/attempt"] })
     server = nil
     assert.has_error(function()
       operations.to_mcp(registry, { tasks = { ttl = 0 } })

@@ -50,6 +50,14 @@ function Notes:write()
   end)
 end
 
+--- Writes at once what a pause holds back: the outcome follows.
+function Notes:flush()
+  if self._unwritten and not self._closed then
+    self._unwritten = false
+    send(self)
+  end
+end
+
 --- Notes the latest progress.
 ---@param payload { done: number, total?: number, message?: string }
 function Notes:progress(payload)

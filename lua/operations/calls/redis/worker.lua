@@ -148,6 +148,9 @@ function Worker:finish(job, name, payload)
     return publish(self, job, text)
   end
   job.outcome = text
+  if job.notes then
+    job.notes:flush()
+  end
   self._outcomes:add(job)
   if streams then
     self._shared.receiver.deliver("call.aborted", { requestId = job.id, reason = "called once" }, {})

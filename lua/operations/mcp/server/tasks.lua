@@ -61,13 +61,14 @@ end
 
 -- The members that all tasks have.
 local function seed(record)
-  local progress = record.progress
+  local progress, attempt = record.progress, (record.attempt or 0) > 1 and record.attempt or nil
   return {
     taskId = record.id, status = record.state, statusMessage = text_of(record), ttlMs = record.ttl,
     pollIntervalMs = record.poll, createdAt = timestamp.of(record.created),
     lastUpdatedAt = timestamp.of(record.updated),
-    _meta = progress and { ["operations/progress"] = { progress = progress.done, total = progress.total,
-      message = progress.message } } or nil,
+    _meta = (progress or attempt) and { ["operations/attempt"] = attempt,
+      ["operations/progress"] = progress and { progress = progress.done, total = progress.total,
+        message = progress.message } } or nil,
   }
 end
 
