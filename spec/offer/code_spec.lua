@@ -194,6 +194,30 @@ describe("a program of a model", function()
     assert.equal("OPERATION_NOT_FOUND", result.value[3])
   end)
 
+  it("reads no address of this process", function()
+    local done = {}
+    local result = assert(run([[local texts = {}
+      for i, name in ipairs({ {}, null, 7, "a" .. ("\195\169"):rep(150) }) do
+        texts[i] = tostring(select(2, call(name))) .. tostring(select(2, describe(name)))
+      end
+      return texts]], { done = function(id)
+      done[#done + 1] = id
+    end }))
+    local cut = "a" .. ("\195\169"):rep(99)
+    for i, shown in ipairs({ "object", "null", "integer", cut }) do
+      assert.matches('^OPERATION_NOT_FOUND: unknown operation "' .. shown .. '"', result.value[i])
+      assert.matches('VALIDATION_ERROR: unknown operation "' .. shown .. '"', result.value[i])
+    end
+    assert.same({ "object", "null", "integer", cut }, done)
+  end)
+
+  it("is described where it raises what no call gives", function()
+    local text = code.failure(assert(run([[error({ code = "VALIDATION_ERROR", message = "no",
+      details = { { path = {}, message = {} }, 7, { path = "/a", message = "b" } } })]])))
+    assert.equal("VALIDATION_ERROR: line 1: no\n- /a: b", text)
+    assert.equal("EXECUTION_ERROR: no", code.failure(assert(run('error("program:99999999999999999999: no", 0)'))))
+  end)
+
   it("reports each call that ended", function()
     local done = {}
     assert(run('call("a.echo", { value = 1 }) call("a.fail") call("a.none")', { done = function(id, outcome)

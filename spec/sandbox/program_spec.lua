@@ -124,10 +124,12 @@ describe("a program that took over its process", function()
 
   it("and tells of errors with fields of other types gets an error all the same", function()
     for _, line in ipairs({ '{"end":{}}', '{"end":{"ok":"yes","kind":7,"message":{},"line":"x","code":[]}}',
+      '{"end":{"line":1.5}}', '{"end":{"line":-1}}', '{"end":{"line":1e300}}',
       '{"end":{"kind":"wall","details":{"a":1}}}', '{"end":{"kind":"protocol"}}', '{"end":{"kind":"__index"}}',
       '{"end":{"kind":"killed","signal":{}}}' }) do
       local result = assert(run_forger(says(line)))
       assert.is_false(result.ok)
+      assert.is_nil(result.error.line)
       assert.is_true(operations.is_error(result.error))
       assert.equal("raised", result.error.details.kind)
       assert.is_nil(result.error.line)

@@ -112,6 +112,39 @@ describe("a program in the sandbox", function()
     assert.matches("^table: ", run("local t = {} t.t = t print(t)").output)
   end)
 
+  it("prints bytes that are no text as far as there is room, and continues", function()
+    local result = run([[for _ = 1, 400 do print("\255a") end return 1]], {}, { max_output = 1000 })
+    assert.equal(1, result.value)
+    assert.equal(("\239\191\189a\n"):rep(200), result.output:sub(1, 1000))
+    assert.matches("^%(the output is cut here", result.output:sub(1001))
+    result = run([[print(("\255a"):rep(400)) return 1]], {}, { max_output = 1000 })
+    assert.equal(1, result.value)
+    assert.matches("a\n%(the output is cut here", result.output)
+  end)
+
+  it("reads no path of its library", function()
+    for _, text in ipairs({ "array(5)", "object(true)",
+      "print(setmetatable({}, { __tostring = function() return {} end }))", "map({}, nil)" }) do
+      assert.not_matches("/", run("return (select(2, pcall(function() " .. text .. " end)))").value)
+    end
+  end)
+
+  it("is refused a call with more arguments than there may be, and continues", function()
+    assert.same({ "arguments", 16 }, value([[
+      local _, err = echo(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
+      return { err.details.kind, (echo(16, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)) }]], { echo = echo }))
+  end)
+
+  it("gives values as large as its option allows", function()
+    assert.equal(20 * 2 ^ 20, run('return #echo(("x"):rep(20971520))', { echo = echo }, {
+      max_value = 2 ^ 25, max_memory = 2 ^ 28, max_processor = 5000 }).value)
+  end)
+
+  it("has the ids of its calls in the report cut between characters", function()
+    local calls = run('call("a" .. ("\195\169"):rep(150))', { call = echo }).calls
+    assert.equal("a" .. ("\195\169"):rep(99), calls[1].id)
+  end)
+
   it("returns nothing", function()
     local result = run("local x = 1")
     assert.is_true(result.ok)

@@ -244,6 +244,27 @@ static int raise_once(lua_State *L) {
   return luaL_error(L, "once");
 }
 
+/* Loads a file under a name that tells no path to the program. */
+static int load_unnamed(lua_State *L, const char *path) {
+  luaL_Buffer text;
+  FILE *file = fopen(path, "rb");
+  size_t n;
+  if (file == NULL) return luaL_error(L, "%s: %s", path, strerror(errno));
+  luaL_buffinit(L, &text);
+  do {
+    char *piece = luaL_prepbuffer(&text);
+    n = fread(piece, 1, LUAL_BUFFERSIZE, file);
+    luaL_addsize(&text, n);
+  } while (n > 0);
+  fclose(file);
+  luaL_pushresult(&text);
+  n = ops_rawlen(L, -1);
+  if (luaL_loadbuffer(L, lua_tostring(L, -1), n, "=(sandbox)") != 0)
+    return lua_error(L);
+  lua_remove(L, -2);
+  return 1;
+}
+
 static int open_state(lua_State *L) {
   const child_Program *program = (const child_Program *)lua_touserdata(L, 1);
   luaL_openlibs(L);
@@ -256,7 +277,7 @@ static int open_state(lua_State *L) {
   lua_pushcfunction(L, raise_once);
   (void)lua_pcall(L, 0, 0, 0);
   lua_settop(L, 1);
-  if (luaL_loadfile(L, program->inside) != 0) return lua_error(L);
+  (void)load_unnamed(L, program->inside);
   push_functions(L);
   lua_pushlstring(L, program->config, program->request->config);
   lua_pushlstring(L, program->code, program->request->code);

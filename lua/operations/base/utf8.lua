@@ -19,4 +19,12 @@ function utf8.char(code)
   return char(0xF0 + floor(code / 0x40000), 0x80 + floor(code / 0x1000) % 0x40) .. low
 end
 
+--- The beginning of a text that is longer than so many bytes, without a part of a character.
+---@param text string
+---@param most integer
+---@return string
+function utf8.cut(text, most)
+  return #text <= most and text or (text:sub(1, most):gsub("[\192-\255][\128-\191]*$", ""))
+end
+
 return utf8

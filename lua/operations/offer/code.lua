@@ -153,7 +153,7 @@ local function find(self, name)
   elseif type(name) == "string" then
     guard.hidden(self.registry, name, { identity = self.identity, metadata = self.metadata })
   end
-  return refused(errors.new("OPERATION_NOT_FOUND", ("unknown operation %q%s"):format(tostring(name):sub(1, 200),
+  return refused(errors.new("OPERATION_NOT_FOUND", ("unknown operation %q%s"):format(guide.shown(name),
     self.guide:near(name, self.sight))))
 end
 
@@ -230,7 +230,7 @@ local function calling(self, fn)
       value, err = fn(self, id, input, most)
     end
     if self.done then
-      self.done(id or tostring(name), err and err.code or "ok")
+      self.done(id or guide.shown(name), err and err.code or "ok")
     end
     return value, err
   end
@@ -334,6 +334,11 @@ local function lines_of(calls)
   return table.concat(lines, "\n")
 end
 
+-- The program may have made it.
+local function is_issue(value)
+  return type(value) == "table" and type(value.path) == "string" and type(value.message) == "string"
+end
+
 --- The text of a failed program: why and where, and what it did before.
 ---@param result operations.SandboxResult  with an error
 ---@return string
@@ -342,8 +347,7 @@ function code.failure(result)
   local parts = { ("%s: %s%s"):format(err.code, err.line and ("line %d: "):format(err.line) or "", err.message) }
   local issues = err.code == "VALIDATION_ERROR" and type(err.details) == "table" and err.details or {}
   for i = 1, math.min(#issues, MOST_CALLS) do
-    parts[#parts + 1] = type(issues[i]) == "table" and ("- %s: %s"):format(tostring(issues[i].path),
-      tostring(issues[i].message)) or nil
+    parts[#parts + 1] = is_issue(issues[i]) and ("- %s: %s"):format(issues[i].path, issues[i].message) or nil
   end
   parts[#parts + 1] = err.hint and "hint: " .. err.hint or nil
   if result.calls[1] then

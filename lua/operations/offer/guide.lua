@@ -11,11 +11,13 @@ local search = require("operations.offer.search")
 local signature = require("operations.types.signature")
 local suggestion = require("operations.base.suggestion")
 local type_tree = require("operations.types.tree")
+local utf8 = require("operations.base.utf8")
 
 local guide = {}
 
 local MOST_HITS = 100
 local SUMMARY = 200 -- bytes of a description beside others
+local MAX_NAME = 200 -- bytes of a name that there is not
 
 --- What one caller may know of, and by which names.
 ---@class operations.offer.Sight
@@ -117,6 +119,13 @@ function Guide:search(input, sight)
     and hint_of(self, { query = input.query, namespace = namespace }, sight) or nil }
 end
 
+--- What a caller gave as a name, for people: never where it is in the memory of this process.
+---@param name any
+---@return string
+function guide.shown(name)
+  return type(name) == "string" and utf8.cut(name, MAX_NAME) or name == nil and "nil" or core.kind(name)
+end
+
 --- The name that may be meant, in parentheses; "" when none is similar.
 ---@param name any
 ---@param sight operations.offer.Sight
@@ -139,7 +148,7 @@ function Guide:describe(input, sight)
   local id = type(name) == "string" and sight.id_of(name)
   local spec = id and self.registry:get_spec(id)
   if not spec then
-    return nil, ("unknown operation %q%s: search_operations finds operations"):format(tostring(name):sub(1, 200),
+    return nil, ("unknown operation %q%s: search_operations finds operations"):format(guide.shown(name),
       self:near(name, sight))
   end
   local wanted = type(input.type) == "string" and input.type or nil

@@ -132,6 +132,8 @@ local function take_place(identity, most)
   end
 end
 
+local ESCAPED = 6 -- the most bytes of JSON for a byte of text
+
 -- The path of inside.lua: where Lua finds modules, else beside this file (Neovim has its own search).
 local function find_inside()
   local path = package.searchpath("operations/sandbox/inside", package.path) -- luacheck: ignore 143
@@ -206,9 +208,10 @@ local ok, why = pcall(function()
 end)
 io.stderr:write(why)]]
 
-local function start(interpreter, found)
+local function start(interpreter, found, most)
   local child, err = process.spawn({ interpreter, "-e", script:format(found.module, found.inside),
-    env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" }, stderr_lines = 1 })
+    env = { TZ = "UTC0" }, env_allow = { "PATH", "LD_*" }, stderr_lines = 1,
+    max_line = math.max(most.max_value, most.max_result, ESCAPED * most.max_output) + program.LINE })
   if not child and err.details and err.details.kind == "command" then
     return no_interpreter(interpreter)
   end
@@ -263,7 +266,7 @@ function sandbox.run(code, functions, options, context)
   end
   local interpreter = options.interpreter or own_interpreter()
   local ok, result, failed = pcall(function()
-    local child, flaw = start(interpreter, found)
+    local child, flaw = start(interpreter, found, most)
     if not child then
       return nil, flaw
     end

@@ -21,6 +21,7 @@ local getinfo, collect, compile = debug.getinfo, collectgarbage, load
 
 local config = decode(config_text)
 
+local MAX_ARGUMENTS = 16 -- of a call
 local MAX_MESSAGE = 4096 -- bytes of an error's message in the report
 local MAX_DETAILS = 64 * 1024 -- bytes of its details, as JSON
 
@@ -105,6 +106,9 @@ local function send_call(name, ...)
     return refuse("calls", "the program has made its %d calls: the limit", config.calls)
   end
   local count, arguments = select("#", ...), setmetatable({}, object_mt)
+  if count > MAX_ARGUMENTS then
+    return refuse("arguments", "%s has %d arguments, at most %d are allowed", name, count, MAX_ARGUMENTS)
+  end
   for i = 1, count do
     arguments[tostring(i)] = (select(i, ...))
   end
@@ -224,9 +228,23 @@ end
 
 local printed, is_cut = 0, false
 
-local function send_text(text)
-  local line = encode({ print = text })
-  send(line or encode({ print = (gsub(text, "[\128-\255]+", "\239\191\189")) })) -- it was no UTF-8
+local function cut(text, room)
+  return #text <= room and text or (gsub(sub(text, 1, room), "[\192-\255]?[\128-\191]*$", ""))
+end
+
+-- Sends as much of a text as there is room for; returns its bytes, and whether that is all of it.
+local function send_text(text, room)
+  local part = cut(text, room)
+  local line, is_whole = encode({ print = part }), #part == #text
+  if not line then -- it is no UTF-8
+    text = gsub(part, "[\128-\255]+", "\239\191\189")
+    part = cut(text, room)
+    line, is_whole = encode({ print = part }), is_whole and #part == #text
+  end
+  if part ~= "" then
+    send(line)
+  end
+  return #part, is_whole
 end
 
 local sorted = { sort_keys = true }
@@ -247,17 +265,13 @@ local function print(...)
     list[i] = shown((select(i, ...)))
   end
   local text = concat(list, "\t") .. "\n"
-  local room = config.output - printed
-  if #text > room and not is_cut then
-    is_cut = true
-    text = gsub(sub(text, 1, room), "[\192-\255]?[\128-\191]*$", "")
-    if text ~= "" then
-      send_text(text)
-    end
+  if is_cut then
+    return
+  end
+  local sent, is_whole = send_text(text, config.output - printed)
+  printed, is_cut = printed + sent, not is_whole
+  if is_cut then
     send('{"cut":true}')
-  elseif not is_cut then
-    printed = printed + #text
-    send_text(text)
   end
 end
 

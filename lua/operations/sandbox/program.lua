@@ -7,12 +7,16 @@ local members = require("operations.base.members")
 local report = require("operations.sandbox.report")
 local task = require("operations.task")
 local turn = require("operations.task.turn")
+local utf8 = require("operations.base.utf8")
 
 local program = {}
 
+--- Bytes of a line beside its value.
+program.LINE = 128 * 1024
+
 local MAX_ARGUMENTS = 16
 local MAX_ID = 200 -- bytes of a call's id in the report
-local LINE = 128 * 1024 -- bytes of a line beside its value
+local MOST_LINES = 2 ^ 31
 local END = 128 -- bytes of a last line beside its result
 local EXIT = 200 -- ms that a process has to end after its last line
 local CUT = "(the output is cut here: %d bytes are allowed)\n"
@@ -36,8 +40,8 @@ local function request(of)
   local most = of.limits
   local config = assert(json.encode({ names = of.names, calls = most.max_calls, at_once = most.at_once,
     value = most.max_value, output = most.max_output, result = most.max_result }))
-  return ("%d %d %d %d %d\n%s%s"):format(most.max_memory, most.max_value + LINE, most.max_processor, #config, #of.code,
-    config, of.code)
+  return ("%d %d %d %d %d\n%s%s"):format(most.max_memory, most.max_value + program.LINE, most.max_processor, #config,
+    #of.code, config, of.code)
 end
 
 -- What a call answers, as a line; and the error that it is, which may be that it cannot be sent.
@@ -45,7 +49,7 @@ end
 local function error_line(id, err)
   for _, details in ipairs({ { err.details }, {} }) do
     local text = json.encode({ reply = id, error = { code = err.code, message = err.message, details = details[1] } })
-    if text and #text <= LINE then
+    if text and #text <= program.LINE then
       return text
     end
   end
@@ -126,7 +130,7 @@ function readers.call(state, line)
     arguments[i] = line.arguments[tostring(i)]
   end
   local first = arguments[1]
-  state.calls[id] = { name = line.name, id = type(first) == "string" and first:sub(1, MAX_ID) or nil,
+  state.calls[id] = { name = line.name, id = type(first) == "string" and utf8.cut(first, MAX_ID) or nil,
     outcome = "unfinished", begun = task.monotonic() }
   state.in_flight = state.in_flight + 1
   state.tasks[id] = task.spawn(run_call, state, id, fn, arguments, count)
@@ -147,7 +151,7 @@ readers["end"] = function(state, line, size)
   local said = line["end"]
   if type(said) ~= "table" then
     return "an end that is no table"
-  elseif size > (said.ok == true and state.limits.max_result + END or LINE) then
+  elseif size > (said.ok == true and state.limits.max_result + END or program.LINE) then
     return "a larger result than it may return"
   end
   local outcome = { said = true, ok = said.ok == true, value = said.value, details = said.details,
@@ -155,6 +159,7 @@ readers["end"] = function(state, line, size)
   for name, kind in pairs(field_types) do
     outcome[name] = type(said[name]) == kind and said[name] or nil
   end
+  outcome.line = is_count(outcome.line, MOST_LINES) and outcome.line or nil
   return nil, outcome
 end
 

@@ -14,6 +14,7 @@ local states = require("operations.mcp.server.state")
 local task = require("operations.task")
 local told = require("operations.mcp.server.told")
 local tool_result = require("operations.mcp.server.tool_result")
+local utf8 = require("operations.base.utf8")
 
 local program = {}
 
@@ -224,7 +225,7 @@ local function start(call, input, tools)
     end, tell = function(err, id)
       return tell(self, err, id)
     end, done = function(id, outcome)
-      self.ran[#self.ran + 1] = { id = id:sub(1, 200), outcome = outcome }
+      self.ran[#self.ran + 1] = { id = utf8.cut(id, 200), outcome = outcome }
       step(self, ("%s: %s"):format(id, outcome))
     end })
   return self
