@@ -144,6 +144,29 @@ describe("an operation of a server that runs it as a job", function()
     end)
   end)
 
+  it("is cancelled once, and not after its end: its result stays", function()
+    register("slow", function()
+      operations.sleep(20)
+      return 7
+    end)
+    operations.run(function()
+      local other = imported()
+      local function begin()
+        return select(2, other:execute("r.slow", {}, { detach = true })).details.task
+      end
+      local cancelled, done = begin(), begin()
+      for _ = 1, 3 do
+        assert.is_true(other:cancel_task("r.slow", cancelled))
+      end
+      assert.equal("ABORTED", select(2, other:resume("r.slow", cancelled)).code)
+      operations.sleep(21)
+      for _ = 1, 3 do
+        assert.is_true(other:cancel_task("r.slow", done))
+      end
+      assert.equal(7, assert(other:resume("r.slow", done)).data)
+    end)
+  end)
+
   it("survives losses of the connection", function()
     register("slow", function()
       operations.sleep(20)

@@ -59,11 +59,12 @@ end
 local states = members.set({ "working", "input_required", "completed", "failed", "cancelled" })
 local ended = members.set({ "completed", "failed", "cancelled" })
 
--- Reads the state of a job; again after failures of the connection, which the job survives.
-local function read(plan, address, context)
+-- Reads the state of a job, which the server tells at its end or after `wait` seconds; again after failures of the
+-- connection, which the job survives.
+local function read(plan, address, context, wait)
   local failures = 0
   while true do
-    local reply, err = call.exchange(plan, {}, context, address, { Prefer = ("wait=%d"):format(WAIT) })
+    local reply, err = call.exchange(plan, {}, context, address, { Prefer = ("wait=%d"):format(wait) })
     if reply and reply.status == 200 then
       local state = json.decode(reply.body or "")
       if type(state) ~= "table" or not states[state.state] then
@@ -97,7 +98,7 @@ local function await(plans, address, context)
   local last = nil
   while true do
     local began = scheduler.host().now()
-    local state, pause = read(plans.state, address, context)
+    local state, pause = read(plans.state, address, context, WAIT)
     if not state then
       return nil, pause, pause.code == "HTTP_404"
     elseif ended[state.state] then
@@ -139,18 +140,25 @@ function job.follow(plans, place, context, keeps)
   return envelope, err
 end
 
---- Cancels a job of the API.
+--- Cancels a job of the API. One that has ended is left as it is: DELETE would remove its result.
 ---@param plans operations.openapi.JobPlans
 ---@param place string
 ---@param context any
 ---@return true? ok
 ---@return operations.Error? err
 function job.cancel(plans, place, context)
-  local address, err = address_of(plans.state, place)
-  local envelope
-  if address then
-    envelope, err = call.run(plans.cancel, {}, context, address)
+  local address, problem = address_of(plans.state, place)
+  if not address then
+    return nil, problem
   end
+  local state, err = read(plans.state, address, context, 0)
+  if not state then
+    return nil, err
+  elseif ended[state.state] then
+    return true
+  end
+  local envelope
+  envelope, err = call.run(plans.cancel, {}, context, address)
   return envelope and true, err
 end
 
