@@ -53,6 +53,14 @@ describe("a GraphQL service on the command line", function()
     assert.matches("operations call todo.task id=ID", result.out, 1, true)
   end)
 
+  it("describes operations that have no selection", function()
+    local result = run("echo 'query Title($id: ID!) { task(id: $id) { title } }' >$HOME/d.graphql; "
+      .. "operations add todo --graphql $url --documents $HOME/d.graphql && operations describe todo.Title "
+      .. "&& operations describe todo.graphql")
+    assert.matches("operations call todo.Title id=ID\n", result.out, 1, true)
+    assert.matches("operations call todo.graphql query=", result.out, 1, true)
+  end)
+
   it("has pages and a stream", function()
     local result = run("operations add todo --graphql $url && operations call todo.tasks --all --format ndjson "
       .. "&& operations watch todo.ticks && operations call todo.tasks --all --select 'nodes[].id'")

@@ -80,6 +80,13 @@ describe("a GraphQL document", function()
     assert.is_nil(weak[2])
   end)
 
+  it("reports types without a root", function()
+    for _, text in ipairs({ "", "type Task { id: ID! }" }) do
+      local definitions, report = operations.from_graphql.document(text)
+      assert.same({ "graphql", "Query" }, { definitions[1].name, report[1].pointer })
+    end
+  end)
+
   it("fails for a text that is not SDL, with the place", function()
     local definitions, err = from_graphql.document("type Query {\n a: Int")
     assert.is_nil(definitions)

@@ -125,7 +125,7 @@ local LEVELS = 2 -- of the types of an answer
 -- The types and the selection of a field of a GraphQL service, whose code is loaded on first use.
 local function graphql_sections(registry, id)
   local plan = require("operations.graphql.operation").plan_of(registry:get_handler(id))
-  local selection = plan and plan.selection() or ""
+  local selection = plan and plan.selection and plan.selection() or "" -- a document's operation has its own
   if selection == "" then
     return nil
   end

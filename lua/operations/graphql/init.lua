@@ -93,6 +93,9 @@ local function load(reader, options)
       service.report(service.schema.roots[kind], problem.message)
     end
   end
+  if not next(service.schema.roots) then
+    service.report("Query", "there are no types Query, Mutation and Subscription")
+  end
   local raw = { name = "graphql", type = "mutation" }
   if options.raw ~= false and importing.wants(options, raw, { graphql = true }) then
     list[#list + 1] = documents.any(service)

@@ -139,7 +139,7 @@ function makers.number(_, way)
   least = above and math.max(least or above, above + 1) or least or 1
   most = below and math.min(most or below, below - 1) or most
   local value, step = math.min(least, most or least), tonumber(way.multipleOf)
-  if not way.minimum and not above and most and most >= 1 then
+  if (not way.minimum and not above or least < 0) and (not most or most >= 1) then
     value = 1
   end
   return step and step > 0 and math.ceil(value / step) * step or value
