@@ -175,6 +175,16 @@ describe("a program of a model", function()
       input = { body = { title = "x" } } }, result.value)
   end)
 
+  it("has no options that the sandbox would refuse", function()
+    for _, given in ipairs({ 0, 2 ^ 41, 0 / 0, 1 / 0 }) do
+      for _, name in ipairs({ "max_calls", "wait" }) do
+        local ok, raised = pcall(operations.to_tools, registry, { format = "anthropic", code = { [name] = given } })
+        assert.is_false(ok)
+        assert.matches("'" .. name .. "' to 'code' %(a number from 1 to 2^40 expected", raised)
+      end
+    end
+  end)
+
   it("runs only where it is a text", function()
     local result, err = run(nil)
     assert.is_nil(result)

@@ -145,6 +145,13 @@ describe("a program in the sandbox", function()
     assert.equal("a" .. ("\195\169"):rep(99), calls[1].id)
   end)
 
+  it("has no memory where its option leaves none for its state", function()
+    for _, most in ipairs({ 1, 1000, 10000, 20000, 100000 }) do
+      local result = assert(operations.sandbox.run("return #('x'):rep(5e6)", {}, { max_memory = most }))
+      assert.equal("EXECUTION_ERROR memory", result.error.code .. " " .. result.error.details.kind)
+    end
+  end)
+
   it("returns nothing", function()
     local result = run("local x = 1")
     assert.is_true(result.ok)
@@ -303,6 +310,8 @@ describe("a program in the sandbox", function()
       ["'a b' is not a name"] = { "return 1", { ["a b"] = echo } },
       ["'timeout' to 'run' (a number from 1"] = { "return 1", {}, { timeout = -1 } },
       ["identity: table expected, got string"] = { "return 1", {}, {}, { identity = "ada" } },
+      ["timeout: number expected, got string"] = { "return 1", {}, {}, { timeout = "1" } },
+      ["deadline: number expected, got NaN"] = { "return 1", {}, {}, { deadline = 0 / 0 } },
       ["call: function expected, got table"] = { "return 1", { call = {} } },
     }) do
       local ok, raised = pcall(sandbox.run, call[1], call[2], call[3], call[4])

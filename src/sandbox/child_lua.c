@@ -30,6 +30,7 @@
 #define TICK_US 20000
 #define PATIENCE 10
 #define READ_SIZE 65536
+#define LEAST_MEMORY 65536 /* a state without its libraries has room in it */
 #define BEGUN "{\"begun\":true}\n"
 #define MEMORY "{\"end\":{\"kind\":\"memory\"}}\n"
 
@@ -329,12 +330,15 @@ static int child_serve(lua_State *L) {
   program.request = &request;
   program.config = read_bytes(request.config + request.code);
   program.code = program.config + request.config;
+  if (request.memory < LEAST_MEMORY) end_with(MEMORY);
   state = new_state();
   if (state == NULL) return fail(L, "the program's state", "not enough memory");
   lua_pushcfunction(state, open_state);
   lua_pushlightuserdata(state, &program);
-  if (lua_pcall(state, 1, LUA_MULTRET, 0) != 0)
+  if (lua_pcall(state, 1, LUA_MULTRET, 0) != 0) {
+    if (is_memory_error(state)) end_with(MEMORY);
     return fail(L, "the program's state", lua_tostring(state, -1));
+  }
   lua_sethook(state, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
   tzset(); /* later it would read files */
   start_clock(request.processor);

@@ -33,6 +33,8 @@ local code = {}
 ---@field max_identity_programs? integer
 ---@field timeout? integer
 
+local MOST = 2 ^ 40
+
 local own_kinds = { mutations = "boolean", wait = "number" }
 local sandbox_kinds = { interpreter = "string", max_code = "number", max_calls = "number", at_once = "number",
   max_value = "number", max_memory = "number", max_processor = "number", max_output = "number", max_result = "number",
@@ -48,8 +50,8 @@ function code.options(given, level)
   argument.options(given, kinds, "code", level + 1)
   for name, kind in pairs(kinds) do
     local value = given[name]
-    if kind == "number" and value ~= nil and (value < 1 or value ~= value) then
-      error(("bad option '%s' to 'code' (a number of at least 1 expected, got %s)"):format(name, tostring(value)),
+    if kind == "number" and value ~= nil and (value < 1 or value > MOST or value ~= value) then
+      error(("bad option '%s' to 'code' (a number from 1 to 2^40 expected, got %s)"):format(name, tostring(value)),
         level)
     end
   end

@@ -249,6 +249,13 @@ function sandbox.run(code, functions, options, context)
   if context.identity ~= nil and type(context.identity) ~= "table" then
     error("bad argument 'context' (identity: table expected, got " .. type(context.identity) .. ")", 2)
   end
+  for _, name in ipairs({ "deadline", "timeout" }) do
+    local value = context[name]
+    if value ~= nil and (type(value) ~= "number" or value ~= value) then
+      error(("bad argument 'context' (%s: number expected, got %s)"):format(name,
+        type(value) == "number" and "NaN" or type(value)), 2)
+    end
+  end
   argument.options(options, kinds, "run")
   local names, most = check_functions(functions), limits_of(options)
   if #code > most.max_code then
