@@ -45,6 +45,7 @@ PROCESSORS = $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 
 RUNTIME = $(notdir $(LUA))
 BUILD = build/$(RUNTIME)$(VARIANT)
 MODULES = $(BUILD)/operations
+BUILD_PATH = $(if $(filter /%,$(BUILD)),,$(CURDIR)/)$(BUILD)
 
 # A C module consists of rooms of src/ (one folder each), and the files of other rooms that it needs: modules do not
 # share functions.
@@ -81,7 +82,7 @@ LIBRARY_LDFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDI
   $(call pkg-config,--libs-only-L,$(PACKAGES)) $(HOMEBREW:%=-L%/lib)
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
-LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
+LUA_CPATH_BUILT = $(BUILD_PATH)/?.so;
 # The empty end stands for the runtime's default path.
 MODULE_PATHS = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);"
 ENVIRONMENT = $(MODULE_PATHS) $(PRELOAD)
@@ -141,7 +142,7 @@ $(BUILD)/liboperations.a: $(MODULE_OBJ)
 
 # The command line program runs compiled Lua: parsing would double its start time.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
-COMPILED_PATH = $(CURDIR)/$(BUILD)/lua/?.lua;$(CURDIR)/$(BUILD)/lua/?/init.lua;
+COMPILED_PATH = $(BUILD_PATH)/lua/?.lua;$(BUILD_PATH)/lua/?/init.lua;
 
 # Prints the program: $(1) is its package.path, $(2) its package.cpath, $(3) the directory of the compiled files.
 program = printf '%s\n' "\#!$$(command -v $(LUA))" 'package.path = "$(1)" .. package.path' \
@@ -155,7 +156,7 @@ $(BUILD)/lua/%.lua: lua/%.lua | $(BUILD)/needs
 
 $(BUILD)/bin/operations: Makefile $(COMPILED) | $(BUILD)/needs
 	@mkdir -p $(@D)
-	@$(call program,$(COMPILED_PATH)$(LUA_PATH_BUILT),$(LUA_CPATH_BUILT),$(CURDIR)/$(BUILD)/lua) >$@
+	@$(call program,$(COMPILED_PATH)$(LUA_PATH_BUILT),$(LUA_CPATH_BUILT),$(BUILD_PATH)/lua) >$@
 	@chmod +x $@
 
 $(BUILD)/%.o: src/%.c | $(BUILD)/needs
@@ -278,7 +279,7 @@ luapath: ## build, then print the LUA_PATH, LUA_CPATH and PATH of the built tree
 	@$(MAKE) -s --no-print-directory -j$(PROCESSORS) all >&2 # what is printed here is for eval
 	@echo 'export LUA_PATH="$(LUA_PATH_BUILT);"'
 	@echo 'export LUA_CPATH="$(LUA_CPATH_BUILT);"'
-	@echo 'export PATH="$(CURDIR)/$(BUILD)/bin:$$PATH"'
+	@echo 'export PATH="$(BUILD_PATH)/bin:$$PATH"'
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -13,15 +13,20 @@
 #include <lua.h>
 #include <lualib.h>
 
+/* The text of an error, which may be an object, on top of the stack. */
+static const char *message(lua_State *L) {
+  luaL_callmeta(L, -1, "__tostring");
+  return lua_isstring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1);
+}
+
 /* Calls the function of that name in the program's table. */
 static int call(lua_State *L, const char *name) {
   int result = 0;
   lua_getfield(L, 1, name);
-  if (lua_pcall(L, 0, 1, 0) != 0)
-    fprintf(stderr, "%s: %s\n", name, lua_tostring(L, -1));
+  if (lua_pcall(L, 0, 1, 0) != 0) fprintf(stderr, "%s: %s\n", name, message(L));
   else
-    result = lua_isboolean(L, -1) ? lua_toboolean(L, -1)
-                                  : (int)lua_tointeger(L, -1);
+    result =
+        lua_isboolean(L, -1) ? lua_toboolean(L, -1) : (int)lua_tointeger(L, -1);
   lua_settop(L, 1);
   return result;
 }
@@ -32,7 +37,7 @@ int main(int argc, char **argv) {
   if (L == NULL || argc < 2) return 2;
   luaL_openlibs(L);
   if (luaL_dofile(L, argv[1]) != 0 || !lua_istable(L, 1)) {
-    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    fprintf(stderr, "%s\n", message(L));
     return 1;
   }
   fds[1].fd = call(L, "fd"); /* the library's descriptor */

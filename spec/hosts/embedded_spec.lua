@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local failing = require("spec.support.failing")
 local operations = require("operations")
 
 -- The example program in C, built for the runtime of the specs; returns its path.
@@ -47,6 +48,17 @@ describe("a program with a loop of its own", function()
         "Water the plants" }, lines)
       assert.equal(0, child:wait().code)
     end)
+  end)
+
+  it("is told by the example why its Lua part ended, also by an error object", function()
+    local program = directory .. "/no_document.lua"
+    local file = assert(io.open(program, "w"))
+    file:write('assert(require("operations").from_openapi.file("/no/such/document"))')
+    file:close()
+    local result = command.run(("LUA_CPATH='%s;;' LD_PRELOAD=$SANITIZER %s %s"):format(
+      package.cpath:match("[^;]*/build/[^;]*"), build(directory), program))
+    assert.equal(1, result.code)
+    assert.matches("/no/such/document", result.err, 1, true)
   end)
 
   -- What a program prints in which Lua runs in a loop of its own.
@@ -109,5 +121,50 @@ describe("a program with a loop of its own", function()
       loop:close()
       print(math.type and math.type(loop:fd()) == "integer" or type(loop:fd()) == "number")
     ]]))
+  end)
+
+  it("may be closed by a task: its descriptor is gone when the turn ends", function()
+    assert.equal("false\ttrue\n", printed([[
+      loop:fd()
+      local function count()
+        local pipe, found = io.popen("ls -l /proc/$PPID/fd"), 0
+        for line in pipe:lines() do
+          found = found + (line:find("eventpoll", 1, true) and 1 or 0)
+        end
+        pipe:close()
+        return found
+      end
+      local before = count()
+      operations.spawn(function() loop:close() end)
+      print(loop:turn(60000), count() < before)
+    ]]))
+  end)
+end)
+
+local describe_forks = failing.library and describe or pending
+
+describe_forks("a copy of a program with a loop of its own", function()
+  it("takes turns at once, and leaves the loop of the program as it is", function()
+    assert.equal("in the copy\nin the program\n", (failing.run([[
+      local operations = require("operations")
+      local loop = operations.loop()
+      loop:fd()
+      local function slept(where)
+        operations.spawn(function()
+          operations.sleep(0.001)
+          print(where)
+        end)
+        local stop = os.clock() + 0.02
+        repeat loop:turn() until os.clock() > stop
+      end
+      operations.spawn(operations.sleep, 60)
+      loop:turn()
+      in_copy(function()
+        loop:turn()
+        slept("in the copy")
+        loop:close()
+      end)
+      slept("in the program")
+    ]])))
   end)
 end)

@@ -30,6 +30,16 @@ describe("make", function()
     ]]):format(runtime, runtime))
     assert.same({ 0, "no_such_header.h\n" }, { result.code, result.out })
   end)
+
+  it("builds in a directory that is named by its absolute path", function()
+    local result = shell(([[
+      set -e
+      place=$(mktemp -d); trap 'rm -rf "$place"' EXIT
+      make -s LUA=%s BUILD="$place/b" "$place/b/bin/operations"
+      LUA_CPATH="%s/?.so;;" "$place/b/bin/operations" --version | grep -c '^operations '
+    ]]):format(runtime, build))
+    assert.same({ 0, "1\n" }, { result.code, result.out })
+  end)
 end)
 
 describe("make install", function()

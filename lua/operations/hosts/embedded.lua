@@ -67,6 +67,7 @@ end
 ---@param ms? number  the time after which it stops although more could be done (2)
 ---@return boolean more  was it stopped so? The descriptor is readable then
 function Loop.turn(_, ms)
+  local reactor = reactor_loop.get() -- another one after a fork
   local stop, outer = core.monotonic() + (ms or BUDGET), running
   running = true
   local ok, more = pcall(reactor_loop.gather, reactor_loop.turn, function()
@@ -75,7 +76,9 @@ function Loop.turn(_, ms)
     return core.monotonic() >= stop
   end)
   running = outer
-  reactor_loop.get():flush(not ok or more)
+  if reactor:usable() then -- else a task closed the loop
+    reactor:flush(not ok or more)
+  end
   if not ok then
     error(more, 0)
   end

@@ -9,7 +9,11 @@ local function with_server(fn)
     local listener = assert(stream.listen("127.0.0.1", 0, function(accepted)
       local asked = ""
       accepted:each_chunk(function(bytes)
-        asked = asked .. (bytes or "")
+        if not bytes then
+          accepted:close()
+          return
+        end
+        asked = asked .. bytes
         if asked:find("\r\n\r\n", 1, true) then
           asked = ""
           accepted:offer(answer, true)
