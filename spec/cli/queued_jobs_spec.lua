@@ -177,6 +177,7 @@ describe("operations jobs", function()
       ["jobs"] = "jobs: expected --redis URL",
       ["jobs list --redis redis://x --limit 0"] = false,
       ["jobs none --redis redis://x"] = "jobs: expected list, show, repeat or drop, got \"none\"",
+      ["jobs --redis redis://x --state x"] = "jobs: --state: waiting, delayed, running or dead expected, got \"x\"",
       ["jobs show --redis redis://x"] = "jobs: show: expected the ID of a job",
       ["jobs --redis redis://x --secret literal"] = "jobs: --secret: env:NAME, file:PATH or cmd:COMMAND expected",
       ["jobs --redis redis://x --secret env:JOBS_SHORT"] = "jobs: --secret: at least 16 bytes expected",

@@ -9,6 +9,8 @@ local redis = require("operations.cli.redis")
 
 local EVERYTHING = 1000000 -- letters and entries, when one is looked for
 
+local states = { "waiting", "delayed", "running", "dead" }
+
 local queued_jobs = {
   usage = "operations jobs --redis URL [list|show|repeat|drop] [ID|OPERATION]",
   summary = "Lists the jobs and calls of workers in mode reliable that wait, are delayed,\n"
@@ -18,8 +20,7 @@ local queued_jobs = {
   without_sources = true,
   options = members.joined({
     { name = "--redis", value = "URL", help = "redis://HOST:PORT, rediss:// over TLS" },
-    { name = "--state", value = "STATE", values = { "waiting", "delayed", "running", "dead" },
-      help = "list: only those" },
+    { name = "--state", value = "STATE", values = states, help = "list: only those" },
     { name = "--limit", value = "N", help = "list: of each kind and operation (100)" },
     { name = "--json", help = "list: as JSON, with inputs" },
   }, redis.options),
@@ -143,6 +144,10 @@ function queued_jobs.run(parsed)
   local name = parsed.rest[1] or "list"
   local act, url = actions[name], parsed.options.redis
   local options, message = redis.read(parsed)
+  local state = parsed.options.state
+  if state and not members.set(states)[state] then
+    message = ("--state: waiting, delayed, running or dead expected, got %q"):format(state)
+  end
   if not act then
     return output.usage("jobs: expected list, show, repeat or drop, got %q", name)
   elseif name ~= "list" and not parsed.rest[2] then
