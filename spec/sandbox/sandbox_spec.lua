@@ -140,6 +140,26 @@ describe("a program in the sandbox", function()
       max_value = 2 ^ 25, max_memory = 2 ^ 28, max_processor = 5000 }).value)
   end)
 
+  it("calls and prints in finalizers, at any time", function()
+    for i = 1, 20 do
+      local result = run([[local n, wrong = 0, 0
+        local function again()
+          setmetatable({}, { __gc = function()
+            n = n + 1
+            if n < 30 then call("finalizer") print(("y"):rep(40)) again() end
+          end })
+        end
+        for _ = 1, 5 do again() end
+        for i = 1, 60 do
+          local text = ("x"):rep(]] .. 37 * i .. [[ + i)
+          if call("main" .. i, { text, { text .. "a" } }) ~= "main" .. i then wrong = wrong + 1 end
+          print(text)
+        end
+        return wrong]], { call = echo }, { max_calls = 200, max_output = 2000 })
+      assert.equal(0, result.value, tostring(result.error))
+    end
+  end)
+
   it("has the ids of its calls in the report cut between characters", function()
     local calls = run('call("a" .. ("\195\169"):rep(150))', { call = echo }).calls
     assert.equal("a" .. ("\195\169"):rep(99), calls[1].id)

@@ -101,9 +101,13 @@ local function refuse(kind, ...)
   return nil, failure(kind, format(...))
 end
 
+local function too_many()
+  return refuse("calls", "the program has made its %d calls: the limit", config.calls)
+end
+
 local function send_call(name, ...)
   if calls >= config.calls then
-    return refuse("calls", "the program has made its %d calls: the limit", config.calls)
+    return too_many()
   end
   local count, arguments = select("#", ...), setmetatable({}, object_mt)
   if count > MAX_ARGUMENTS then
@@ -120,12 +124,20 @@ local function send_call(name, ...)
     return refuse("size", "the arguments of %s have %d bytes as JSON, at most %d are allowed", name, #text,
       config.value)
   end
-  while in_flight >= config.at_once do
-    take_reply()
-  end
-  calls, in_flight = calls + 1, in_flight + 1
-  send(format('{"call":%d,"name":"%s","n":%d,"arguments":%s}', calls, name, count, text))
-  return calls
+  local id, line
+  repeat -- a finalizer that runs meanwhile may call, too
+    if calls >= config.calls then
+      return too_many()
+    end
+    while in_flight >= config.at_once do
+      take_reply()
+    end
+    id = calls + 1
+    line = format('{"call":%d,"name":"%s","n":%d,"arguments":%s}', id, name, count, text)
+  until id == calls + 1 and in_flight < config.at_once
+  calls, in_flight = id, in_flight + 1
+  send(line)
+  return id
 end
 
 local function caller(name)
@@ -232,8 +244,8 @@ local function cut(text, room)
   return #text <= room and text or (gsub(sub(text, 1, room), "[\192-\255]?[\128-\191]*$", ""))
 end
 
--- Sends as much of a text as there is room for; returns its bytes, and whether that is all of it.
-local function send_text(text, room)
+-- The line of as much of a text as there is room for, its bytes, and whether that is all of it.
+local function line_of(text, room)
   local part = cut(text, room)
   local line, is_whole = encode({ print = part }), #part == #text
   if not line then -- it is no UTF-8
@@ -241,10 +253,7 @@ local function send_text(text, room)
     part = cut(text, room)
     line, is_whole = encode({ print = part }), is_whole and #part == #text
   end
-  if part ~= "" then
-    send(line)
-  end
-  return #part, is_whole
+  return line, #part, is_whole
 end
 
 local sorted = { sort_keys = true }
@@ -268,8 +277,18 @@ local function print(...)
   if is_cut then
     return
   end
-  local sent, is_whole = send_text(text, config.output - printed)
-  printed, is_cut = printed + sent, not is_whole
+  local line, size, is_whole, before
+  repeat -- a finalizer that runs meanwhile may print, too
+    before = printed
+    line, size, is_whole = line_of(text, config.output - printed)
+  until before == printed
+  if is_cut then
+    return
+  end
+  printed, is_cut = printed + size, not is_whole
+  if size > 0 then
+    send(line)
+  end
   if is_cut then
     send('{"cut":true}')
   end
