@@ -1,8 +1,8 @@
 local exposures = require("operations.cli.exposure")
 
-local function opened(patterns, id)
+local function opened(patterns, id, raw)
   local namespace, name = id:match("^([^.]+)%.(.+)$")
-  local definition = { namespace = namespace, name = name, _meta = { source = "openapi", exposed = false } }
+  local definition = { namespace = namespace, name = name, _meta = { source = "openapi", exposed = false, raw = raw } }
   exposures.new({ options = { expose = patterns } }):open(definition)
   return definition._meta.exposed
 end
@@ -17,6 +17,11 @@ describe("--expose", function()
     assert.is_true(opened({ "*" }, "pets.get"))
     assert.is_false(opened({ "pets%.get", "pets.g?t", "pets.[a-z]*" }, "pets.get"))
     assert.is_false(opened({}, "pets.get"))
+  end)
+
+  it("opens an operation that takes any query only where its id is written", function()
+    assert.is_false(opened({ "*", "a.*", "graphql" }, "a.graphql", true))
+    assert.is_true(opened({ "a.graphql" }, "a.graphql", true))
   end)
 
   it("leaves the rest of a definition's meta as it is", function()

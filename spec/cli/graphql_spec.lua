@@ -61,6 +61,18 @@ describe("a GraphQL service on the command line", function()
     assert.matches("operations call todo.graphql query=", result.out, 1, true)
   end)
 
+  it("offers the operation for any query only where its id is written", function()
+    local list = [[(echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",]]
+      .. [["capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'; ]]
+      .. [[echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'; ]]
+      .. [[echo '{"jsonrpc":"2.0","id":2,"method":"tools/list"}') | operations mcp todo ]]
+    local result = run("operations add todo --graphql $url; " .. list .. "; " .. list .. "--include 'todo.*'")
+    assert.matches("todo_task", result.out, 1, true)
+    assert.is_nil(result.out:find("todo_graphql", 1, true))
+    result = run(list .. "--include 'todo.*' --include todo.graphql")
+    assert.matches("todo_graphql", result.out, 1, true)
+  end)
+
   it("has pages and a stream", function()
     local result = run("operations add todo --graphql $url && operations call todo.tasks --all --format ndjson "
       .. "&& operations watch todo.ticks && operations call todo.tasks --all --select 'nodes[].id'")

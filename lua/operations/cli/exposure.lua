@@ -29,6 +29,7 @@ local SHOWN_NAMESPACES, SHOWN_OPERATIONS = 3, 20
 
 ---@class operations.cli.Exposure
 ---@field _patterns { text: string, pattern: string, used: boolean }[]
+---@field _texts string[]  as written
 local Exposure = {}
 Exposure.__index = Exposure
 
@@ -41,13 +42,22 @@ function exposure.new(parsed)
     local pattern = text:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*")
     patterns[i] = { text = text, pattern = "^" .. pattern .. "$", used = false }
   end
-  return setmetatable({ _patterns = patterns }, Exposure)
+  return setmetatable({ _patterns = patterns, _texts = parsed.options.expose or {} }, Exposure)
 end
 
 --- Does any pattern expose imported operations?
 ---@return boolean
 function Exposure:any()
   return self._patterns[1] ~= nil
+end
+
+--- Is a definition's id among these, letter by letter? An operation that takes any query of a service
+--- (`_meta.raw`) passes by every rule that names a field, so patterns alone do not offer it.
+---@param texts string[]
+---@param definition table
+---@return boolean
+function exposure.spells(texts, definition)
+  return members.contains(texts, tostring(definition.namespace) .. "." .. tostring(definition.name))
 end
 
 -- Does a pattern name a definition?
@@ -64,7 +74,8 @@ end
 --- Exposes a definition that a pattern names, before it is registered.
 ---@param definition table
 function Exposure:open(definition)
-  if is_named(self, definition) then
+  local is_raw = type(definition._meta) == "table" and definition._meta.raw
+  if is_named(self, definition) and (not is_raw or exposure.spells(self._texts, definition)) then
     definition._meta = members.merged(definition._meta, { exposed = true })
   end
 end

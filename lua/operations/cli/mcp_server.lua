@@ -60,15 +60,18 @@ end
 mcp_server.filter_of = filter_of
 
 -- The user who starts the server is the caller: named sources are offered; files of this machine are not sent.
-local exposure = {}
+---@class operations.cli.OwnExposure : operations.cli.Exposure
+---@field included string[]  patterns of `--include`
+local Exposure = {}
+Exposure.__index = Exposure
 
-function exposure.any()
+function Exposure.any()
   return true
 end
 
-function exposure.open(_, definition)
+function Exposure:open(definition)
   definition._meta = definition._meta or {}
-  if definition._meta.source then
+  if definition._meta.source and (not definition._meta.raw or exposures.spells(self.included, definition)) then
     definition._meta.exposed = true
   end
 end
@@ -130,6 +133,7 @@ function mcp_server.mcp.run(parsed)
     end
   end
   local include = filter_of(given.include)
+  local exposure = setmetatable({ included = given.include or {} }, Exposure)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, starts = sources.start, problems = problems, behind = function(source, registry)
       return mcp_servers.behind(source, registry, { face = sources.face, log = log, verbose = given.verbose,

@@ -316,7 +316,7 @@ end
 function documents.any(service)
   local definition = {
     namespace = service.options.namespace, name = service.name("raw", "graphql", "graphql"), type = "mutation",
-    description = "Sends a query or a mutation as it is.", _meta = operation.meta(service, "mutation", {}),
+    description = "Sends a query or a mutation as it is.", _meta = operation.meta(service, "mutation", { raw = true }),
   }
   definition._meta.exposed = definition._meta.exposed and service.options.raw == true
   return operation.finish(service, definition, { place = "graphql", inputs = {}, make = function()
