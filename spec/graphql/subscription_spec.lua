@@ -272,6 +272,12 @@ describe("over server-sent events", function()
     assert.same({ { 1 }, "TRANSPORT_LOST", true }, { list, err.code, err.retryable })
   end)
 
+  it("a completion without data is one", function()
+    for _, text in ipairs({ "event: complete\n\n", "event:complete\r\n\r\n" }) do
+      assert.same({ { 1 } }, { all_of(endpoint_of(support.events({ first, text:sub(1, 9), text:sub(10) }))) })
+    end
+  end)
+
   it("an answer that is no stream is a refusal, or the only event", function()
     local function answer(body, status)
       return all_of(endpoint_of(support.events({ json.encode(body) }, status, "application/json")))

@@ -70,14 +70,28 @@ local function take_whole(feed, source)
   return emit(feed, answer.body)
 end
 
+-- Why a stream ended without a completion that the parser saw. An event without data is none, but some services
+-- complete by one.
+local function ending(failure, tail)
+  local kind = failure and type(failure.details) == "table" and failure.details.kind
+  if not failure and ("\n" .. tail):find("\nevent: ?complete\r?\n\r?\n$") then
+    return nil
+  end
+  return failure and kind ~= "reset" and kind ~= "truncated" and failure or lost()
+end
+
+local TAIL = 32 -- bytes that are kept of the end
+
 -- Reads events to the end; returns the error that ended them, if any.
 local function take_events(feed, source)
+  local tail = ""
   local parser = sse.parser(nil, { json = true, max_event = feed.endpoint.options.max_event or limits.event })
   while true do
     local bytes, failure = source:read()
     if not bytes then
-      return failure or lost()
+      return ending(failure, tail)
     end
+    tail = (tail .. bytes:sub(-TAIL)):sub(-TAIL)
     local fed, err = parser:feed(bytes)
     for event in function() return parser:next() end do
       if event.event == "complete" then
