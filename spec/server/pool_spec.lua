@@ -1,6 +1,8 @@
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local pool = require("operations.server.pool")
+local task = require("operations.task")
+local waiters = require("operations.task.wait")
 
 local function work(fn)
   return { serve = fn }
@@ -18,6 +20,30 @@ describe("workers", function()
       assert.same({}, order)
       operations.sleep(0.01)
       assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, order)
+    end)
+  end)
+
+  it("tell the entry at hand when no memory is left for another worker, and go on", function()
+    operations.run(function()
+      local told, served = {}, 0
+      local function entry()
+        return {
+          serve = function() served = served + 1 end,
+          fail = function(_, raised) told[#told + 1] = raised:match("not enough memory") end,
+        }
+      end
+      pool.add(entry())
+      pool.add(entry())
+      local settle, detach = waiters.settle, task.detach
+      local function refuse()
+        waiters.settle, task.detach = settle, detach
+        error("not enough memory", 0)
+      end
+      waiters.settle, task.detach = refuse, refuse
+      eventually(function()
+        return served + #told == 2
+      end)
+      assert.same({ { "not enough memory" }, 1 }, { told, served })
     end)
   end)
 

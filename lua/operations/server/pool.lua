@@ -36,12 +36,12 @@ local function serve_all(served)
   while first <= last do
     local work = ready[first]
     ready[first], first = nil, first + 1
+    served.last = work -- before `call`, which needs memory
     if first > last then
       first, last = 1, 0
     elseif not called then
       call() -- in case this one waits
     end
-    served.last = work
     work:serve()
     count = count + 1
     if called and count % ROW == 0 and core.now() >= stop then
