@@ -23,7 +23,7 @@ describe("workers", function()
     end)
   end)
 
-  it("tell the entry at hand when no memory is left for another worker, and go on", function()
+  it("tell the entry at hand when no memory is left for another worker, and continue", function()
     operations.run(function()
       local told, served = {}, 0
       local function entry()
