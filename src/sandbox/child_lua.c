@@ -249,14 +249,12 @@ static int raise_once(lua_State *L) {
 static int load_unnamed(lua_State *L, const char *path) {
   luaL_Buffer text;
   FILE *file = fopen(path, "rb");
+  char piece[4096];
   size_t n;
   if (file == NULL) return luaL_error(L, "%s: %s", path, strerror(errno));
   luaL_buffinit(L, &text);
-  do {
-    char *piece = luaL_prepbuffer(&text);
-    n = fread(piece, 1, LUAL_BUFFERSIZE, file);
-    luaL_addsize(&text, n);
-  } while (n > 0);
+  while ((n = fread(piece, 1, sizeof(piece), file)) > 0)
+    luaL_addlstring(&text, piece, n);
   fclose(file);
   luaL_pushresult(&text);
   n = ops_rawlen(L, -1);
