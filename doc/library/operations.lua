@@ -134,7 +134,7 @@ function operations.every(when, fn, options) end
 ---@param call_map operations.CallMap
 ---@param options? operations.PeerOptions
 ---@return operations.Definition[]? definitions
----@return { pointer: string, message: string, operation: string? }[]|operations.Error report  of what is left out
+---@return { pointer: string, message: string, operation: string? }[]|operations.Error report  of operations left out
 function operations.from_peer(call_map, options) end
 
 --- Registers the specs that the peer of a call map offers: `describe` shows them, inputs are validated here, and calls
@@ -419,7 +419,7 @@ local CallMap = {}
 ---@return operations.Error? err  UNAVAILABLE: no process has ever served it; BUSY: too many are queued; VALIDATION_ERROR: it cannot be encoded; TRANSPORT_LOST: `err.mayHaveRun` says whether it may be stored
 function CallMap:submit(id, input, options) end
 
---- What is known of a job.
+--- The record of a job.
 ---@param id string  its `requestId`
 ---@return operations.JobRecord? record
 ---@return operations.Error? err  OPERATION_NOT_FOUND: there is none, or its outcome is no longer kept
@@ -890,7 +890,7 @@ function CookieJar:clear() end
 ---@class operations.HttpOptions
 ---@field prefix? string  before all paths: "" (default) or "/api/v1"
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no credentials; nil and a reason: invalid ones; nil and an error: it cannot tell. May wait. Default: all are anonymous
----@field oauth? operations.ResourceMetadata  who gives tokens (RFC 9728); default: what `oauth.resource_server` knows
+---@field oauth? operations.ResourceMetadata  issuers of tokens (RFC 9728); default: of `oauth.resource_server`
 ---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
 ---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
@@ -899,7 +899,7 @@ function CookieJar:clear() end
 ---@field idempotency_ttl? integer  ms for which they are kept, default 24 hours
 ---@field trusted_proxies? operations.TrustedProxies  whose X-Forwarded-For, -Proto, -Host and -Prefix count: CIDRs and "unix:"
 ---@field hosts? string[]  names of the server, besides localhost and numeric addresses
----@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
+---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  which are served
 ---@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
 ---@field timeout? integer  ms of a call, default 60,000; the caller may ask for another one (Request-Timeout-Ms)
 ---@field max_timeout? integer  ms that it may ask for, default 600,000

@@ -107,7 +107,7 @@ function call_jobs:_look(id)
   return record, err
 end
 
---- What is known of a job.
+--- The record of a job.
 ---@param id string  its `requestId`
 ---@return operations.JobRecord? record
 ---@return operations.Error? err  OPERATION_NOT_FOUND: there is none, or its outcome is no longer kept

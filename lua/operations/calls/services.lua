@@ -203,7 +203,7 @@ end
 ---@param call_map operations.CallMap
 ---@param options? operations.PeerOptions
 ---@return operations.Definition[]? definitions
----@return { pointer: string, message: string, operation: string? }[]|operations.Error report  of what is left out
+---@return { pointer: string, message: string, operation: string? }[]|operations.Error report  of operations left out
 function services.from_peer(call_map, options)
   argument.object(call_map, "subscribe", "call map", 1, "from_peer")
   argument.optional(options, "table", 2, "from_peer")

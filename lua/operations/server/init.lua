@@ -35,7 +35,7 @@ local server = {}
 ---@field prefix? string  before all paths: "" (default) or "/api/v1"
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no
 ---  credentials; nil and a reason: invalid ones; nil and an error: it cannot tell. May wait. Default: all are anonymous
----@field oauth? operations.ResourceMetadata  who gives tokens (RFC 9728); default: what `oauth.resource_server` knows
+---@field oauth? operations.ResourceMetadata  issuers of tokens (RFC 9728); default: of `oauth.resource_server`
 ---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
 ---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
@@ -46,7 +46,8 @@ local server = {}
 ---@field trusted_proxies? operations.TrustedProxies  whose X-Forwarded-For, -Proto, -Host and -Prefix count: CIDRs and
 ---  "unix:"
 ---@field hosts? string[]  names of the server, besides localhost and numeric addresses
----@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
+---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  which are
+---  served
 ---@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
 ---@field timeout? integer  ms of a call, default 60,000; the caller may ask for another one (Request-Timeout-Ms)
 ---@field max_timeout? integer  ms that it may ask for, default 600,000

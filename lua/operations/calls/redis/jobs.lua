@@ -138,7 +138,7 @@ local function record_of(shared, id, list, at, now)
   return record
 end
 
---- What is known of a job.
+--- The record of a job.
 ---@param id string
 ---@return operations.JobRecord?  with `owner` and `age`, ms by Redis' clock; nil without an error: there is none
 ---@return operations.Error? err
