@@ -8,10 +8,11 @@ local WIDTH = 78
 
 --- The pages, in the order of the help. Those about the repository itself (development, comparison) are not in it.
 vimdoc.pages = {
-  "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "http-client", "oauth", "mcp",
-  "mcp-server", "http-server", "openapi-document", "tools", "code", "sandbox", "middleware", "calls", "protocol",
-  "scaling", "hosts", "openresty", "command-line", "command-to-program", "types", "pieces", "limits", "security",
-  "changed-defaults", "from-typescript",
+  "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "graphql", "http-client", "oauth",
+  "mcp", "mcp-server", "http-server", "http-callers", "http-hosting", "openapi-document", "tools", "code", "sandbox",
+  "middleware", "policy", "calls", "jobs", "protocol", "scaling", "hosts", "embedding", "openresty", "command-line",
+  "command-to-program", "scripts", "testing", "types", "pieces", "limits", "security", "changed-defaults",
+  "from-typescript",
 }
 
 local in_help = {}
