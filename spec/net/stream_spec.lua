@@ -100,12 +100,13 @@ describe("a byte stream", function()
       assert.equal("full", why)
       operations.sleep(0.05)
       go()
-      for _ = queued + 1, 100 do
+      local total = math.max(queued, 100) -- the kernel takes more where it is slow
+      for _ = queued + 1, total do
         assert(connected:write(piece))
       end
       connected:finish()
       assert.equal("", read_all(connected))
-      assert.equal(100 * 65536, got)
+      assert.equal(total * 65536, got)
     end)
   end)
 

@@ -441,7 +441,7 @@ describe("a connection of the HTTP server", function()
     it("continues sending to a client that reads slowly", function()
       with(function()
         return text(("x"):rep(30000000))
-      end, { write_timeout = 100 }, function(server)
+      end, { write_timeout = 300 }, function(server)
         local function read_slowly()
           local slow = connect(server.port):send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
           local size, ended = 0, false
@@ -463,7 +463,7 @@ describe("a connection of the HTTP server", function()
           end)
           return size > 30000000
         end
-        -- Several attempts: the machine itself may stand still for 100 ms.
+        -- Several attempts: the machine itself may stand still for 300 ms.
         assert.is_true(read_slowly() or read_slowly() or read_slowly() or read_slowly())
       end)
     end)

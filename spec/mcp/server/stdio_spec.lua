@@ -204,9 +204,9 @@ describe("an MCP server over stdio", function()
 
   it("ends with an error when the client reads no more", function()
     local result = command.run([[
-      ask() { printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'; }
+      ask() { id=$((id + 1)); printf '{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' $id; }
       serve() { lua spec/support/mcp_server/stdio.lua; echo "code $?" >&2; }
-      { ask; sleep 0.3; ask; sleep 0.3; ask; } | serve | head -n 1
+      { while ask; do sleep 0.1; done; } 2>/dev/null | serve | head -n 1
     ]])
     assert.truthy(result.out:find('"result"', 1, true))
     assert.truthy(result.err:find("TRANSPORT_LOST: stdout", 1, true), result.err)
