@@ -37,10 +37,11 @@ answer.file_options = {
 ---@field options table<string, any>
 ---@field format? string             chosen by the user
 ---@field place? operations.cli.Destination  the file, if any
+---@field is_plain boolean           it is printed unchanged
+---@field schema any                 of the output: the columns of tables
 ---@field _steps? operations.cli.Step[]
 ---@field _style operations.cli.Style
 ---@field _has_warned? boolean  of a part that no item of a list has
----@field _schema any                of the output
 local Answer = {}
 Answer.__index = Answer
 
@@ -74,8 +75,9 @@ function answer.new(options)
       return nil, message
     end
   end
-  return setmetatable({ options = options, format = options.format, _steps = steps, place = nil, _schema = nil,
-    _style = style, _raw_stdout = options.output == "-" }, Answer)
+  return setmetatable({ options = options, format = options.format, place = nil, schema = nil,
+    is_plain = not (options.envelope or steps or options.format or options.cast), _steps = steps, _style = style,
+    _raw_stdout = options.output == "-" }, Answer)
 end
 
 --- Opens the file for the answer, if there is one.
@@ -83,18 +85,15 @@ end
 ---@return boolean? ok
 ---@return string? message
 function Answer:open(exchange)
-  local function total()
-    return exchange and exchange:total()
-  end
   local message
   if self.options["remote-name"] then
     self.place, message = destination.named(function()
       local head = exchange and exchange.head
       local name = self.file_name or head and destination.remote_name(head.headers["content-disposition"], head.url)
       return name, not name and "the server names no file: -o FILE names one" or nil
-    end, total)
+    end, exchange)
   elseif self.options.output and not self._raw_stdout then
-    self.place, message = destination.file(self.options.output, total)
+    self.place, message = destination.file(self.options.output, exchange)
   end
   return message == nil, message
 end
@@ -104,13 +103,6 @@ end
 function Answer:is_for_people()
   local options = self.options
   return output.is_terminal() and not (options.output or options["remote-name"])
-end
-
---- Is the answer printed unchanged?
----@return boolean
-function Answer:is_plain()
-  local options = self.options
-  return not (options.envelope or self._steps or self.format or options.cast)
 end
 
 --- The destination of bytes that are printed as they arrive.
@@ -155,8 +147,8 @@ local function known_names(self)
   if names[1] then
     return names
   end
-  local places = schema_place.find(self._schema, tokens)
-  for _, list in ipairs({ places, schema_place.find(self._schema, tokens, 0) }) do
+  local places = schema_place.find(self.schema, tokens)
+  for _, list in ipairs({ places, schema_place.find(self.schema, tokens, 0) }) do
     for _, schema in ipairs(list) do
       for _, name in ipairs(property_order.names(type(schema.properties) == "table" and schema.properties or {})) do
         names[#names + 1] = name
@@ -298,12 +290,6 @@ end
 ---@param pretty? boolean
 function Answer:whole(value, pretty)
   print_json(self, value, pretty)
-end
-
---- Sets the columns of tables.
----@param schema any  of the output
-function Answer:describe(schema)
-  self._schema = schema
 end
 
 return answer

@@ -16,6 +16,7 @@ local PROGRESS_EVERY = 100 -- ms
 ---@field count integer      bytes written
 ---@field problem? string    message for the user in place of the error that `write` raised
 ---@field raised? any        the raised error
+---@field exchange? operations.cli.Exchange  knows the total bytes
 ---@field write fun(self: operations.cli.Destination, bytes: string)  raises when they cannot be written
 ---@field finish fun(self: operations.cli.Destination): string?  the answer is complete; returns a message when it
 ---  cannot be stored
@@ -140,7 +141,7 @@ local function tell_progress(self)
   self.began = self.began or now
   if now - (self.told or 0) >= PROGRESS_EVERY then
     self.told = now
-    output.progress(output.transfer(self.count, self.total and self.total(), now - self.began))
+    output.progress(output.transfer(self.count, self.exchange and self.exchange:total(), now - self.began))
   end
 end
 
@@ -201,24 +202,24 @@ end
 
 --- A file; an existing one is kept until the answer is complete.
 ---@param path string
----@param total? fun(): integer?  total bytes, if known
+---@param exchange? operations.cli.Exchange
 ---@return operations.cli.Destination?
 ---@return string? message
-function destination.file(path, total)
+function destination.file(path, exchange)
   if system.kind(path) == "directory" then
     return nil, ("cannot write %s: it is a directory"):format(path)
   end
-  local self = setmetatable({ path = path, count = 0, total = total }, File)
+  local self = setmetatable({ path = path, count = 0, exchange = exchange }, File)
   return open(self, is_special(path) and path or random_name(path), path)
 end
 
 --- A file in the working directory, named when the answer begins. An existing file of that name is kept.
 ---@param name fun(): string?, string?  the name, or nil and the reason
----@param total? fun(): integer?
+---@param exchange? operations.cli.Exchange
 ---@return operations.cli.Destination?
 ---@return string? message
-function destination.named(name, total)
-  local self = setmetatable({ name = name, count = 0, total = total }, File)
+function destination.named(name, exchange)
+  local self = setmetatable({ name = name, count = 0, exchange = exchange }, File)
   return open(self, random_name(".operations"), "the working directory")
 end
 

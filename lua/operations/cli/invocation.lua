@@ -89,13 +89,13 @@ end
 -- Has everything been printed: sent to the sink, or empty?
 local function is_written(asked, envelope)
   local place = asked.answer.place
-  return asked.answer:is_plain() and envelope.data == nil
+  return asked.answer.is_plain and envelope.data == nil
     and (place ~= nil and place.count > 0 or envelope.meta.source == "http")
 end
 
 local function run_call(asked)
   local answer, context = asked.answer, asked.context
-  if answer:is_plain() and gives_bytes(asked) then
+  if answer.is_plain and gives_bytes(asked) then
     answer.streamed = answer.place or answer:stream()
     context.sink = sink_of(answer.streamed)
     if answer.place.path == nil and not answer.place.name then

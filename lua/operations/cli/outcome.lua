@@ -207,7 +207,7 @@ function outcome.pages(asked, most)
   end
   local is_failure = type(problem) == "table"
   if answer.format ~= "ndjson" and (not problem or is_failure and not answer.place and #list > 0) then
-    if csv and answer:is_plain() then
+    if csv and answer.is_plain then
       answer:stream():write(joined_csv(list))
     else
       answer:print(csv and joined_csv(list) or list)

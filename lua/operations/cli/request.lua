@@ -259,7 +259,10 @@ end
 -- The items of the input with those of a request like "GET /repos/octo/hello" before them, unless they are given again.
 local function with_path(asked, word, items)
   local meta = type(asked.spec._meta) == "table" and asked.spec._meta or {}
-  local filled = asked.is_http and meta.method and entry.filled(word, meta.method, meta.path) or {}
+  local filled = asked.is_http and meta.method and entry.filled(word, meta.method, meta.path)
+  if not filled then
+    return items
+  end
   local given, all = {}, {}
   for _, item in ipairs(items) do
     given[item.key or 0] = true
@@ -354,7 +357,7 @@ function request.read(parsed)
   if message then
     return nil, output.usage("%s", message)
   end
-  asked.answer:describe(asked.spec.outputSchema)
+  asked.answer.schema = asked.spec.outputSchema
   asked.exchange.armed = true
   return asked
 end

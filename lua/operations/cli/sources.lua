@@ -279,7 +279,8 @@ end
 
 --- Makes a registry of these sources, or reports the error.
 ---@param list operations.sources.Source[]
----@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh
+---@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh; a new table,
+---  in which the loads keep theirs
 ---@return operations.Registry|nil registry
 ---@return integer|nil code  the exit code of an error
 function sources.of(list, given)
@@ -289,10 +290,9 @@ function sources.of(list, given)
     log = sources.logger(given.verbose, given.is_reported),
   })
   list = loader.narrow(list, given.id)
-  given = members.merged(given, { face = sources.face, log = sources.logger(given.verbose), changed = {},
-    is_routed = given.is_routed or is_routed(list) })
+  given.face, given.log, given.changed = sources.face, sources.logger(given.verbose), {}
+  given.is_routed, given.definitions = given.is_routed or is_routed(list), given.starts and {}
   local failed
-  given.definitions = given.starts and {}
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
     if code and not given.partial then
@@ -405,7 +405,7 @@ end
 -- The entries of a remembered source, from the cache if it is current; or nil and the exit code.
 local function entries_of(source, given)
   if loader.has_document(source) and not given.refresh then
-    local held, err = loader.refresh(source, members.merged(given, { face = sources.face }))
+    local held, err = loader.refresh(source, given)
     if held then
       return cache.entries(source)
     elseif err then -- else it cannot be cached
@@ -434,7 +434,7 @@ function sources.entries(parsed, names)
   end
   local all, last = {}, output.codes.OK
   for _, source in ipairs(list) do
-    local some, failed = entries_of(source, { all = true, verbose = parsed.options.verbose,
+    local some, failed = entries_of(source, { face = sources.face, all = true, verbose = parsed.options.verbose,
       reliable = source.entry.reliable, refresh = parsed.options.refresh })
     all, last = members.joined(all, some or {}), failed or last
   end

@@ -173,8 +173,8 @@ end
 
 -- The text at a place, if there is one and another type is required.
 local function mistyped(value, pointer, schema)
-  local item = json_pointer.get(value, pointer)
-  return type(item) == "string" and has_type_issue(schema, value, pointer) and item or nil
+  local item = has_type_issue(schema, value, pointer) and json_pointer.get(value, pointer)
+  return type(item) == "string" and item or nil
 end
 
 -- Replaces the value at a place if the new one has the right type.
@@ -199,9 +199,11 @@ end
 
 --- A single text or file becomes a list where a list is required, also one of a union, whose items may need casting.
 local function enlist(value, pointer, schema)
+  if not (has_type_issue(schema, value, pointer) and has_type_issue(schema, schema:cast(value), pointer)) then
+    return
+  end
   local item = json_pointer.get(value, pointer)
-  if core.kind(item) ~= "array" and has_type_issue(schema, value, pointer)
-    and has_type_issue(schema, schema:cast(value), pointer) then
+  if core.kind(item) ~= "array" then
     set(value, pointer, marked.array({ item }))
     if has_type_issue(schema, schema:cast(value), pointer) then
       set(value, pointer, item)
