@@ -45,8 +45,8 @@ local lazy = {
   ["lua/operations/cli/answer.lua"] = "what writes other formats than JSON is loaded where one is wanted",
   ["lua/operations/cli/exchange.lua"] = "calls that are not over HTTP need no client of it",
   ["lua/operations/cli/init.lua"] = "its version alone needs the library, help at a terminal what wraps it",
-  ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what prints a program "
-    .. "or makes many calls, where that is wanted",
+  ["lua/operations/cli/invocation.lua"] = "what shows requests is loaded where none is sent, what asks a person, "
+    .. "prints a program or makes many calls, where that is wanted",
   ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",
   ["lua/operations/cli/source_commands.lua"] = "what other programs have configured is read where that is wanted",
   ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",

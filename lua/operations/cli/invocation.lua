@@ -59,7 +59,7 @@ local function is_confirmed(spec, options)
     return true
   end
   local meta = spec._meta
-  return output.person.confirm(("%s.%s deletes%s: continue?"):format(spec.namespace, spec.name,
+  return require("operations.cli.person").confirm(("%s.%s deletes%s: continue?"):format(spec.namespace, spec.name,
     meta.path and (" (%s %s)"):format(meta.method, meta.path) or ""))
 end
 

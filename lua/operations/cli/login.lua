@@ -4,6 +4,7 @@ local directories = require("operations.base.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
+local person = require("operations.cli.person")
 local task = require("operations.task")
 
 local login = {}
@@ -16,8 +17,8 @@ local function required(message)
 end
 
 local function paste(address)
-  output.person.open(address, "The server wants you to log in. Open this address in a browser")
-  local answer = output.person.input("The browser ends at a page that it cannot show. Paste the address of that page "
+  person.open(address, "The server wants you to log in. Open this address in a browser")
+  local answer = person.input("The browser ends at a page that it cannot show. Paste the address of that page "
     .. "here: ")
   if not answer or not answer:find("%S") then
     return required("no address was pasted")
@@ -29,7 +30,7 @@ end
 local function browser()
   local wish = os.getenv("OPERATIONS_LOGIN") or (os.getenv("SSH_CONNECTION") and "paste")
   local here = oauth.browser(function(address)
-    output.person.open(address, "The server wants you to log in. Open this address in a browser on this machine")
+    person.open(address, "The server wants you to log in. Open this address in a browser on this machine")
   end, tonumber(wish) or PORT)
   if wish == "paste" then
     here.open = paste

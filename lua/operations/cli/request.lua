@@ -202,7 +202,8 @@ end
 local function complete(asked, schema)
   if core.kind(asked.input) == "object" and asked.schema and only_lacks(asked) then
     local asking = require("operations.people.asking") -- late: scripts are not asked
-    asked.input = asking.ask(output.person, { title = "", schema = schema, value = asked.input }) or asked.input
+    asked.input = asking.ask(require("operations.cli.person"), { title = "", schema = schema, value = asked.input })
+      or asked.input
   end
 end
 
@@ -295,7 +296,7 @@ local function load(asked, parsed)
     on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
     added = parsed.added, names = parsed.names, asks = not asked.reads_stdin,
-    person = not asked.reads_stdin and output.can_ask() and output.person or nil,
+    person = not asked.reads_stdin and output.can_ask() and require("operations.cli.person") or nil,
   })
   if deadline then
     task.deadline(nil)

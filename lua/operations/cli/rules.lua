@@ -13,7 +13,7 @@ rules.transform = { name = "--transform", value = "FILE", help = "changes of ope
 
 -- Asks at the terminal.
 local function at_terminal(call)
-  return require("operations.people.asking").approve(output.person, call)
+  return require("operations.people.asking").approve(require("operations.cli.person"), call)
 end
 
 --- The options of a registry that `--policy`, `--read-only` and `--audit` give.

@@ -21,7 +21,7 @@ sources.face = {
   complain = output.complain, notice = output.notice, failure = output.failure, problem = output.problem,
   progress = output.progress, at_end = output.at_end,
   person = function()
-    return output.can_ask() and output.person or nil
+    return output.can_ask() and require("operations.cli.person") or nil
   end,
   login = function()
     return require("operations.cli.login").options()

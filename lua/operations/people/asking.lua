@@ -1,5 +1,5 @@
 --- One way to ask a person: yes or no, a choice, a form, a text, a visit to a page. Where the question appears is a
---- face: the editor (`nvim/form`, `nvim/serve/question`), a terminal (`cli/output`), or the user of an MCP client
+--- face: the editor (`nvim/form`, `nvim/serve/question`), a terminal (`cli/person`), or the user of an MCP client
 --- (`through`). Whether a file is trusted is a question of `people/trust`, by the same faces.
 local core = require("operations.core")
 local input = require("operations.people.input")
