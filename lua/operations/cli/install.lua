@@ -6,6 +6,7 @@ local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local person = require("operations.cli.person")
 local property_order = require("operations.base.property_order")
 local sources = require("operations.cli.sources")
 local suggestion = require("operations.base.suggestion")
@@ -89,7 +90,7 @@ local function agree(path, key, name, content, before, options)
   if not options.yes and not output.can_ask() then
     output.complain("%s is not changed: -y writes it", path)
     return output.codes.ABORTED
-  elseif not options.yes and not output.asks(("write this under %s of %s?"):format(key, path)) then
+  elseif not options.yes and not person.confirm(("write this under %s of %s?"):format(key, path)) then
     output.complain("not written")
     return output.codes.ABORTED
   end

@@ -1,4 +1,4 @@
---- Operations that delete ask at a terminal.
+--- Operations that delete, and changes of other programs' files, ask at a terminal.
 local server = require("spec.support.server")
 local tmux = require("spec.support.tmux")
 
@@ -38,5 +38,16 @@ describe("a deletion", function()
     assert.is_nil(terminal:wait("told=0"):find("go on", 1, true))
     terminal:type("clear; operations call api.drop --compact </dev/null; echo script=$?", { "Enter" })
     assert.is_nil(terminal:wait("script=0"):find("go on", 1, true))
+  end)
+
+  it("is not the only thing that is asked about: so is a server for another program", function()
+    terminal:type("clear; operations install cursor api; echo code=$?", { "Enter" })
+    terminal:wait("write this under mcpServers of")
+    terminal:type({ "Enter" })
+    assert.matches("not written\ncode=7", terminal:wait("code=7"))
+    terminal:type("clear; operations install cursor api; echo code=$?", { "Enter" })
+    terminal:wait("mcp.json? [y/N]")
+    terminal:type("y", { "Enter" })
+    assert.matches("has the server operations", terminal:wait("code=0"), 1, true)
   end)
 end)
