@@ -1,7 +1,7 @@
 --- `operations login` and `logout`.
 local credentials = require("operations.sources.credentials")
 local document = require("operations.openapi.document")
-local documents = require("operations.sources.documents")
+local openapi_documents = require("operations.sources.openapi_documents")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
 local http = require("operations.net.http")
@@ -32,7 +32,7 @@ end
 
 -- The flow in a document that sends users to a browser.
 local function flow_of(source)
-  local held, err = documents.open(source, { face = sources.face })
+  local held, err = openapi_documents.open(source, { face = sources.face })
   if not held then
     return nil, err or errors.new("EXECUTION_ERROR",
       source.name .. ": a login needs a place for the cache of its document")

@@ -110,8 +110,8 @@ local function report_of(source, list, report, options)
 end
 
 -- One operation, or all, from the cache.
-local function of_cache(documents, source, options)
-  local held, err, loaded = documents.open(source, options)
+local function of_cache(openapi_documents, source, options)
+  local held, err, loaded = openapi_documents.open(source, options)
   if err then
     return nil, err
   elseif not held then -- it cannot be cached
@@ -122,23 +122,23 @@ local function of_cache(documents, source, options)
     local found = entry.find(options.id, cache.entries(source) or {})
     item = #found == 1 and found[1] or nil
   end
-  local list, report = documents.definitions(source, held, item)
+  local list, report = openapi_documents.definitions(source, held, item)
   return report_of(source, list, loaded and (loaded.report or report), options)
 end
 
 --- Reports unsupported parts of the document and skips them; a wrong option raises in the adapter. Only documents of
 --- remembered sources, and of URLs, are cached. The code for documents is loaded on first use.
 function load.openapi(source, options)
-  local documents = require("operations.sources.documents")
+  local openapi_documents = require("operations.sources.openapi_documents")
   require("operations.sources.credentials").prepare(source, options.is_rehearsal)
   source.config.eager = options.verbose or nil
   if options.added then
-    return documents.added(source, options.added, options)
+    return openapi_documents.added(source, options.added, options)
   end
   if source.name or source.place:find("^https?://") then
-    return of_cache(documents, source, options)
+    return of_cache(openapi_documents, source, options)
   end
-  local list, report = require("operations.openapi").file(source.place, documents.config(source))
+  local list, report = require("operations.openapi").file(source.place, openapi_documents.config(source))
   return report_of(source, list, report, options)
 end
 
@@ -240,7 +240,7 @@ function loader.narrow(list, id)
 end
 
 -- What reads the documents of sources, by their kind: loaded on first use.
-local readers = { openapi = "operations.sources.documents", graphql = "operations.sources.graphql_services" }
+local readers = { openapi = "operations.sources.openapi_documents", graphql = "operations.sources.graphql_services" }
 
 --- Has a source a document, which is cached with its operations?
 ---@param source operations.sources.Source

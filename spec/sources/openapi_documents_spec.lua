@@ -1,4 +1,4 @@
-local documents = require("operations.sources.documents")
+local openapi_documents = require("operations.sources.openapi_documents")
 local json = require("operations.base.json")
 
 describe("the parts of a document", function()
@@ -11,8 +11,8 @@ describe("the parts of a document", function()
       "schemas": { "a b": {}, "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
 
   local function cut(path)
-    local found = documents.parts(text)
-    local made = documents.cut(function(from, to)
+    local found = openapi_documents.parts(text)
+    local made = openapi_documents.cut(function(from, to)
       return text:sub(from, to)
     end, found, path)
     return made and json.decode(made)
@@ -48,16 +48,16 @@ describe("the parts of a document", function()
 
   it("are not looked for where references lead elsewhere", function()
     for _, member in ipairs({ '"$ref": "other.json#/a"', '"$id": "x"', '"$anchor": "x"' }) do
-      assert.is_nil(documents.parts('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
+      assert.is_nil(openapi_documents.parts('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
     end
   end)
 
   it("of Swagger 2.0 are its definitions, parameters and responses as well", function()
     local swagger = '{"swagger":"2.0","definitions":{"D":{},"Unused":{}},"parameters":{"P":{},"Unused":{}},'
       .. '"responses":{"R":{},"Unused":{}},"paths":{"/a":{"x":["#/definitions/D","#/parameters/P","#/responses/R"]}}}'
-    local root = json.decode(documents.cut(function(from, to)
+    local root = json.decode(openapi_documents.cut(function(from, to)
       return swagger:sub(from, to)
-    end, documents.parts(swagger), "/a"))
+    end, openapi_documents.parts(swagger), "/a"))
     assert.same({ swagger = "2.0", definitions = { D = {} }, parameters = { P = {} }, responses = { R = {} },
       paths = { ["/a"] = { x = { "#/definitions/D", "#/parameters/P", "#/responses/R" } } } }, root)
   end)

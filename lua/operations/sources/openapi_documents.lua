@@ -17,7 +17,7 @@ local source_options = require("operations.sources.options")
 local system = require("operations.system")
 local url = require("operations.base.url")
 
-local documents = {}
+local openapi_documents = {}
 
 -- The parts of a document as text: path items and components. A call needs few parts of a large document: they are cut
 -- out into a document of their own, in which every reference can be resolved.
@@ -83,7 +83,7 @@ end
 --- Finds the parts of a document.
 ---@param text string  JSON
 ---@return operations.sources.DocumentParts?  nil: it must be read completely
-function documents.parts(text)
+function openapi_documents.parts(text)
   if not is_closed(text) then
     return nil
   end
@@ -180,7 +180,7 @@ end
 ---@param found operations.sources.DocumentParts
 ---@param path string  key of the path item
 ---@return string? text  nil: the document has no such path, or cannot be read
-function documents.cut(read, found, path)
+function openapi_documents.cut(read, found, path)
   local first = "#/paths/" .. json_pointer.escape(path)
   local texts, wanted = {}, { first }
   while #wanted > 0 do
@@ -210,7 +210,7 @@ end
 --- The configuration of the adapter.
 ---@param source operations.sources.Source
 ---@return operations.openapi.Config
-function documents.config(source)
+function openapi_documents.config(source)
   local given = members.merged(source.config, source.call)
   if next(given.api_keys) then
     given.auth = members.merged({ given.auth }, given.api_keys)
@@ -222,7 +222,7 @@ end
 
 -- The same for a document of the cache, which is patched before it is stored.
 local function config_of_cached(source, location)
-  local config = documents.config(source)
+  local config = openapi_documents.config(source)
   config.location, config.patch = location, nil
   return config
 end
@@ -288,7 +288,7 @@ local function take(source, text, meta)
   elseif not is_json or source.config.patch then
     text = assert(json.encode(root, { keep_order = true }))
   end
-  local found = documents.parts(text)
+  local found = openapi_documents.parts(text)
   local config = config_of_cached(source, meta.location)
   local definitions, report = from_openapi.document(root, config)
   if not definitions then
@@ -307,7 +307,7 @@ end
 ---@return operations.Error? err
 ---@return { definitions: operations.Definition[], report: operations.openapi.Problem[] }? loaded  when the document was
 ---  read now; alone, when it cannot be cached
-function documents.open(source, options)
+function openapi_documents.open(source, options)
   local key = cache.key(source)
   local held, is_current = cache.current(source)
   if is_current and not options.refresh then
@@ -339,7 +339,7 @@ end
 -- The definitions of an entry, from a document with only the required parts.
 local function cut(source, held, item)
   local found = json.decode(held:read("parts") or "null")
-  local text = type(found) == "table" and documents.cut(function(from, to)
+  local text = type(found) == "table" and openapi_documents.cut(function(from, to)
     return held:read("document", from, to)
   end, found, item.path)
   local root = text and json.decode(text, { property_order = true })
@@ -362,7 +362,7 @@ end
 ---@param item? operations.sources.Entry
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error|nil report  nil: it was reported before
-function documents.definitions(source, held, item)
+function openapi_documents.definitions(source, held, item)
   local few = item and item.path and cut(source, held, item)
   if few then
     return few
@@ -396,10 +396,10 @@ end
 ---@param options { face: operations.sources.Face, refresh?: boolean }
 ---@return operations.Definition[]? definitions
 ---@return any err
-function documents.added(source, operation, options)
+function openapi_documents.added(source, operation, options)
   local held, err
   if source.name or is_url(source.place) then
-    held, err = documents.open(source, options)
+    held, err = openapi_documents.open(source, options)
   end
   local root
   if not err then
@@ -430,4 +430,4 @@ function documents.added(source, operation, options)
   return from_openapi.document(root, config_of_cached(source, held and held.meta.location or source.place))
 end
 
-return documents
+return openapi_documents
