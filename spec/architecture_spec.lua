@@ -37,6 +37,7 @@ local lazy = {
   ["lua/operations/cli/rules.lua"] = "every command reads the options, few have rules",
   ["lua/operations/cli/sources.lua"] = "what logs users in is loaded where a server wants it, what reads remembered "
     .. "sources where none is given, the registry where the cache does not suffice",
+  ["lua/operations/sources/cache.lua"] = "few commands write it: what makes specs of definitions is loaded by those",
   ["lua/operations/sources/options.lua"] = "readers of documents are loaded where a patch is named",
   ["lua/operations/base/argument.lua"] = "few programs misspell an option",
   ["lua/operations/base/url.lua"] = "few hosts have other characters than ASCII",

@@ -3,7 +3,8 @@ local command = require("spec.support.command")
 -- What a program that asks the person writes, to standard output and standard error each, where these lines are typed.
 local function answered(code, typed)
   local program, lines = os.tmpname(), os.tmpname()
-  for path, text in pairs({ [program] = 'local person = require("operations.cli.person")\n' .. code, [lines] = typed }) do
+  code = 'local person = require("operations.cli.person")\n' .. code
+  for path, text in pairs({ [program] = code, [lines] = typed }) do
     local file = assert(io.open(path, "w"))
     file:write(text)
     file:close()

@@ -4,6 +4,8 @@
 local core = require("operations.core")
 local directories = require("operations.base.directories")
 local entry = require("operations.sources.entry")
+local errors = require("operations.base.error")
+local files = require("operations.base.files")
 local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -83,19 +85,19 @@ end
 
 -- Removes the oldest files until the rest is small enough.
 local function trim(place, newest)
-  local files, total = {}, 0
+  local list, total = {}, 0
   for _, name in ipairs(system.list(place) or {}) do
     local _, _, version = system.kind(place .. "/" .. name)
     local time, size = (version or ""):match("^([%d.]+):(%d+)$")
     if time then
-      files[#files + 1] = { path = place .. "/" .. name, time = tonumber(time), size = tonumber(size) }
+      list[#list + 1] = { path = place .. "/" .. name, time = tonumber(time), size = tonumber(size) }
       total = total + tonumber(size)
     end
   end
-  table.sort(files, function(a, b)
+  table.sort(list, function(a, b)
     return a.time < b.time
   end)
-  for _, file in ipairs(files) do
+  for _, file in ipairs(list) do
     if total > limits.cli_cache and file.path ~= newest then
       os.remove(file.path)
       total = total - file.size
@@ -168,6 +170,18 @@ function cache.current(source)
   return held, held.meta.version ~= nil and held.meta.version == select(3, system.kind(source.place))
 end
 
+--- The text of a source's file, and the metadata by which its entry is current.
+---@param source operations.sources.Source
+---@return string? text
+---@return table|operations.Error meta
+function cache.file(source)
+  local text, message = files.read(source.place)
+  if not text then
+    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = source.place })
+  end
+  return text, { version = select(3, system.kind(source.place)), location = source.place }
+end
+
 --- Lists as lines of JSON, one per operation: entries, and separately their keys, which only completion needs.
 local function segments_of(list)
   local lines, keys = {}, {}
@@ -214,6 +228,19 @@ end
 ---@param segments? { name: string, bytes: string }[]
 function cache.write_specs(source, specs, meta, segments)
   cache.write(source, entry.list(specs, source.name), meta, members.joined(segments or {}, { tools_of(specs) }))
+end
+
+--- Stores the operations of a source, given their definitions.
+---@param source operations.sources.Source
+---@param definitions operations.Definition[]
+---@param meta? table
+---@param segments? { name: string, bytes: string }[]
+function cache.write_definitions(source, definitions, meta, segments)
+  local registry = require("operations.registry").new({ log = function() end }) -- late: most commands only read
+  for _, definition in ipairs(definitions) do
+    registry:register(definition)
+  end
+  cache.write_specs(source, (registry:specs()), meta, segments)
 end
 
 --- The cached tools of MCP servers, by the name of the server, or those of one.

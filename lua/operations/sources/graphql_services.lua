@@ -4,8 +4,6 @@ local cache = require("operations.sources.cache")
 local core = require("operations.core")
 local documents = require("operations.graphql.documents")
 local entry = require("operations.sources.entry")
-local errors = require("operations.base.error")
-local files = require("operations.base.files")
 local from_graphql = require("operations.graphql")
 local graphql_config = require("operations.graphql.config")
 local hexadecimal = require("operations.base.hexadecimal")
@@ -13,9 +11,7 @@ local http = require("operations.net.http")
 local introspection = require("operations.graphql.introspection")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
-local registries = require("operations.registry")
 local source_options = require("operations.sources.options")
-local system = require("operations.system")
 
 local graphql_services = {}
 
@@ -65,22 +61,6 @@ local function ask(source, options)
   return type(result) == "string" and result or assert(json.encode(result, { sort_keys = true })), {}
 end
 
-local function read_file(source)
-  local text, message = files.read(source.place)
-  if not text then
-    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = source.place })
-  end
-  return text, { version = select(3, system.kind(source.place)) }
-end
-
-local function specs_of(definitions)
-  local registry = registries.new({ log = function() end })
-  for _, definition in ipairs(definitions) do
-    registry:register(definition)
-  end
-  return (registry:specs())
-end
-
 -- The definitions of a cached schema.
 local function definitions_of(source, text)
   local is_json = is_service(source.place) or source.place:find("%.json$")
@@ -99,7 +79,7 @@ local function take(source, text, meta)
     return nil, report
   end
   if source.name or is_url(source.place) then
-    cache.write_specs(source, specs_of(definitions), meta, { { name = "schema", bytes = text } })
+    cache.write_definitions(source, definitions, meta, { { name = "schema", bytes = text } })
   end
   return { definitions = definitions, report = report }
 end
@@ -125,7 +105,7 @@ local function text_of(source, held, options)
   elseif is_url(source.place) then
     return ask(source, options)
   end
-  return read_file(source)
+  return cache.file(source)
 end
 
 --- The current cached entry of a source.

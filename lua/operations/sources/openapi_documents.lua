@@ -3,7 +3,6 @@
 local cache = require("operations.sources.cache")
 local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
-local files = require("operations.base.files")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
@@ -12,9 +11,7 @@ local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local registries = require("operations.registry")
 local source_options = require("operations.sources.options")
-local system = require("operations.system")
 local url = require("operations.base.url")
 
 local openapi_documents = {}
@@ -258,23 +255,7 @@ local function fetch(source, held, face)
     content_type = reply.headers["content-type"] }
 end
 
-local function read_file(source)
-  local text, message = files.read(source.place)
-  if not text then
-    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = source.place })
-  end
-  return text, { version = select(3, system.kind(source.place)), location = source.place }
-end
-
 -- Caching.
-
-local function specs_of(definitions)
-  local registry = registries.new({ log = function() end })
-  for _, definition in ipairs(definitions) do
-    registry:register(definition)
-  end
-  return (registry:specs())
-end
 
 -- Reads the complete document and caches it.
 local function take(source, text, meta)
@@ -294,8 +275,7 @@ local function take(source, text, meta)
   if not definitions then
     return nil, report
   end
-  local list = specs_of(definitions)
-  cache.write_specs(source, list, meta, { { name = "document", bytes = text },
+  cache.write_definitions(source, definitions, meta, { { name = "document", bytes = text },
     { name = "parts", bytes = found and assert(json.encode(found)) or "null" } })
   return { definitions = definitions, report = report }
 end
@@ -317,7 +297,7 @@ function openapi_documents.open(source, options)
   if is_url(source.place) then
     text, meta = fetch(source, not options.refresh and held or nil, options.face)
   else
-    text, meta = read_file(source)
+    text, meta = cache.file(source)
   end
   if text == true then
     cache.check(key)
@@ -383,7 +363,7 @@ local function root_of(source, held)
   elseif held then
     return document.parse(held:read("document") or "", source.shown)
   end
-  local text, meta = read_file(source)
+  local text, meta = cache.file(source)
   if not text then
     return nil, meta
   end
