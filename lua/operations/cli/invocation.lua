@@ -143,7 +143,7 @@ function invocation.call.run(parsed)
   elseif asked.spec.type == "subscription" then
     return output.usage("%s is a subscription: use operations watch", asked.id)
   elseif options["lua-code"] then
-    return require("operations.cli.program").run(asked, parsed)
+    return require("operations.cli.lua_code").run(asked, parsed)
   elseif options["dry-run"] or options.curl then
     local shown, err = require("operations.cli.rehearsal").run(asked, options)
     return shown or outcome.failed(asked, err)
@@ -270,7 +270,7 @@ function invocation.watch.run(parsed)
   elseif asked.spec.type ~= "subscription" then
     return output.usage("%s is a %s: use operations call", asked.id, asked.spec.type)
   elseif parsed.options["lua-code"] then
-    return require("operations.cli.program").run(asked, parsed)
+    return require("operations.cli.lua_code").run(asked, parsed)
   end
   asked.context.lastEventId = parsed.options.from
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)

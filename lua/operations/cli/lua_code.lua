@@ -8,7 +8,7 @@ local property_order = require("operations.base.property_order")
 local loader = require("operations.sources.loader")
 local secret = require("operations.sources.secret")
 
-local program = {}
+local lua_code = {}
 
 local FIRST = 'local operations = require("operations")'
 local WIDTH = 60 -- a longer table is written in lines
@@ -94,7 +94,7 @@ local function config_of(kind, order)
       config.headers[header] = secret.is_reference(content) and secret_of(content) or content
     elseif name == "redirect-all" or name == "remote-refs" or name == "lenient" then
       config[name:gsub("-", "_")] = true
-    elseif members.contains(program.of_sources, name) then
+    elseif members.contains(lua_code.of_sources, name) then
       left_out[#left_out + 1] = "--" .. name
     end
   end
@@ -102,7 +102,7 @@ local function config_of(kind, order)
 end
 
 --- Options of sources and connections that a program is not given.
-program.of_sources = { "basic", "api-key", "document-header", "ref-root", "patch", "no-check", "client-id",
+lua_code.of_sources = { "basic", "api-key", "document-header", "ref-root", "patch", "no-check", "client-id",
   "client-secret", "scope", "documents", "ca-file", "cert", "key", "proxy",
   "unix-socket", "next-page", "insecure", "retry" }
 
@@ -111,7 +111,7 @@ local function of_remembered(source, parsed)
   local profile = parsed.options.profile
   local left_out = {}
   for _, option in ipairs(parsed.order) do
-    local is_left = members.contains(program.of_sources, option.name) or option.name == "bearer"
+    local is_left = members.contains(lua_code.of_sources, option.name) or option.name == "bearer"
       or option.name == "header" or option.name == "base-url"
     left_out[#left_out + 1] = is_left and "--" .. option.name or nil
   end
@@ -157,7 +157,7 @@ end
 ---@param asked operations.cli.Request
 ---@param parsed operations.cli.Arguments
 ---@return integer code
-function program.run(asked, parsed)
+function lua_code.run(asked, parsed)
   local source = asked.sources[1]
   if #asked.sources ~= 1 or not source.name and not loader.has_document(source) or parsed.added then
     return output.usage("--lua-code: remember the source first (operations add NAME ...), and call NAME.%s",
@@ -176,4 +176,4 @@ function program.run(asked, parsed)
   return output.codes.OK
 end
 
-return program
+return lua_code
