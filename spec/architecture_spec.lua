@@ -50,7 +50,7 @@ local lazy = {
     .. "prints a program or makes many calls, where that is wanted",
   ["lua/operations/cli/request.lua"] = "what asks a person is loaded where somebody is asked",
   ["lua/operations/cli/source_commands.lua"] = "what other programs have configured is read where that is wanted",
-  ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",
+  ["lua/operations/cli/commands.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/middleware/init.lua"] = "each middleware is loaded when first named",
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }

@@ -1,4 +1,4 @@
-local catalog = require("operations.cli.catalog")
+local commands = require("operations.cli.commands")
 local command = require("spec.support.command")
 local files = require("operations.base.files")
 local manual = require("spec.doc.manual")
@@ -32,8 +32,8 @@ describe("the manual page", function()
 
   it("has each command with all its options", function()
     local text = shown.text(assert(styles.of({ color = "never" })))
-    for _, entry in ipairs(catalog.commands) do
-      for _, option in ipairs(catalog.find(entry[1]).options) do
+    for _, entry in ipairs(commands.list) do
+      for _, option in ipairs(commands.find(entry[1]).options) do
         assert.matches("\n    " .. (option.short and option.short .. ", " or "") .. option.name, text, 1, true)
       end
     end

@@ -1,6 +1,6 @@
 --- Makes the manual page of the program, lua/operations/cli/operations.1, of doc/command-line.md and the options of
 --- each command. It has only the requests that lua/operations/cli/manual.lua reads: .SH .SS .PP .TP .IP .EX .EE.
-local catalog = require("operations.cli.catalog")
+local commands = require("operations.cli.commands")
 local markdown = require("spec.doc.markdown")
 local source_options = require("operations.sources.options")
 
@@ -96,8 +96,8 @@ end
 
 function Page:add_commands()
   self:add(".SH COMMANDS AND THEIR OPTIONS")
-  for _, entry in ipairs(catalog.commands) do
-    local command = catalog.find(entry[1])
+  for _, entry in ipairs(commands.list) do
+    local command = commands.find(entry[1])
     self:add(".SS " .. entry[1], ".PP", "\\fB" .. escaped(command.usage) .. "\\fR",
       ".PP", escaped((command.summary:gsub("\n", " "))))
     if command.notes then
@@ -106,7 +106,7 @@ function Page:add_commands()
     self:add_options(command.options)
   end
   self:add(".SS all commands")
-  self:add_options(catalog.shared)
+  self:add_options(commands.shared)
   self:add(".SS sources, for most commands")
   self:add_options(source_options.list)
 end

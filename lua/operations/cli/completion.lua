@@ -2,7 +2,7 @@
 --- Completions come from the cache: nothing is fetched or started.
 local arguments = require("operations.cli.arguments")
 local cache = require("operations.sources.cache")
-local catalog = require("operations.cli.catalog")
+local commands = require("operations.cli.commands")
 local compat = require("operations.base.compat")
 local entry = require("operations.sources.entry")
 local number_text = require("operations.base.number_text")
@@ -254,7 +254,7 @@ end
 -- Offers everything that fits at the cursor.
 local function offer_all(words, offer)
   if #words <= 1 then
-    for _, command in ipairs(catalog.commands) do
+    for _, command in ipairs(commands.list) do
       offer(command[1], command[2])
     end
     offer("help", "what a command takes")
@@ -262,8 +262,8 @@ local function offer_all(words, offer)
   end
   local command = words[1]
   local has_options = table.concat(words, " "):find(" %-") ~= nil
-  local module = has_options and catalog.find(command) -- loads it
-  local options = module and catalog.options(module) or {}
+  local module = has_options and commands.find(command) -- loads it
+  local options = module and commands.options(module) or {}
   local rest = { compat.unpack(words, 2) }
   local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
   local named = remembered.named(parsed and { profile = parsed.options.profile, order = parsed.order } or {})

@@ -1,6 +1,6 @@
 --- The command line program: finds and runs the command, and turns the outcome into an exit code.
 local arguments = require("operations.cli.arguments")
-local catalog = require("operations.cli.catalog")
+local commands = require("operations.cli.commands")
 local hosts = require("operations.hosts")
 local output = require("operations.cli.output")
 local source_options = require("operations.sources.options")
@@ -25,12 +25,12 @@ local function help()
     "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls operations: endpoints of HTTP APIs (OpenAPI), tools of "
       .. "MCP servers,\noperations of other processes and definitions in Lua.\n\nCommands:\n",
   }
-  for _, command in ipairs(catalog.commands) do
+  for _, command in ipairs(commands.list) do
     lines[#lines + 1] = ("  %-11s %s\n"):format(command[1], command[2])
   end
   lines[#lines + 1] = "\n`operations COMMAND --help` lists the options, `operations help manual` is the\n"
     .. "manual page.\n\n"
-  lines[#lines + 1] = arguments.help(catalog.general)
+  lines[#lines + 1] = arguments.help(commands.general)
   lines[#lines + 1] = "\nExit codes:\n" .. exit_codes()
   return table.concat(lines)
 end
@@ -40,7 +40,7 @@ local function command_help(command)
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
     command.without_sources and "" or ("Sources:\n%s\n%s\n"):format(arguments.help(source_options.list),
       source_options.help),
-    "Options:\n", arguments.help(catalog.own_options(command)),
+    "Options:\n", arguments.help(commands.own_options(command)),
   })
 end
 
@@ -58,22 +58,22 @@ end
 -- A source or an operation is often typed without the command.
 local function no_command(name, following)
   local source = name:match("^([%w_-]+)%.") or name
-  if catalog.find(source) == nil and is_source(source) then
+  if commands.find(source) == nil and is_source(source) then
     local is_name = following and following:find("^%a[%w_-]*$")
     local id = source ~= name and name or is_name and name .. "." .. following
     return output.usage("%s is a source and no command: operations %s", source, id and "call " .. id or "list " .. name)
   end
-  return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, catalog.commands, 1))
+  return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, commands.list, 1))
 end
 
 local function run_command(name, command, argv)
-  local parsed, message = arguments.parse(argv, catalog.options(command), 2)
+  local parsed, message = arguments.parse(argv, commands.options(command), 2)
   if not parsed then
     local key = command.takes_input and message:match("^unknown option %-%-([^ ]+)")
     return output.usage("%s; %ssee operations %s --help", message,
       key and ("input is given as %s=VALUE, "):format(key) or "", name)
   elseif parsed.options.help and command.takes_input and parsed.rest[1] then
-    return catalog.find("describe").run({ options = parsed.options, order = parsed.order, rest = { parsed.rest[1] } })
+    return commands.find("describe").run({ options = parsed.options, order = parsed.order, rest = { parsed.rest[1] } })
   elseif parsed.options.help then
     show(command_help(command))
     return output.codes.OK
@@ -95,7 +95,7 @@ end
 
 -- `operations help [COMMAND|manual]`.
 local function show_help(topic)
-  local command = topic and catalog.find(topic)
+  local command = topic and commands.find(topic)
   if topic == "manual" then
     return show_manual()
   elseif topic and not command then
@@ -116,7 +116,7 @@ local function dispatch(argv)
     io.stderr:write(help())
     return output.codes.USAGE
   end
-  local command = catalog.find(name)
+  local command = commands.find(name)
   if not command then
     return no_command(name, argv[2])
   end

@@ -2,11 +2,11 @@
 local members = require("operations.base.members")
 local source_options = require("operations.sources.options")
 
-local catalog = {}
+local commands = {}
 
 -- A command is loaded when it runs: most of a short call's time is starting. The third value is a file with several
 -- commands.
-catalog.commands = {
+commands.list = {
   { "list", "list operations" },
   { "describe", "show the input, output and errors of an operation" },
   { "call", "call a query or mutation", "invocation" },
@@ -31,24 +31,24 @@ catalog.commands = {
 }
 
 --- Options of every command.
-catalog.general = {
+commands.general = {
   { name = "--help", help = "show this help" },
   { name = "--version", help = "print the version" },
 }
 
 --- Options that each command lists as its own.
-catalog.shared = { catalog.general[1],
+commands.shared = { commands.general[1],
   { name = "--quiet", short = "-q", help = "print no progress, warnings or notices" } }
 
 local modules = { complete = "completion" } -- of commands, by their names; complete is for scripts, not shown in help
-for _, command in ipairs(catalog.commands) do
+for _, command in ipairs(commands.list) do
   modules[command[1]] = command[3] or command[1]
 end
 
 --- A command.
 ---@param name string
 ---@return table? command  usage, summary, options, run; without_sources: it takes no options for sources
-function catalog.find(name)
+function commands.find(name)
   local module = modules[name] and require("operations.cli." .. modules[name])
   return module and (module[name] or module)
 end
@@ -56,15 +56,15 @@ end
 --- The options of a command that its help lists as its own.
 ---@param command table
 ---@return operations.cli.Option[]
-function catalog.own_options(command)
-  return members.joined(command.options, catalog.shared)
+function commands.own_options(command)
+  return members.joined(command.options, commands.shared)
 end
 
 --- The options of a command.
 ---@param command table
 ---@return operations.cli.Option[]
-function catalog.options(command)
-  return members.joined(command.options, command.without_sources and {} or source_options.list, catalog.shared)
+function commands.options(command)
+  return members.joined(command.options, command.without_sources and {} or source_options.list, commands.shared)
 end
 
-return catalog
+return commands
