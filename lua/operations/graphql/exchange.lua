@@ -12,7 +12,6 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local multipart = require("operations.graphql.multipart")
 local property_order = require("operations.base.property_order")
 local relay = require("operations.openapi.relay")
 local requests = require("operations.openapi.request")
@@ -47,6 +46,10 @@ end
 -- Servers refuse requests that a web page could send to them unless one of their headers is there.
 local preflight = { ["Apollo-Require-Preflight"] = "true", ["GraphQL-Require-Preflight"] = "1" }
 
+-- The body of a request with files: two texts, then the files by number.
+local files_schema = { type = "object", properties = { operations = { type = "string" }, map = { type = "string" } },
+  additionalProperties = { type = "string", format = "binary" } }
+
 local json_body = { content = { ["application/json"] = {} } }
 
 -- The ways of sending a request, as operations of an OpenAPI document.
@@ -55,7 +58,7 @@ local ways = {
   stream = { method = "post", accept = "text/event-stream", operation = { requestBody = json_body } },
   get = { method = "get", accept = ACCEPT, headers = preflight, operation = { parameters = query_parameters() } },
   upload = { method = "post", accept = ACCEPT, headers = preflight, operation = { requestBody = { content = {
-    ["multipart/form-data"] = { schema = multipart.schema } } } } },
+    ["multipart/form-data"] = { schema = files_schema } } } } },
 }
 
 -- The plan of a way for a type of operation: only queries may be sent twice.
@@ -176,10 +179,40 @@ local function size_of(parameters)
   return size
 end
 
+-- A copy of a value with null at the end of the path that `names` has from `at` on.
+local function without(value, names, at)
+  local name = names[at]
+  if not name then
+    return core.null
+  end
+  local key = core.kind(value) == "array" and tonumber(name) + 1 or name
+  local copy = property_order.carry(members.copy(value), value)
+  copy[key] = without(value[key], names, at + 1)
+  return copy
+end
+
+-- The body of a message whose variables hold files: the GraphQL multipart request specification.
+local function upload(message, files)
+  local body, map, numbers = {}, marked.object(), {}
+  for i, file in ipairs(files) do
+    local number, names = tostring(i - 1), {}
+    for name in file.path:gmatch("[^.]+") do
+      names[#names + 1] = name
+    end
+    message = without(message, names, 1)
+    map[number], body[number], numbers[i] = marked.array({ file.path }), file.value, number
+  end
+  property_order.set(map, numbers)
+  body.operations = assert(json.encode(message, { keep_order = true }))
+  body.map = assert(json.encode(map, { keep_order = true }))
+  property_order.set(body, members.joined({ "operations", "map" }, numbers)) -- the specification asks for this order
+  return body
+end
+
 -- The way that fits a message, and its input there.
 local function shaped(endpoint, request, message)
   if request.files and request.files[1] then
-    return "upload", { body = multipart.body(message, request.files) }
+    return "upload", { body = upload(message, request.files) }
   elseif request.type == "query" and endpoint.options.method == "GET" then
     local parameters = as_parameters(message)
     if size_of(parameters) <= limits.graphql_query then
