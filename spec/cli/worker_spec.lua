@@ -56,6 +56,22 @@ describe("operations worker", function()
     assert.matches("\n\"Hello, Ada!\"\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
   end)
 
+  it("believes the identities in requests only with --vouches", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write('return { namespace = "a", name = "b", accessControl = { requiredScopes = { "x" } }, '
+      .. 'handler = function(_, context) return context.identity.id end }')
+    file:close()
+    local script = [[operations call a.b --identity '{"id":"ann","scopes":["x"]}' --redis $url]]
+    for _, mode in ipairs({ "--verbose", "--reliable" }) do
+      local more = mode == "--reliable" and " --reliable" or ""
+      local refused = with_worker(script .. more, mode, "serving 4", "--lua", path)
+      assert.same({ "", 3 }, { refused.out, refused.code }) -- it is not even listed
+      assert.equal('"ann"\n', with_worker(script .. more, mode, "serving 4", "--lua", path, "--vouches").out)
+    end
+    os.remove(path)
+  end)
+
   it("says on stderr why a handler failed", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))

@@ -18,6 +18,7 @@ redis.options = {
 redis.worker_options = {
   { name = "--lease", value = "MS", help = "--reliable: a silent worker loses its jobs (5000)" },
   { name = "--attempts", value = "N", help = "--reliable: workers that may lose a job (5)" },
+  { name = "--vouches", help = "believe the identities in requests" },
 }
 
 -- Reads a whole number from 1 on.
@@ -55,7 +56,7 @@ function redis.read(parsed)
   elseif secret and #secret < 16 then
     return nil, "--secret: at least 16 bytes expected"
   end
-  return { prefix = given.prefix, secret = secret, lease = lease, attempts = attempts }
+  return { prefix = given.prefix, secret = secret, lease = lease, attempts = attempts, vouches = given.vouches }
 end
 
 --- Connects.
