@@ -82,6 +82,19 @@ describe("the core", function()
     end
   end)
 
+  it("writes bytes as hexadecimal digits", function()
+    assert.equal("00ff0a61", core.hexadecimal("\0\255\na"))
+    assert.same({ "", ("20"):rep(5000) }, { core.hexadecimal(""), core.hexadecimal((" "):rep(5000)) })
+  end)
+
+  it("says of each byte whether it may be shown as it is", function()
+    for byte = 0, 255 do
+      local is_shown = byte >= 32 and byte <= 126 or byte == 9 or byte == 10
+      assert.equal(is_shown, core.is_plain("a" .. string.char(byte) .. "z"), byte)
+    end
+    assert.is_true(core.is_plain(""))
+  end)
+
   it("is one per Lua state, however often it is loaded", function()
     package.loaded["operations.core"] = nil
     local again = require("operations.core")

@@ -51,9 +51,10 @@ static bool take_random(core_State *core, unsigned char *bytes, size_t n) {
   return true;
 }
 
+static const char digits[] = "0123456789abcdef";
+
 /* core.random_id() -> string: a random UUID (RFC 9562, version 4) */
 static int core_random_id(lua_State *L) {
-  static const char digits[] = "0123456789abcdef";
   unsigned char random[16];
   char text[36];
   int i, at = 0;
@@ -76,9 +77,23 @@ static int core_random_bytes(lua_State *L) {
   lua_Integer n = luaL_checkinteger(L, 1);
   luaL_argcheck(L, n >= 1 && n <= (lua_Integer)sizeof(bytes), 1,
                 "1 to 256 expected");
-  if (!platform_random(bytes, (size_t)n))
+  if (!take_random(core_state(L), bytes, (size_t)n))
     return luaL_error(L, "no random bytes from the system");
   lua_pushlstring(L, (const char *)bytes, (size_t)n);
+  return 1;
+}
+
+/* core.hexadecimal(bytes) -> two lower-case digits for each byte */
+static int core_hexadecimal(lua_State *L) {
+  size_t n, i;
+  const char *bytes = luaL_checklstring(L, 1, &n);
+  luaL_Buffer text;
+  luaL_buffinit(L, &text);
+  for (i = 0; i < n; i++) {
+    luaL_addchar(&text, digits[(unsigned char)bytes[i] >> 4]);
+    luaL_addchar(&text, digits[bytes[i] & 15]);
+  }
+  luaL_pushresult(&text);
   return 1;
 }
 
@@ -123,6 +138,18 @@ static const luaL_Reg sha256_methods[] = {
     {"digest", state_digest},
     {NULL, NULL},
 };
+
+/* core.is_plain(text): only printable ASCII, tabs and line breaks? */
+static int core_is_plain(lua_State *L) {
+  size_t n, i;
+  const char *text = luaL_checklstring(L, 1, &n);
+  for (i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c > 126 || (c < ' ' && c != '\t' && c != '\n')) break;
+  }
+  lua_pushboolean(L, i == n);
+  return 1;
+}
 
 /* core.repair_utf8(text) -> text with U+FFFD for what is not UTF-8 */
 static int core_repair_utf8(lua_State *L) {
@@ -213,6 +240,8 @@ static const luaL_Reg core_functions[] = {
     {"monotonic", core_monotonic},
     {"random_id", core_random_id},
     {"random_bytes", core_random_bytes},
+    {"hexadecimal", core_hexadecimal},
+    {"is_plain", core_is_plain},
     {"sha256", core_sha256},
     {"sha256_state", core_sha256_state},
     {"repair_utf8", core_repair_utf8},

@@ -1,13 +1,10 @@
 --- Bytes in hexadecimal.
+local core = require("operations.core")
+
 local hexadecimal = {}
 
 --- Two lower-case digits for each byte.
----@param bytes string
----@return string
-function hexadecimal.of(bytes)
-  return (bytes:gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end))
-end
+---@type fun(bytes: string): string
+hexadecimal.of = core.hexadecimal
 
 return hexadecimal
