@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local hexadecimal = require("operations.base.hexadecimal")
 local json = require("operations.base.json")
+local lru = require("operations.base.lru")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 
@@ -11,7 +12,8 @@ local identity_key = {}
 
 local MAX_DEPTH = 16
 
-local rights = members.set({ "scopes", "resources" })
+-- What the key has elsewhere or not at all.
+local apart = members.set({ "scopes", "resources", "claims" })
 
 -- Claims of one token or one login (RFC 7519, 7662, 7800, 9068; OpenID Connect; Entra ID; Keycloak; Cognito).
 local passing = members.set({ "exp", "iat", "nbf", "jti", "auth_time", "nonce", "at_hash", "c_hash", "s_hash", "acr",
@@ -20,15 +22,21 @@ local passing = members.set({ "exp", "iat", "nbf", "jti", "auth_time", "nonce", 
 local write
 
 local function write_table(value, left_out, depth)
-  local items = {}
+  local text, items
   for name, item in next, value do
-    local text = not (left_out and left_out[name]) and depth < MAX_DEPTH and write(item, nil, depth + 1)
-    if text then
-      items[#items + 1] = write(name) .. text
+    local written = not (left_out and left_out[name]) and depth < MAX_DEPTH and write(item, nil, depth + 1)
+    if written and text then
+      items = items or { text }
+      items[#items + 1] = write(name) .. written
+    elseif written then
+      text = write(name) .. written
     end
   end
-  table.sort(items)
-  return "{" .. table.concat(items) .. "}"
+  if items then
+    table.sort(items)
+    text = table.concat(items)
+  end
+  return "{" .. (text or "") .. "}"
 end
 
 -- A text that differs for different values; nil for functions and such.
@@ -45,14 +53,24 @@ function write(value, left_out, depth)
   end
 end
 
+-- Keys of the last callers by their texts, for a digest takes longer than to find one.
+local known = lru.new(1000, 1048576)
+
 --- The key of a caller: 64 hexadecimal digits.
 ---@param identity operations.Identity
 ---@return string
 function identity_key.of(identity)
   local claims = identity.claims
-  local text = write_table(identity, members.merged(rights, { claims = true }), 0)
-    .. (type(claims) == "table" and write_table(claims, passing, 0) or write(claims) or "")
-  return hexadecimal.of(core.sha256(text))
+  local text = write_table(identity, apart, 0)
+  if claims ~= nil then
+    text = text .. (type(claims) == "table" and write_table(claims, passing, 0) or write(claims) or "")
+  end
+  local key = known:get(text)
+  if not key then
+    key = hexadecimal.of(core.sha256(text))
+    known:put(text, key, #text)
+  end
+  return key
 end
 
 local sorted = { sort_keys = true }

@@ -36,6 +36,13 @@ local function attach(self, entry)
   self._newest = entry
 end
 
+local function use(self, entry)
+  if self._newest ~= entry then
+    detach(self, entry)
+    attach(self, entry)
+  end
+end
+
 --- The value of a key; counts as a use.
 ---@param key string
 ---@return any
@@ -43,10 +50,8 @@ function Lru:get(key)
   local entry = self._by_key[key]
   if not entry then
     return nil
-  elseif self._newest ~= entry then
-    detach(self, entry)
-    attach(self, entry)
   end
+  use(self, entry)
   return entry.value
 end
 
@@ -70,7 +75,7 @@ function Lru:put(key, value, weight)
   local known = self._by_key[key]
   if known and known.weight == weight then
     known.value = value
-    self:get(key)
+    use(self, known)
     return
   end
   self:remove(key)

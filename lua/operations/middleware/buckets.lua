@@ -17,7 +17,7 @@ local SLACK = 0.01 -- ms of rounding errors in sums of times
 ---@return number wait  ms until a call is available; else until it is full
 ---@return number left  calls
 function buckets.take(full, now, interval, burst)
-  local later = math.max(full or now, now) + interval
+  local later = (full and full > now and full or now) + interval
   local over = later - now - burst * interval
   if over > SLACK then
     return nil, over, 0
