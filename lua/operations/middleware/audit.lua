@@ -4,7 +4,6 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local hexadecimal = require("operations.base.hexadecimal")
 local hmac = require("operations.base.hmac")
-local hold = require("operations.task.hold")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local layer = require("operations.middleware.layer")
@@ -219,8 +218,8 @@ end
 
 local function around(self, inner, spec)
   local id = layer.id(spec)
-  local function over(err, call)
-    call.finish = scheduler.host().now()
+  local function over(err, _, call, value)
+    call.finish, call.failed = scheduler.host().now(), is_tool_error(value)
     local ok, raised = pcall(function()
       write(self, record_of(self, call, err))
     end)
@@ -228,15 +227,12 @@ local function around(self, inner, spec)
       self._log("error", ("audit: %s: %s"):format(id, errors.text(raised)))
     end
   end
+  local followed = layer.followed(inner, over)
   return function(input, context)
     local call = { id = id, input = input, schema = spec.inputSchema, start = scheduler.host().now(),
       requestId = context.requestId, parent = context.parentRequestId, identity = context.identity,
       metadata = context.metadata, approval = rawget(context, "_approval") }
-    return layer.follow(hold.new(over, call), function(...)
-      local value, err = inner(...)
-      call.failed = is_tool_error(value)
-      return value, err
-    end, input, context)
+    return followed(input, context, call)
   end
 end
 

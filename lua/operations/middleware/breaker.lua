@@ -1,6 +1,5 @@
 --- A circuit breaker: stops calls to a failing server, and detects when it has recovered.
 local argument = require("operations.base.argument")
-local hold = require("operations.task.hold")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
@@ -61,15 +60,15 @@ end
 ---@field since number  ms since the epoch, when it opened
 ---@field probing table<"calls"|"streams", table<table, number>>  running probes: when each began
 ---@field passed integer  probes that succeeded
----@field era integer  calls that began before the last change are ignored
+---@field call { key: string, era: integer }  of the calls that began since the last change; earlier ones are ignored
 
-local function new_breaker()
+local function new_breaker(key)
   return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0,
-    probing = { calls = {}, streams = {} }, passed = 0, era = 0 }
+    probing = { calls = {}, streams = {} }, passed = 0, call = { key = key, era = 0 } }
 end
 
 local function change(circuit, state)
-  circuit.state, circuit.era = state, circuit.era + 1
+  circuit.state, circuit.call = state, { key = circuit.call.key, era = circuit.call.era + 1 }
   circuit.outcomes, circuit.at, circuit.failed, circuit.passed = {}, 0, 0, 0
   circuit.probing = { calls = {}, streams = {} }
   circuit.since = scheduler.host().now()
@@ -102,8 +101,9 @@ local function count_probes(probes, options)
   return count
 end
 
--- May the call pass? Returns the refusal, or nil. A subscription may be quiet for long, so it takes no call's place.
-local function admit(circuit, id, options, kind, probe)
+-- Does a breaker that is not closed let the call pass? Returns the refusal, or nil and the probe. A subscription may be
+-- quiet for long, so it takes no call's place.
+local function admit(circuit, id, options, kind)
   if circuit.state == "open" then
     local left = circuit.since + options.pause - scheduler.host().now()
     if left > 0 then
@@ -111,19 +111,18 @@ local function admit(circuit, id, options, kind, probe)
     end
     change(circuit, "half-open")
   end
-  if circuit.state == "half-open" then
-    local probes = circuit.probing[kind]
-    if count_probes(probes, options) + circuit.passed >= options.probes then
-      return refusal(id, circuit, options, 1000)
-    end
-    probes[probe] = scheduler.host().now()
+  local probes, probe = circuit.probing[kind], { key = circuit.call.key, era = circuit.call.era }
+  if count_probes(probes, options) + circuit.passed >= options.probes then
+    return refusal(id, circuit, options, 1000)
   end
+  probes[probe] = scheduler.host().now()
+  return nil, probe
 end
 
 -- Records how a call ended; "neither" means no verdict: it was cancelled.
-local function settle(circuit, verdict, options, kind, probe)
+local function settle(circuit, verdict, options, call)
   if circuit.state == "half-open" then
-    circuit.probing[kind][probe] = nil
+    circuit.probing.calls[call], circuit.probing.streams[call] = nil, nil
     if verdict == "succeeded" then
       circuit.passed = circuit.passed + 1
     end
@@ -158,46 +157,47 @@ function breaker.new(options)
   local function circuit_of(key)
     local circuit = circuits:get(key)
     if not circuit then
-      circuit = new_breaker()
+      circuit = new_breaker(key)
       circuits:put(key, circuit)
     end
     return circuit
   end
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
-    local function tell(context, key, circuit, before)
-      local metrics = circuit.state ~= before and layer.metrics(context)
+    local function tell(context, key, state)
+      local metrics = layer.metrics(context)
       if metrics then
-        metrics:_breaker(id, key, circuit.state)
+        metrics:_breaker(id, key, state)
       end
-      if given.on_change and circuit.state ~= before then
-        layer.tell(context, id, given.on_change, circuit.state, key)
+      if given.on_change then
+        layer.tell(context, id, given.on_change, state, key)
       end
     end
     local kind = spec.type == "subscription" and "streams" or "calls"
-    local function over(err, context, key, call)
-      local circuit = circuit_of(key)
+    local followed = layer.followed(inner, function(err, context, call)
+      local circuit = circuit_of(call.key)
       local before = circuit.state
-      if circuit.era == call.era then
-        settle(circuit, verdict_of(err, given, context, id), given, kind, call)
-        tell(context, key, circuit, before)
+      if circuit.call.era == call.era then
+        settle(circuit, verdict_of(err, given, context, id), given, call)
+        if circuit.state ~= before then
+          tell(context, call.key, circuit.state)
+        end
       end
-    end
+    end, true)
     return function(input, context)
-      local key = key_of(context)
-      local circuit = circuit_of(key)
-      local before = circuit.state
-      local call = {}
-      local err = admit(circuit, id, given, kind, call)
-      call.era = circuit.era
-      tell(context, key, circuit, before)
+      local circuit = circuit_of(key_of(context))
+      local before, err, probe = circuit.state, nil, nil
+      if before ~= "closed" then
+        err, probe = admit(circuit, id, given, kind)
+      end
+      if circuit.state ~= before then
+        tell(context, circuit.call.key, circuit.state)
+      end
       if err then
         layer.note(context, id, "refused breaker")
         return nil, err
       end
-      local held = hold.new(over, context, key, call)
-      layer.ends_at_first_event(held, context)
-      return layer.follow(held, inner, input, context)
+      return followed(input, context, probe or circuit.call)
     end
   end, type(options and options.by) == "function")
 end

@@ -30,10 +30,16 @@ local kinds = { limit = "number", queue = "number", patience = "number", by = "s
 ---@field queue integer
 ---@field patience? number  ms
 ---@field in_use table<string, operations.Bulkhead>  by key
+---@field spare? operations.Bulkhead  the one that its last call left
 
 -- The bulkhead of a key; a new one is in use once a call is in it.
 local function bulkhead_of(self, key)
-  return self.in_use[key] or { key = key, running = 0, first = 1, last = 0, count = 0, waiting = {} }
+  local bulkhead = self.in_use[key] or self.spare
+    or { key = key, running = 0, first = 1, last = 0, count = 0, waiting = {} }
+  if bulkhead == self.spare then
+    self.spare, bulkhead.key = nil, key
+  end
+  return bulkhead
 end
 
 -- Gives the place to the call that waits longest; true when none waits.
@@ -51,10 +57,12 @@ local function hand_over(bulkhead)
   return true
 end
 
-local function leave(_, self, bulkhead)
+local function leave(self, bulkhead)
   if hand_over(bulkhead) then
     bulkhead.running = bulkhead.running - 1
-    self.in_use[bulkhead.key] = bulkhead.running > 0 and bulkhead or nil
+    if bulkhead.running == 0 then
+      self.in_use[bulkhead.key], self.spare = nil, bulkhead
+    end
   end
 end
 
@@ -146,13 +154,16 @@ function concurrency.new(options)
   local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
+    local followed = layer.followed(inner, function(_, _, bulkhead)
+      leave(self, bulkhead)
+    end)
     return function(input, context)
       local bulkhead = bulkhead_of(self, key_of(context))
       local err = enter(self, bulkhead, id, context)
       if err then
         return nil, err
       end
-      return layer.follow(hold.new(leave, self, bulkhead), inner, input, context)
+      return followed(input, context, bulkhead)
     end
   end, type(options and options.by) == "function")
 end

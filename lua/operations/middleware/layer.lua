@@ -1,5 +1,6 @@
 --- The base of all middleware: wraps a handler so that it never raises and the end of its call is known.
 local errors = require("operations.base.error")
+local hold = require("operations.task.hold")
 
 local layer = {}
 
@@ -11,15 +12,6 @@ local settled = setmetatable({}, { __mode = "k" })
 local function failed(handler, failure, schemas)
   local err = errors.from(failure, schemas, not errors.is_error(failure) and errors.text(failure) or nil)
   return nil, errors.of_handler(err, handler)
-end
-
-local function outcome(handler, schemas, ok, value, failure)
-  if not ok then
-    return failed(handler, value, schemas)
-  elseif value == nil and failure ~= nil then
-    return failed(handler, failure, schemas)
-  end
-  return value
 end
 
 --- A handler that returns `nil, err` where the given one raised or returned a failure; `err` is an error object whose
@@ -39,7 +31,13 @@ function layer.settle(handler, spec)
     return (errors.from(raised, schemas, errors.traced(raised, 2)))
   end
   return function(input, context)
-    return outcome(handler, schemas, xpcall(handler, on_raise, input, context))
+    local ok, value, failure = xpcall(handler, on_raise, input, context)
+    if not ok then
+      return failed(handler, value, schemas)
+    elseif value == nil and failure ~= nil then
+      return failed(handler, failure, schemas)
+    end
+    return value
   end
 end
 
@@ -93,11 +91,8 @@ local function closed()
   return errors.new("ABORTED", "the subscription was closed")
 end
 
---- A subscription counts as ended, without an error, at its first `context.emit`.
----@param held operations.Hold
----@param context operations.Context
-function layer.ends_at_first_event(held, context)
-  local emit = rawget(context, "defer") and rawget(context, "emit")
+local function release_at_first_event(held, context)
+  local emit = rawget(context, "emit")
   if emit then
     rawset(context, "emit", function(...)
       rawset(context, "emit", emit)
@@ -107,23 +102,38 @@ function layer.ends_at_first_event(held, context)
   end
 end
 
---- Calls the inner handler, and releases what the call holds once it has ended; for a closed subscription, and for a
---- call whose coroutine was dropped, the error is ABORTED.
----@param held operations.Hold
+--- Makes a function that calls the inner handler, then `over(err, context, call, value)`, once. For a closed
+--- subscription, and for a call whose coroutine was dropped, the error is ABORTED.
 ---@param inner fun(input: any, context: operations.Context): any, operations.Error?
----@param input any
----@param context operations.Context
----@return any value
----@return operations.Error? err
-function layer.follow(held, inner, input, context)
-  if rawget(context, "defer") then
-    context.defer(function()
-      held:release(closed())
+---@param over fun(err: operations.Error?, context: operations.Context, call: any, value: any)
+---@param at_first_event? boolean  a subscription counts as ended, without an error, at its first `context.emit`
+---@return fun(input: any, context: operations.Context, call: any): any, operations.Error?  `call`: what `over` gets
+function layer.followed(inner, over, at_first_event)
+  local function held_call(input, context, call)
+    local value, err
+    local held = hold.new(function(failure)
+      over(failure, context, call, value)
     end)
+    if rawget(context, "defer") then
+      context.defer(function()
+        held:release(closed())
+      end)
+      if at_first_event then
+        release_at_first_event(held, context)
+      end
+    end
+    value, err = inner(input, context)
+    held:release(err)
+    return value, err
   end
-  local value, err = inner(input, context)
-  held:release(err)
-  return value, err
+  return function(input, context, call)
+    if rawget(context, "defer") or hold.is_needed() then
+      return held_call(input, context, call)
+    end
+    local value, err = inner(input, context)
+    over(err, context, call, value)
+    return value, err
+  end
 end
 
 --- Has what middleware further inside does with a call counted.

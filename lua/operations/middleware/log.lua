@@ -1,6 +1,5 @@
 --- One line of JSON for each call.
 local argument = require("operations.base.argument")
-local hold = require("operations.task.hold")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
 local printable = require("operations.base.printable")
@@ -26,27 +25,30 @@ local function to_stderr(line)
   io.stderr:write(line, "\n")
 end
 
--- Texts from callers and handlers may contain any bytes.
-local function readable(text)
-  if text == nil then
-    return nil
+-- A member and the comma behind it.
+local function member(name, value)
+  return value == nil and "" or name .. json.encode(value) .. ","
+end
+
+-- The same, of a text. Those of callers and handlers may contain any bytes.
+local function text(name, value)
+  if value == nil then
+    return ""
   end
-  text = tostring(text)
-  return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
+  value = tostring(value)
+  return name .. (json.encode(value) or json.encode((value:gsub("[\128-\255]", "?")))) .. ","
 end
 
-local function entry_of(id, spec, context, start, err)
-  local identity = context.identity
-  return {
-    time = start, operation = id, type = spec.type, requestId = readable(context.requestId),
-    parentRequestId = readable(context.parentRequestId), traceparent = readable(context.traceparent),
-    identity = identity and readable(identity.id), ms = scheduler.host().now() - start,
-    code = err and readable(err.code), message = err and readable(err.message),
-    retryable = err and err.retryable, mayHaveRun = err and err.mayHaveRun,
-  }
+-- The members are sorted by name. `fixed`: those of the operation.
+local function line_of(fixed, context, start, err)
+  local identity, failed = context.identity, err or {}
+  return printable.json("{" .. text('"code":', failed.code) .. text('"identity":', identity and identity.id)
+    .. member('"mayHaveRun":', failed.mayHaveRun) .. text('"message":', failed.message)
+    .. member('"ms":', scheduler.host().now() - start) .. fixed.operation
+    .. text('"parentRequestId":', context.parentRequestId) .. text('"requestId":', context.requestId)
+    .. member('"retryable":', failed.retryable) .. member('"time":', start)
+    .. text('"traceparent":', context.traceparent) .. fixed.type .. "}")
 end
-
-local sorted = { sort_keys = true }
 
 --- Writes a line when a call or subscription has ended: a JSON object whose members are sorted by name. It has neither
 --- the input nor the result.
@@ -57,12 +59,12 @@ function log.new(write)
   write = write or to_stderr
   return layer.new(function(inner, spec)
     local id = layer.id(spec)
-    local function over(err, context, start)
-      layer.tell(context, id, write,
-        printable.json(assert(json.encode(entry_of(id, spec, context, start, err), sorted))))
-    end
+    local fixed = { operation = text('"operation":', id), type = '"type":' .. json.encode(spec.type) }
+    local followed = layer.followed(inner, function(err, context, start)
+      layer.tell(context, id, write, line_of(fixed, context, start, err))
+    end)
     return function(input, context)
-      return layer.follow(hold.new(over, context, scheduler.host().now()), inner, input, context)
+      return followed(input, context, scheduler.host().now())
     end
   end)
 end

@@ -3,7 +3,6 @@
 local argument = require("operations.base.argument")
 local dictionary = require("operations.task.dictionary")
 local disclosure = require("operations.base.disclosure")
-local hold = require("operations.task.hold")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -201,7 +200,7 @@ local function bucket_of(buckets, ms)
   return #buckets + 1
 end
 
-local function note(err, self, id, start)
+local function note(self, id, start, err)
   local kept, ms = self._figures, scheduler.host().now() - start
   self._running[id] = self._running[id] - 1
   kept:add(id, name_of(self, id, err), 1)
@@ -417,10 +416,13 @@ function metrics.new(options)
   self._wrap = layer.new(function(inner, spec)
     local id = layer.id(spec)
     self._running[id], self._seen[id] = self._running[id] or 0, self._seen[id] or {}
+    local followed = layer.followed(inner, function(err, _, start)
+      note(self, id, start, err)
+    end)
     return function(input, context)
       self._running[id] = self._running[id] + 1
       layer.counts(context, self)
-      return layer.follow(hold.new(note, self, id, scheduler.host().now()), inner, input, context)
+      return followed(input, context, scheduler.host().now())
     end
   end)
   return self

@@ -34,9 +34,9 @@ function timeout.new(ms)
       if outer and outer <= deadline then
         return inner(input, context)
       end
-      local before, given = strand.deadline, context.deadline
+      local before, given = strand.deadline, rawget(context, "deadline") -- set with the context, if there is one
       strand.deadline = deadline
-      context.deadline = given and math.min(given, deadline) or deadline
+      context.deadline = given and given < deadline and given or deadline
       local value, err = inner(input, context)
       strand.deadline = before
       context.deadline = given

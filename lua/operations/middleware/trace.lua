@@ -1,7 +1,7 @@
 --- Reports spans of calls to a function, and propagates W3C Trace Context.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
-local hold = require("operations.task.hold")
+local hexadecimal = require("operations.base.hexadecimal")
 local layer = require("operations.middleware.layer")
 local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
@@ -38,19 +38,14 @@ local function parse(text)
   return id, parent, tonumber(flags, 16) % 2 == 1
 end
 
-local function random(digits)
-  local id = core.random_id():gsub("-", "")
-  return id:sub(-digits)
-end
-
 local function member(value, name)
   return type(value) == "table" and value[name] or nil
 end
 
--- The attributes of all spans of an operation, by the semantic conventions of OpenTelemetry.
+-- The name of an operation's spans, and what imported operations add to their attributes, by the semantic conventions
+-- of OpenTelemetry.
 local function describe(spec)
-  local id, meta = layer.id(spec), spec._meta
-  local attributes, name = { ["operation.id"] = id, ["operation.type"] = spec.type }, id
+  local meta, attributes, name = spec._meta, {}, layer.id(spec)
   if member(meta, "source") == "openapi" then
     attributes["http.request.method"], attributes["url.template"] = meta.method, meta.path
   elseif member(meta, "source") == "graphql" then
@@ -62,15 +57,16 @@ local function describe(spec)
   return name, attributes
 end
 
-local function span_of(name, fixed, context)
+-- A span without its attributes.
+local function span_of(name, context)
   local id, parent, sampled = parse(context.traceparent)
-  local attributes = {}
-  for key, value in pairs(fixed) do
-    attributes[key] = value
+  local digits = hexadecimal.of(core.random_bytes(id and 8 or 24))
+  local span = { name = name, traceId = id or digits:sub(17), spanId = digits:sub(1, 16),
+    start = scheduler.host().now(), finish = 0, attributes = false, error = nil }
+  if id then
+    span.parentSpanId, span.tracestate = parent, member(member(context.metadata, "http"), "tracestate")
   end
-  return { name = name, traceId = id or random(32), spanId = random(16), parentSpanId = parent,
-    tracestate = id and member(member(context.metadata, "http"), "tracestate") or nil,
-    start = scheduler.host().now(), attributes = attributes }, sampled
+  return span, sampled
 end
 
 --- Calls `fn(span)` when a call has ended. Inside, `context.traceparent` names the span: calls of other operations,
@@ -87,22 +83,25 @@ function trace.new(fn, options)
     error(("bad option 'sample' to 'trace' (0 to 1 expected, got %s)"):format(number_text.of(share)), 2)
   end
   return layer.new(function(inner, spec)
-    local name, fixed = describe(spec)
-    local function over(err, context, span)
-      span.finish, span.error = scheduler.host().now(), err
-      span.attributes["error.type"] = err and err.code
-      layer.tell(context, layer.id(spec), fn, span)
-    end
+    local id, kind, name, further = layer.id(spec), spec.type, describe(spec)
+    local followed = layer.followed(inner, function(err, context, span)
+      local attributes = { ["operation.id"] = id, ["operation.type"] = kind, ["error.type"] = err and err.code or nil }
+      for key, value in next, further do
+        attributes[key] = value
+      end
+      span.finish, span.error, span.attributes = scheduler.host().now(), err, attributes
+      layer.tell(context, id, fn, span)
+    end)
     return function(input, context)
-      local span, sampled = span_of(name, fixed, context)
+      local span, sampled = span_of(name, context)
       if sampled == nil then
         sampled = share == 1 or math.random() < share
       end
-      context.traceparent = ("00-%s-%s-%s"):format(span.traceId, span.spanId, sampled and "01" or "00")
+      context.traceparent = "00-" .. span.traceId .. "-" .. span.spanId .. (sampled and "-01" or "-00")
       if not sampled then
         return inner(input, context)
       end
-      return layer.follow(hold.new(over, context, span), inner, input, context)
+      return followed(input, context, span)
     end
   end)
 end

@@ -256,12 +256,12 @@ end
 
 --- Looks up a field on first read: most handlers read few.
 local function find(self, key)
-  local given, parent = rawget(self, "_given"), rawget(self, "_parent")
-  local value
-  if given ~= nil and kinds[key] then
-    value = given[key]
-  elseif parent ~= nil and inherited[key] then
-    value = parent[key]
+  local given, value = rawget(self, "_given"), nil
+  if given ~= nil then
+    value = kinds[key] and given[key]
+  elseif inherited[key] then
+    local parent = rawget(self, "_parent")
+    value = parent and parent[key]
   end
   if value ~= nil then
     return expect(value, key, 0) -- the caller's mistake, not that of the handler's line

@@ -21,8 +21,11 @@ function hold.is_needed()
     return true
   end
   local co, is_main = coroutine.running()
+  if co == nil or is_main then
+    return false
+  end
   local running = scheduler.here().root
-  return not (co == nil or is_main or running and running._co == co)
+  return not (running and running._co == co)
 end
 
 local function drop(self)

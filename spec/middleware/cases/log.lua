@@ -29,6 +29,7 @@ return function(kit)
     local entry = operations.json.decode(lines[1])
     assert.same({ "NOT_FOUND", "it failed", false, true },
       { entry.code, entry.message, entry.retryable, entry.mayHaveRun })
+    assert.equal(operations.json.encode(entry, { sort_keys = true }), lines[1])
   end)
 
   it("escapes characters that control a terminal or the direction of text", function()
