@@ -171,6 +171,26 @@ describe("what remote callers read of an MCP server's error", function()
     assert.same({ "a server behind this one failed", { rpcCode = -32602 }, true },
       { seen.message, seen.details, hidden })
   end)
+
+  it("is the answer of a tool that failed, and nothing of it with 'none'", function()
+    local blocks = { { type = "text", text = "no such city" } }
+    local given = { kind = "tool", tool = "weather", content = blocks, structuredContent = { n = 1 }, _meta = {} }
+    local seen, told, hidden = read("EXECUTION_ERROR", "weather failed: no such city", given)
+    assert.same({ "weather failed: no such city", { kind = "tool", content = blocks, structuredContent = { n = 1 } },
+      true, false }, { seen.message, seen.details, told, hidden })
+    seen, told, hidden = read("EXECUTION_ERROR", "weather failed: no such city", given, "none")
+    assert.same({ "a server behind this one failed", { kind = "tool" }, true, true },
+      { seen.message, seen.details, told, hidden })
+  end)
+
+  it("says that its question was not answered, without the code, which is not the server's", function()
+    for _, rule in ipairs({ "client", "all", "none" }) do
+      local seen, told, hidden = read("MCP_-32603", "tools/call: the server's roots/list: there was no answer",
+        { rpcCode = -32603, kind = "input" }, rule)
+      assert.same({ "tools/call: the server's roots/list: there was no answer", { kind = "input" }, true, false },
+        { seen.message, seen.details, told, hidden })
+    end
+  end)
 end)
 
 describe("what remote callers read of other errors", function()

@@ -96,6 +96,11 @@ local function answered(err, status, rule)
   return changed(err, own, details)
 end
 
+-- Is this the failed result of a tool of an MCP server?
+local function is_of_tool(err, details)
+  return details.kind == "tool" and type(details.tool) == "string" and err.code == "EXECUTION_ERROR"
+end
+
 -- The JSON-RPC error, or the failed result, of an MCP server.
 local function said(err, rule)
   local given, details = err.details, { rpcCode = err.details.rpcCode, kind = err.details.kind }
@@ -154,9 +159,12 @@ function disclosure.read(err, rule, spec)
       return err, false, false
     end
     return answered(err, status, rule), true, not disclosure.is_callers(status)
-  elseif kind == "input" then -- a caller refused to answer the question of a server
-    return changed(err, err.message, { kind = kind }), true, false
-  elseif type(details.rpcCode) == "number" and err.code:find("^MCP_") or kind == "tool" then
+  elseif type(details.rpcCode) == "number" and err.code:find("^MCP_") then
+    if details.kind == "input" then -- the caller did not answer the server's question; the code is this program's
+      return changed(err, err.message, { kind = details.kind }), true, false
+    end
+    return said(err, rule), true, rule == "none"
+  elseif is_of_tool(err, details) then
     return said(err, rule), true, rule == "none"
   elseif details.kind == "graphql" then
     return refused(err, rule), true, rule == "none"
