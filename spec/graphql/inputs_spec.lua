@@ -41,6 +41,16 @@ describe("an argument", function()
     end)
   end
 
+  it("with `@oneOf` is refused for the number of its fields", function()
+    local schema = assert(operations.schema.compile(input("a: O!", "input O @oneOf { id: ID name: String }")))
+    local function message(value)
+      local _, issues = schema:check({ a = value })
+      return issues[1].path .. ": " .. issues[1].message
+    end
+    assert.equal("/a: expected at least 1 property, got 0", message({}))
+    assert.equal("/a: expected at most 1 property, got 2", message({ id = 1, name = "a" }))
+  end)
+
   it("is required if it may not be null and has no default", function()
     assert.same({ "a" }, input("a: Int! b: Int c: Int! = 3").required)
   end)

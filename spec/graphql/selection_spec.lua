@@ -73,7 +73,7 @@ describe("a selection", function()
       .. '(at line 1, column 11)',
     ["rate(unit: 1e999)"] = "expected a finite Float, found 1e999 (at line 1, column 12)",
     ["owner { ... on User { tasks(match: {}) { id } } }"] =
-      "exactly one field of the input Match is given (at line 1, column 36)",
+      "the input Match takes exactly one of its fields, got 0 (at line 1, column 36)",
     ["owner { ... on User { tasks(match: {id: null}) { id } } }"] = "expected ID!, found null (at line 1, column 41)",
     ["... on Robot { serial }"] = "a value of Task is never a Robot (at line 1, column 1)",
     ["... on Nobody { id }"] = 'there is no type "Nobody" (at line 1, column 1)',

@@ -79,7 +79,8 @@ local function one_of_schema(build, of)
     branches[i] = { type = "object", properties = own, required = marked.array({ input.name }),
       additionalProperties = false }
   end
-  return { type = "object", description = of.description, properties = properties, oneOf = branches }
+  return { type = "object", description = of.description, minProperties = 1, maxProperties = 1, properties = properties,
+    oneOf = branches }
 end
 
 local function define(build, of)

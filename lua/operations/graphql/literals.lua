@@ -74,7 +74,7 @@ local function check_object(schema, of, literal, variable)
     end
   end
   if of.one_of and #literal.value ~= 1 then
-    fail(("exactly one field of the input %s is given"):format(of.name), literal.at)
+    fail(("the input %s takes exactly one of its fields, got %d"):format(of.name, #literal.value), literal.at)
   end
 end
 
