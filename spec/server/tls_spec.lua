@@ -278,6 +278,9 @@ describe("a listener with TLS", function()
         held[accepted] = true -- else it is closed
         accepted:each_chunk(function(bytes, err)
           all = all .. (bytes or "")
+          if all == "cut" then
+            assert(io.open(path("got"), "w")):close()
+          end
           if not bytes then
             ends[#ends + 1] = { all, err and err.details.kind, err and err.message }
             accepted:finish()
@@ -289,9 +292,9 @@ describe("a listener with TLS", function()
       eventually(function()
         return #ends == 1
       end)
-      -- waits: s_client, a program of its own, must have sent the text before it is killed
-      run("{ printf cut; sleep 1; kill -9 $(cat %s); } | { sh -c 'echo $$ >%s; exec openssl s_client -quiet -connect "
-        .. "localhost:%d'; rm %s; }", path("pid"), path("pid"), opened.port, path("pid"))
+      run("{ printf cut; until [ -e %s ]; do sleep 0.05; done; kill -9 $(cat %s); } | { sh -c 'echo $$ >%s; exec "
+        .. "openssl s_client -quiet -connect localhost:%d'; rm %s; }", path("got"), path("pid"), path("pid"), opened.port,
+        path("pid"))
       eventually(function()
         return #ends == 2
       end)
