@@ -6,7 +6,7 @@
 --- | message, reader                      | messages of both sides: read, checked, written                        |
 --- | failure                              | errors of requests, and what is known about trying again              |
 --- | negotiation                          | the revisions, their eras, and how a client finds out what is spoken  |
---- | request                              | what a client says of itself                                          |
+--- | metadata                             | what a client says of itself                                          |
 --- | result, cache                        | what a client makes of results, and keeps of them                     |
 local almost_json = require("operations.base.almost_json")
 local core = require("operations.core")
@@ -30,6 +30,10 @@ message.codes = {
   MISSING_CAPABILITY = -32021,
   UNSUPPORTED_VERSION = -32022,
 }
+
+--- The levels of logs (RFC 5424), from the least to the most severe.
+---@type table<string, integer>
+message.severity = { debug = 1, info = 2, notice = 3, warning = 4, error = 5, critical = 6, alert = 7, emergency = 8 }
 
 ---@alias operations.mcp.Id integer|string
 

@@ -3,7 +3,7 @@
 local changes = require("operations.mcp.server.changes")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local lifecycle = require("operations.mcp.server.lifecycle")
+local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -37,25 +37,66 @@ local codes = message.codes
 ---@field methods table<string, operations.mcp.Method>
 ---@field capabilities? fun(server: operations.McpServer, modern: boolean): table<string, table>
 
--- One file each.
+-- The beginning of a session: `initialize` and `ping` of the legacy era, `server/discover` of the modern one; the log
+-- level.
+---@type operations.mcp.Feature
+local session = { methods = {}, capabilities = function()
+  return { logging = marks.object() } -- messages of handlers reach the client
+end }
+
+-- The others have a file each.
 ---@type operations.mcp.Feature[]
-local features = { lifecycle, tools, tasks, resources, prompts, changes }
+local features = { session, tools, tasks, resources, prompts, changes }
 
-local methods = {} ---@type table<string, operations.mcp.Method>
-for _, feature in ipairs(features) do
-  for name, method in pairs(feature.methods) do
-    methods[name] = method
-  end
-end
-
-function lifecycle.capabilities_of(server, modern)
-  local all = {}
+local function capabilities_of(server, modern)
+  local all = marks.object()
   for _, feature in ipairs(features) do
     for name, capability in pairs(feature.capabilities and feature.capabilities(server, modern) or {}) do
       all[name] = capability
     end
   end
   return all
+end
+
+session.methods["initialize"] = { era = "legacy", early = true, run = function(call)
+  local params, peer, server = call.params, call.peer, call.server
+  if peer.version and call.http then -- in a batch: over HTTP each session has an id
+    return nil, { code = codes.INVALID_REQUEST, message = "initialize: this session is already initialized" }
+  elseif type(params.protocolVersion) ~= "string" then
+    return nil, { code = codes.INVALID_PARAMS, message = "initialize: protocolVersion: string expected" }
+  end
+  peer:begin(params, negotiation.common({ params.protocolVersion }, false) or negotiation.legacy)
+  return {
+    protocolVersion = peer.version, capabilities = capabilities_of(server, false),
+    serverInfo = server.info, instructions = server.options.instructions,
+  }
+end }
+
+session.methods["ping"] = { era = "legacy", early = true, run = function()
+  return marks.object()
+end }
+
+session.methods["server/discover"] = { era = "modern", cached = true, run = function(call)
+  return {
+    supportedVersions = marks.array(negotiation.all()), capabilities = capabilities_of(call.server, true),
+    instructions = call.server.options.instructions,
+  }
+end }
+
+session.methods["logging/setLevel"] = { era = "legacy", run = function(call)
+  if not message.severity[call.params.level] then
+    return nil, { code = codes.INVALID_PARAMS, message = "logging/setLevel: level: one of debug, info, notice, "
+      .. "warning, error, critical, alert, emergency expected" }
+  end
+  call.peer.log_level = call.params.level
+  return marks.object()
+end }
+
+local methods = {} ---@type table<string, operations.mcp.Method>
+for _, feature in ipairs(features) do
+  for name, method in pairs(feature.methods) do
+    methods[name] = method
+  end
 end
 
 ---@class operations.mcp.ServerCall

@@ -3,8 +3,8 @@
 ---
 --- | files                                        | purpose                                                       |
 --- |----------------------------------------------|----------------------------------------------------------------|
---- | dispatch, peer                               | one request and all methods; what is known of one client       |
---- | lifecycle, resources, ...                    | one feature each: its methods and its capability               |
+--- | dispatch, peer                               | one request, the beginning of a session; one client            |
+--- | resources, prompts, changes, ...             | one feature each: its methods and its capability               |
 --- | tools, tool_result, many, program            | operations as tools, envelopes as results; programs of models  |
 --- | tasks                                        | calls that are answered with a task                           |
 --- | content, queries, upstream                   | the sources of resources and prompts                           |

@@ -4,7 +4,6 @@
 --- its beginning; answered questions return at once.
 local contexts = require("operations.registry.context")
 local errors = require("operations.base.error")
-local lifecycle = require("operations.mcp.server.lifecycle")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 local turn = require("operations.task.turn")
@@ -37,8 +36,8 @@ end
 
 -- Does the client want messages of this level? In the modern era only if requested.
 local function wants(call, level)
-  local least = lifecycle.severity(call.log_level) or not call.modern and 1
-  return least and lifecycle.severity(level) >= least
+  local least = message.severity[call.log_level] or not call.modern and 1
+  return least and message.severity[level] >= least
 end
 
 -- `context.log`.
