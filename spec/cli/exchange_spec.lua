@@ -92,7 +92,7 @@ describe("the messages of an MCP server", function()
   it("are shown from the call on, where that is asked for", function()
     assert.equal('> {"b":1}\n< {"a":2,"b":1}\n< (70.0 kB)\n', told([[
       local self = exchange.new({ show = true })
-      local listen = self:listener()
+      local listen = self.listener
       listen("out", "before")
       self.armed = true
       listen("out", '{"b":1}')
@@ -102,10 +102,10 @@ describe("the messages of an MCP server", function()
     assert.equal("< " .. ("x"):rep(65536) .. "\n", told([[
       local self = exchange.new({ show = true })
       self.armed = true
-      self:listener()("in", ("x"):rep(65536))
+      self.listener("in", ("x"):rep(65536))
     ]]))
-    assert.is_nil(exchange.new({}):listener())
-    assert.is_nil(exchange.new({ hold = true }):listener())
+    assert.is_nil(exchange.new({}).listener)
+    assert.is_nil(exchange.new({ hold = true }).listener)
   end)
 end)
 

@@ -20,6 +20,7 @@ local PROGRESS_EVERY = 100 -- ms
 ---@field head? { status: integer, headers: table, url: string }  of the last answer
 ---@field plain table<string, boolean>  names of configured headers that are not secret, set when sources are read
 ---@field armed boolean      requests from now on belong to the API
+---@field listener? fun(way: "in"|"out", message: any)  shows the messages to and from MCP servers, one per line
 ---@field _show boolean
 ---@field _hold boolean
 local Exchange = {}
@@ -215,12 +216,7 @@ function Exchange:total()
   return not headers["content-encoding"] and tonumber(headers["content-length"]) or nil
 end
 
---- A function that shows the messages to and from MCP servers, one per line; nil if they are not shown.
----@return fun(way: "in"|"out", message: any)|nil
-function Exchange:listener()
-  if not self._show then
-    return nil
-  end
+local function listener_of(self)
   return function(way, message)
     local text = self.armed and (type(message) == "string" and message or json.encode(message, { sort_keys = true }))
     if text then
@@ -235,7 +231,8 @@ end
 ---@return operations.cli.Exchange
 function exchange.new(options)
   local self = setmetatable({ armed = false, _show = options.show, _hold = options.hold, plain = {},
-    held = nil, head = nil, client = nil }, Exchange)
+    held = nil, head = nil, client = nil, listener = nil }, Exchange)
+  self.listener = options.show and listener_of(self) or nil
   self.client = {
     request = function(request) return send(self, "request", request) end,
     open = function(request) return send(self, "open", request) end,

@@ -293,7 +293,7 @@ local function load(asked, parsed)
     id = not parsed.added and asked.id or nil, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
     http = asked.exchange.client, kinds = kinds, references = asked.references, sources = asked.sources,
-    on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
+    on_message = asked.exchange.listener, plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
     added = parsed.added, names = parsed.names, asks = not asked.reads_stdin,
     person = not asked.reads_stdin and output.can_ask() and require("operations.cli.person") or nil,
