@@ -286,6 +286,7 @@ end
 ---@return operations.Identity? identity
 ---@return integer? deadline  ms since the epoch
 ---@return integer? now  with a deadline: a call reads the clock once
+---@return boolean? unread  its body passes by the registry, which does not see it
 function context.read(given)
   if given == nil then
     return nil
@@ -294,16 +295,23 @@ function context.read(given)
   elseif not adapters[getmetatable(given) or false] then
     check_names(given, 4)
   end
-  local deadline, timeout, now = given.deadline, given.timeout, nil
+  local deadline, timeout = given.deadline, given.timeout
   if deadline ~= nil then
     expect(deadline, "deadline", 4)
   end
   if timeout ~= nil then
-    now = scheduler.host().now()
-    local limit = now + expect(timeout, "timeout", 4)
-    deadline = deadline and math.min(deadline, limit) or limit
+    expect(timeout, "timeout", 4)
   end
-  return given.identity, deadline, deadline and (now or scheduler.host().now())
+  local relay = given.relay
+  local unread = relay and relay.unread or nil
+  if not (deadline or timeout) then
+    return given.identity, nil, nil, unread
+  end
+  local now = scheduler.host().now()
+  if timeout ~= nil then
+    deadline = deadline and math.min(deadline, now + timeout) or now + timeout
+  end
+  return given.identity, deadline, now, unread
 end
 
 --- Makes the context of a call from the one that the caller gave: a plain table, or the context of the surrounding

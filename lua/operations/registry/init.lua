@@ -96,12 +96,6 @@ function Registry:mount(other, options)
   return ok, err
 end
 
--- Does the body of a call pass by the registry, which does not see it?
-local function is_unread(given)
-  local relay = given ~= nil and given.relay
-  return relay and relay.unread or nil
-end
-
 -- The issues of an input without its body, which passes unread: those of other members are warned of, or refuse it.
 local function beside_body(found, issues)
   local others = {}
@@ -119,15 +113,16 @@ local function beside_body(found, issues)
 end
 
 -- Admits a call with a local handler; its schemas may have to be compiled first.
-local function admit_here(self, method, id, input, identity, unread)
-  local prepare = self._operations[method]
-  local handler, admitted, found, _, issues = prepare(self._operations, id, input, identity, nil, unread)
+local function admit_here(self, method, call)
+  local operations, unread = self._operations, call.unread
+  local prepare = operations[method]
+  local handler, admitted, found, _, issues = prepare(operations, call.id, call.input, call.identity, nil, unread)
   if not handler and found then
     local ok, flaw = specs.make(found)
     if not ok then
       return false, flaw
     end
-    handler, admitted, found, _, issues = prepare(self._operations, id, input, identity, nil, unread)
+    handler, admitted, found, _, issues = prepare(operations, call.id, call.input, call.identity, nil, unread)
   end
   local refused = unread and issues and select(2, beside_body(found, issues)) or nil
   return handler ~= nil and not refused, refused or admitted
@@ -135,10 +130,11 @@ end
 
 local function admit(self, id, input, given)
   local operations = self._operations
-  local found, identity = operations:find(id), context.read(given)
+  local found, identity, _, _, unread = operations:find(id), context.read(given)
   local streams = found and operations:type_of(id) == "subscription"
   if found and found:handler() then
-    return admit_here(self, streams and "prepare_stream" or "prepare", id, input, identity, is_unread(given))
+    return admit_here(self, streams and "prepare_stream" or "prepare",
+      { id = id, input = input, identity = identity, unread = unread })
   elseif found and self._call_map then
     local ok, admitted = elsewhere.admit(operations, found, streams and "subscribe" or "execute", input)
     return ok or false, admitted
@@ -226,11 +222,10 @@ local function not_prepared(self, asked, err, unmade)
 end
 
 function execute(self, id, input, given, trusted)
-  local identity, deadline, now
+  local identity, deadline, now, unread
   if given ~= nil then
-    identity, deadline, now = context.read(given)
+    identity, deadline, now, unread = context.read(given)
   end
-  local unread = is_unread(given)
   local handler, admitted, found, takes_context, issues = self._operations:prepare(id, input, identity, trusted,
     unread)
   local refused, approval
