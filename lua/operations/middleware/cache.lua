@@ -133,36 +133,45 @@ local function headers_of(value, err)
   return type(found) == "table" and found or {}
 end
 
+-- A call of a query that may be answered from the cache.
+---@class operations.CacheCall
+---@field key string
+---@field spec operations.Spec
+---@field inner function  the handler that it is a call of
+---@field input any
+---@field context operations.Context
+
 -- Confirms an entry: its lifetime is that of the confirming answer (RFC 9111, 4.3.4).
-local function renew(self, key, entry, spec, headers, now)
+local function renew(self, call, entry, headers)
+  local now = scheduler.host().now()
   local meta = json.decode(entry.meta)
   meta.headers.age = nil
   meta.headers = members.merged(meta.headers, headers)
-  local fresh, etag = freshness.of(meta, spec, self._options.ttl, now)
+  local fresh, etag = freshness.of(meta, call.spec, self._options.ttl, now)
   local renewed = members.merged(entry, { meta = assert(json.encode(meta)), made = now, fresh = now + (fresh or 0),
     etag = etag })
-  put(self, key, fresh and renewed or nil, #(entry.raw or entry.text) + #renewed.meta)
+  put(self, call.key, fresh and renewed or nil, #(entry.raw or entry.text) + #renewed.meta)
   return renewed
 end
 
 -- Calls the handler; stores the answer.
-local function ask(self, key, spec, inner, input, context)
-  local stale = self._kept:get(key)
+local function ask(self, call)
+  local context, id = call.context, layer.id(call.spec)
+  local stale = self._kept:get(call.key)
   context.ifNoneMatch = stale and stale.etag
-  local value, err = inner(input, context)
+  local value, err = call.inner(call.input, context)
   context.ifNoneMatch = nil
-  local now = scheduler.host().now()
   if stale and stale.etag and is_unchanged(value, err) then
-    layer.note(context, layer.id(spec), "cache confirmed")
-    local entry = renew(self, key, stale, spec, headers_of(value, err), now)
-    return answer_of(entry, layer.id(spec), now), nil, entry
+    layer.note(context, id, "cache confirmed")
+    local entry = renew(self, call, stale, headers_of(value, err))
+    return answer_of(entry, id, entry.made), nil, entry
   end
-  layer.note(context, layer.id(spec), "cache miss")
+  layer.note(context, id, "cache miss")
   if err then
     return nil, err
   end
-  local entry, size = entry_of(self, value, spec, now)
-  put(self, key, entry, size)
+  local entry, size = entry_of(self, value, call.spec, scheduler.host().now())
+  put(self, call.key, entry, size)
   return value, nil, entry
 end
 
@@ -205,7 +214,8 @@ local function cached(self, inner, spec)
       end
       local runs, interruption, results = self._flights:follow(key)
       if not runs then
-        local value, err = self._flights:lead(key, ask, self, key, spec, inner, input, context)
+        local value, err = self._flights:lead(key, ask, self,
+          { key = key, spec = spec, inner = inner, input = input, context = context })
         return value, err
       elseif interruption then
         return nil, layer.not_begun(interruption)
