@@ -82,6 +82,15 @@ describe("the core", function()
     end
   end)
 
+  it("gives the digits of random bytes", function()
+    assert.is_truthy(core.random_digits(16):find("^%x+$"))
+    assert.same({ 2, 512 }, { #core.random_digits(1), #core.random_digits(256) })
+    assert.are_not.equal(core.random_digits(16), core.random_digits(16))
+    assert.has_error(function()
+      core.random_digits(257)
+    end)
+  end)
+
   it("writes bytes as hexadecimal digits", function()
     assert.equal("00ff0a61", core.hexadecimal("\0\255\na"))
     assert.same({ "", ("20"):rep(5000) }, { core.hexadecimal(""), core.hexadecimal((" "):rep(5000)) })

@@ -71,29 +71,53 @@ static int core_random_id(lua_State *L) {
   return 1;
 }
 
+static void write_digits(char *text, const unsigned char *bytes, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i++) {
+    text[2 * i] = digits[bytes[i] >> 4];
+    text[2 * i + 1] = digits[bytes[i] & 15];
+  }
+}
+
+#define MOST_RANDOM 256
+
+/* Writes as many unpredictable bytes as the first argument says, and returns
+** their number. */
+static size_t check_random(lua_State *L, unsigned char *bytes) {
+  lua_Integer n = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, n >= 1 && n <= MOST_RANDOM, 1, "1 to 256 expected");
+  if (!take_random(core_state(L), bytes, (size_t)n))
+    luaL_error(L, "no random bytes from the system");
+  return (size_t)n;
+}
+
 /* core.random_bytes(n) -> string of n unpredictable bytes, 1 to 256 */
 static int core_random_bytes(lua_State *L) {
-  unsigned char bytes[256];
-  lua_Integer n = luaL_checkinteger(L, 1);
-  luaL_argcheck(L, n >= 1 && n <= (lua_Integer)sizeof(bytes), 1,
-                "1 to 256 expected");
-  if (!take_random(core_state(L), bytes, (size_t)n))
-    return luaL_error(L, "no random bytes from the system");
-  lua_pushlstring(L, (const char *)bytes, (size_t)n);
+  unsigned char bytes[MOST_RANDOM];
+  size_t n = check_random(L, bytes);
+  lua_pushlstring(L, (const char *)bytes, n);
+  return 1;
+}
+
+/* core.random_digits(n) -> their 2n hexadecimal digits */
+static int core_random_digits(lua_State *L) {
+  unsigned char bytes[MOST_RANDOM];
+  char text[2 * MOST_RANDOM];
+  size_t n = check_random(L, bytes);
+  write_digits(text, bytes, n);
+  lua_pushlstring(L, text, 2 * n);
   return 1;
 }
 
 /* core.hexadecimal(bytes) -> two lower-case digits for each byte */
 static int core_hexadecimal(lua_State *L) {
-  size_t n, i;
+  char small[128];
+  size_t n;
   const char *bytes = luaL_checklstring(L, 1, &n);
-  luaL_Buffer text;
-  luaL_buffinit(L, &text);
-  for (i = 0; i < n; i++) {
-    luaL_addchar(&text, digits[(unsigned char)bytes[i] >> 4]);
-    luaL_addchar(&text, digits[bytes[i] & 15]);
-  }
-  luaL_pushresult(&text);
+  char *text =
+      n <= sizeof(small) / 2 ? small : (char *)lua_newuserdata(L, 2 * n);
+  write_digits(text, (const unsigned char *)bytes, n);
+  lua_pushlstring(L, text, 2 * n);
   return 1;
 }
 
@@ -240,6 +264,7 @@ static const luaL_Reg core_functions[] = {
     {"monotonic", core_monotonic},
     {"random_id", core_random_id},
     {"random_bytes", core_random_bytes},
+    {"random_digits", core_random_digits},
     {"hexadecimal", core_hexadecimal},
     {"is_plain", core_is_plain},
     {"sha256", core_sha256},

@@ -1,7 +1,6 @@
 --- Reports spans of calls to a function, and propagates W3C Trace Context.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
-local hexadecimal = require("operations.base.hexadecimal")
 local layer = require("operations.middleware.layer")
 local number_text = require("operations.base.number_text")
 local scheduler = require("operations.task.scheduler")
@@ -60,8 +59,7 @@ end
 -- A span without its attributes.
 local function span_of(name, context)
   local id, parent, sampled = parse(context.traceparent)
-  local digits = hexadecimal.of(core.random_bytes(id and 8 or 24))
-  local span = { name = name, traceId = id or digits:sub(17), spanId = digits:sub(1, 16),
+  local span = { name = name, traceId = id or core.random_digits(16), spanId = core.random_digits(8),
     start = scheduler.host().now(), finish = 0, attributes = false, error = nil }
   if id then
     span.parentSpanId, span.tracestate = parent, member(member(context.metadata, "http"), "tracestate")
