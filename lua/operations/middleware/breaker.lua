@@ -60,15 +60,22 @@ end
 ---@field since number  ms since the epoch, when it opened
 ---@field probing table<"calls"|"streams", table<table, number>>  running probes: when each began
 ---@field passed integer  probes that succeeded
----@field call { key: string, era: integer }  of the calls that began since the last change; earlier ones are ignored
+---@field call operations.BreakerCall  of the calls that began since the last change; earlier ones are ignored
+---@field key string
+
+---@class operations.BreakerCall  a call, or all calls of a closed breaker
+---@field circuit operations.Breaker
+---@field era integer
 
 local function new_breaker(key)
-  return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0,
-    probing = { calls = {}, streams = {} }, passed = 0, call = { key = key, era = 0 } }
+  local circuit = { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0,
+    probing = { calls = {}, streams = {} }, passed = 0, key = key }
+  circuit.call = { circuit = circuit, era = 0 }
+  return circuit
 end
 
 local function change(circuit, state)
-  circuit.state, circuit.call = state, { key = circuit.call.key, era = circuit.call.era + 1 }
+  circuit.state, circuit.call = state, { circuit = circuit, era = circuit.call.era + 1 }
   circuit.outcomes, circuit.at, circuit.failed, circuit.passed = {}, 0, 0, 0
   circuit.probing = { calls = {}, streams = {} }
   circuit.since = scheduler.host().now()
@@ -111,7 +118,7 @@ local function admit(circuit, id, options, kind)
     end
     change(circuit, "half-open")
   end
-  local probes, probe = circuit.probing[kind], { key = circuit.call.key, era = circuit.call.era }
+  local probes, probe = circuit.probing[kind], { circuit = circuit, era = circuit.call.era }
   if count_probes(probes, options) + circuit.passed >= options.probes then
     return refusal(id, circuit, options, 1000)
   end
@@ -175,12 +182,12 @@ function breaker.new(options)
     end
     local kind = spec.type == "subscription" and "streams" or "calls"
     local followed = layer.followed(inner, function(err, context, call)
-      local circuit = circuit_of(call.key)
+      local circuit = call.circuit
       local before = circuit.state
       if circuit.call.era == call.era then
         settle(circuit, verdict_of(err, given, context, id), given, call)
         if circuit.state ~= before then
-          tell(context, call.key, circuit.state)
+          tell(context, circuit.key, circuit.state)
         end
       end
     end, true)
@@ -191,7 +198,7 @@ function breaker.new(options)
         err, probe = admit(circuit, id, given, kind)
       end
       if circuit.state ~= before then
-        tell(context, circuit.call.key, circuit.state)
+        tell(context, circuit.key, circuit.state)
       end
       if err then
         layer.note(context, id, "refused breaker")
