@@ -63,6 +63,7 @@ local function fan_out(server)
     for _ = 1, READERS do
       operations.spawn(function()
         local stream = assert(operations.http.open({ url = server.url .. "/task/watch" }))
+        assert(stream.status == 200)
         local feed = parser(function()
           events = events + 1
         end)
