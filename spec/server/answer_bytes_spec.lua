@@ -64,6 +64,19 @@ describe("the bytes of an answer", function()
     assert.same({ nil, 1 }, { answer(200, { "a" }, "", "x") })
   end)
 
+  it("are held to the rules that a request from another server has to obey", function()
+    local is_head = http_server.is_head
+    assert.is_true(is_head("/a?b=%20~", { host = "localhost", ["x-a"] = "", accept = "a\tb\200" }))
+    assert.is_true(is_head("*", {}))
+    for _, target in ipairs({ "/a b", "/a\127", "/\195\169", "/a\0" }) do
+      assert.is_false(is_head(target, {}))
+    end
+    for name, value in pairs({ ["a b"] = "c", [""] = "c", ["a{"] = "c", ["\195"] = "c", a = "c\1", b = true, [1] = "c",
+      c = { "a" } }) do
+      assert.is_false(is_head("/", { host = "localhost", [name] = value }))
+    end
+  end)
+
   it("hold every byte but control characters, wherever it is in a value", function()
     for length = 1, 17 do
       for at = 1, length do

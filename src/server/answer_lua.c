@@ -1,6 +1,7 @@
 /*
 ** answer_lua.c - the bytes of an answer, made in one call.  No field can end
-** its line early: names and values are checked.
+** its line early: names and values are checked, also those of a request that
+** another server has read.
 */
 #include "base/buffer.h"
 #include "server/server.h"
@@ -276,6 +277,41 @@ static int answer_gc(lua_State *L) {
 
 static const luaL_Reg no_methods[] = {{NULL, NULL}};
 
+static bool is_target(const char *s, size_t length) {
+  size_t i;
+  for (i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c <= ' ' || c >= 0x7F) return false;
+  }
+  return true;
+}
+
+/* Name and value are the topmost values. */
+static bool is_field(lua_State *L) {
+  size_t length;
+  const char *text;
+  if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+    return false;
+  text = lua_tolstring(L, -2, &length);
+  if (!is_name(text, length)) return false;
+  text = lua_tolstring(L, -1, &length);
+  return is_value(text, length);
+}
+
+/* http_server.is_head(target, headers) -> boolean: may a request, which another
+** server has read, have this target and these fields? */
+static int is_head(lua_State *L) {
+  size_t length;
+  const char *target = luaL_checklstring(L, 1, &length);
+  bool sound = is_target(target, length);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  for (lua_pushnil(L); sound && lua_next(L, 2); lua_pop(L, 1))
+    sound = is_field(L);
+  lua_pushboolean(L, sound);
+  return 1;
+}
+
 void server_open_answer(lua_State *L) {
   ops_Alloc alloc;
   buffer_Buffer *out;
@@ -289,4 +325,6 @@ void server_open_answer(lua_State *L) {
   lua_setfield(L, -2, "answer");
   lua_pushcfunction(L, date);
   lua_setfield(L, -2, "date");
+  lua_pushcfunction(L, is_head);
+  lua_setfield(L, -2, "is_head");
 }

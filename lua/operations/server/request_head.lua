@@ -44,7 +44,7 @@ end
 ---@param path string  raw
 ---@return string? flaw
 function request_head.path_flaw(path)
-  if not path:find("[.%%]") then
+  if not (path:find(".", 1, true) or path:find("%", 1, true)) then
     return nil
   end
   local dotted = path:gsub("%%2[Ee]", ".") .. "/"

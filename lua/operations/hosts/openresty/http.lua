@@ -1,6 +1,7 @@
 --- Passes the request of a `content_by_lua` as a table, and sends its answer through nginx, with nginx's HTTP/2 and
 --- TLS.
 local base = require("resty.core.base")
+local codec = require("operations.http_server")
 local ffi = require("ffi")
 local limits = require("operations.base.limits")
 local system = require("operations.system")
@@ -11,20 +12,13 @@ local PIECE = math.ceil(limits.turn_bytes / 64) -- what a small piece of a body 
 
 local FILE_PIECE = 65536
 
--- Patterns for requests that nginx accepts and RFC 9110 forbids.
-local NAME, CONTROL = "^[%w!#$%%&'*+.^_`|~-]+$", "[^%C\t]"
-
--- Fields by lower-case name, repeated ones joined; nil when one is malformed.
+-- Fields by lower-case name, repeated ones joined.
 local function read_headers()
-  local headers = {}
-  for name, value in pairs(ngx.req.get_headers(0)) do
+  local headers = setmetatable(ngx.req.get_headers(0), nil) -- which looks for fields that are missing by other names
+  for name, value in pairs(headers) do
     if type(value) == "table" then
-      value = table.concat(value, name == "cookie" and "; " or ", ")
+      headers[name] = table.concat(value, name == "cookie" and "; " or ", ")
     end
-    if not name:find(NAME) or type(value) ~= "string" or value:find(CONTROL) then
-      return nil
-    end
-    headers[name] = value
   end
   return headers
 end
@@ -246,12 +240,12 @@ local FAILED = '{"status":500,"title":"Internal Server Error","type":"about:blan
 ---@param handle fun(request: operations.ServerRequest): operations.ServerResponse
 function http.serve(handle)
   local headers, target = read_headers(), ngx.var.request_uri
-  if not headers or target:find("[^\33-\126]") then
+  if not codec.is_head(target, headers) then -- nginx accepts some that RFC 9110 forbids
     return ngx.exit(400)
   end
-  local host = headers.host
-  if host and host:gsub(":%d*$", ""):lower() ~= ngx.var.host then
-    headers.host = ngx.var.host -- with an absolute target, its host counts (RFC 9112, 3.2.2)
+  local host, name = headers.host, ngx.var.host
+  if host and host ~= name and host:gsub(":%d*$", ""):lower() ~= name then
+    headers.host = name -- with an absolute target, its host counts (RFC 9112, 3.2.2)
   end
   local request = setmetatable({ method = ngx.req.get_method(), target = target, headers = headers,
     breaks_off = true }, Request)
