@@ -37,6 +37,19 @@ describe("a server in OpenResty", function()
     app:stop()
   end)
 
+  it("runs the rest of the block once the answer is out", function()
+    local app = test_server.start({ app = true })
+    local function get(url)
+      return assert(operations.http.request({ url = url })).body
+    end
+    assert.equal("out", get(app.url .. "/after"))
+    get(app.other .. "/after?answered=1") -- by another connection
+    eventually(function()
+      return get(app.other .. "/noted/after") == "ran\n"
+    end)
+    app:stop()
+  end)
+
   it("calls a handler off whose caller had left when nginx read the request", function()
     local app = test_server.start({ app = true })
     local function notes()

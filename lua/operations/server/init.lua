@@ -401,8 +401,10 @@ function Server:serve_request()
   local host = hosts.current()
   if not host.serve_http then
     error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
-  elseif not self._exits then
-    self._exits = true
+  elseif not self._serve then
+    self._serve = function(request)
+      return self:handle(request)
+    end
     if self.answers and self.answers.is_local and host.workers() > 1 then
       self.options.log("warn", "idempotency = true: each worker keeps answers of its own; give a shared dictionary")
     end
@@ -410,9 +412,7 @@ function Server:serve_request()
       self:drain(limits.drain)
     end)
   end
-  return host.serve_http(function(request)
-    return self:handle(request)
-  end)
+  host.serve_http(self._serve)
 end
 
 -- A connection refused a request before there was anything to handle.

@@ -178,7 +178,7 @@ local function stream(response, request)
   if ok == nil then
     drop(response, request)
   end
-  return ngx.exit(ok and ngx.OK or ngx.ERROR)
+  return ok and ngx.eof() or ngx.exit(ngx.ERROR)
 end
 
 -- Fields that nginx sets: with a length from a handler, a body of another length would be read as the next answer.
@@ -200,6 +200,7 @@ local function stream_sized(response, request)
   return stream(response, request)
 end
 
+-- Ends with `ngx.eof`: nginx uses the coroutine for another request where its function returns, not after `ngx.exit`.
 local function send(response, request)
   if response.upgrade then
     ngx.log(ngx.ERR, "operations: cannot take over the connection here: use a location of its own for upgrades")
@@ -221,11 +222,11 @@ local function send(response, request)
     if type(body) == "function" then
       drop(response, request)
     end
-    return ngx.exit(ngx.OK)
+    return ngx.eof()
   elseif type(body) == "string" then
     ngx.header["content-length"] = #body
     ngx.print(body)
-    return ngx.exit(ngx.OK)
+    return ngx.eof()
   elseif response.length then
     return stream_sized(response, request)
   end
