@@ -57,7 +57,7 @@ local function functions()
   return ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
 end
 
---- Runs a shell script; it is killed after 60 seconds. The user's configuration is hidden from it.
+--- Runs a shell script; it is killed after four minutes. The user's configuration is hidden from it.
 ---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer }
@@ -68,7 +68,7 @@ function command.run(script, stdin)
   file:write(stdin or "")
   file:close()
   os.execute(("export SANITIZER=$LD_PRELOAD XDG_CONFIG_HOME=%s.home XDG_CACHE_HOME=%s.home; unset LD_PRELOAD; "
-    .. "timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
+    .. "timeout 240 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
     home, home, quote(functions() .. script), paths.input, paths.out, paths.err, paths.code))
   os.remove(paths.input)
   os.remove(home)
