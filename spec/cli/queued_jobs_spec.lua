@@ -67,7 +67,7 @@ describe("operations jobs", function()
       assert.same({ 1, "two", { pages = 2 } }, { #waiting, waiting[1].id, waiting[1].input })
       local seen = json.decode(run("operations jobs show one --redis $url --prefix listed").out)
       assert.same({ "one", "running", 1, 1000 }, { seen.id, seen.state, seen.attempt, seen.input.pages })
-      for _, id in ipairs({ "one", "two", "three" }) do
+      for _, id in ipairs({ "three", "two", "one" }) do -- while "one" runs, the others wait
         assert.equal(0, run(("operations jobs drop %s --redis $url --prefix listed"):format(id)).code)
         assert.equal("ABORTED: dropped by operations jobs", tostring(select(2, map:outcome(id))))
       end
