@@ -40,6 +40,57 @@ describe("a subscription", function()
     assert.same({ 1, 2, 3 }, seen)
   end)
 
+  it("gives each event the time at which it was yielded, also where events share meta", function()
+    local stream, last = assert(subscribe(count_to(4))), 0
+    for i = 1, 4 do
+      local before = core.now()
+      local envelope = stream:next()
+      assert.equal(i, envelope.data.i)
+      assert.is_true(envelope.meta.timestamp >= before and envelope.meta.timestamp <= core.now())
+      assert.equal("local", envelope.meta.source)
+      assert.is_true(envelope.meta.timestamp > last)
+      last = envelope.meta.timestamp
+      repeat until core.now() > last -- waits for the next millisecond
+    end
+  end)
+
+  it("shares no meta with an envelope that the handler made, or with an event that has an id", function()
+    local own
+    local stream = assert(subscribe(function(_, context)
+      coroutine.yield(1)
+      coroutine.yield(2)
+      own = { data = 3, meta = { source = "local", operationId = "b.own", timestamp = core.now(), mine = true } }
+      coroutine.yield(own)
+      coroutine.yield(4)
+      context.emit(5, { id = "e5" })
+      coroutine.yield(6)
+    end))
+    local metas = {}
+    for envelope in stream do
+      metas[envelope.data] = envelope.meta
+    end
+    assert.equal(own.meta, metas[3])
+    assert.equal("e5", metas[5].lastEventId)
+    for _, i in ipairs({ 1, 2, 4, 6 }) do
+      assert.equal("a.watch", metas[i].operationId)
+      assert.is_nil(metas[i].mine)
+      assert.is_nil(metas[i].lastEventId)
+    end
+  end)
+
+  it("reports each of many events that do not fit", function()
+    local warnings = {}
+    local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
+    assert(registry:register({ namespace = "a", name = "watch", type = "subscription", handler = count_to(3),
+      outputSchema = { type = "object", properties = { i = { const = 2 } } }, normalize = "off" }))
+    local n = 0
+    for _ in assert(registry:subscribe("a.watch")) do
+      n = n + 1
+    end
+    assert.equal(3, n)
+    assert.equal(2, #warnings)
+  end)
+
   it("loses none of 100,000 quick events", function()
     local n = 0
     for envelope in assert(subscribe(count_to(100000))) do

@@ -22,8 +22,9 @@ local operation = {}
 ---@field flaw fun(self, err: operations.Error)
 ---@field accepts fun(self): "any"|"object"|nil  results that need no check; objects if unmarked
 ---@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: there are no long lists
----@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope?, table|operations.Error?,
----  operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail"
+---@field finish fun(self, value: any, ahead?: operations.Ahead, last?: table): operations.Envelope?,
+---  table|operations.Error?, operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail".
+---  `last` keeps meta: envelopes of the same millisecond share it
 
 --- Casts the long lists of a result before `finish`, which then uses them.
 ---@class operations.Ahead
@@ -38,15 +39,15 @@ function operation.takes_long(envelope)
   long[envelope], any_long = true, true
 end
 
---- Detects, wraps, normalizes and validates the handler's result; reports misfits.
+--- Reports misfits: takes what `finish` of an operation returned.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
----@param value any
----@param ahead? operations.Ahead
+---@param envelope? operations.Envelope
+---@param warning? table|operations.Error
+---@param changes? operations.Change[]
 ---@return operations.Envelope?
 ---@return operations.Error? err  OUTPUT_INVALID
-local function answer(found, options, value, ahead)
-  local envelope, warning, changes = found:finish(value, ahead)
+function operation.report(found, options, envelope, warning, changes)
   if changes then
     options.on_change(found:id(), changes)
   end
@@ -57,6 +58,17 @@ local function answer(found, options, value, ahead)
     options.on_warning(warning)
   end
   return envelope
+end
+
+--- Detects, wraps, normalizes and validates the handler's result; reports misfits.
+---@param found operations.Operation
+---@param options operations.RegistryOptions
+---@param value any
+---@param ahead? operations.Ahead
+---@return operations.Envelope?
+---@return operations.Error? err  OUTPUT_INVALID
+local function answer(found, options, value, ahead)
+  return operation.report(found, options, found:finish(value, ahead))
 end
 operation.answer = answer
 

@@ -3,19 +3,22 @@
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
 local scope = require("operations.task.scope")
+local strands = require("operations.task.strand")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local turn = require("operations.task.turn")
 
 local OWNED = task_loops.OWNED
 
-local answer = operation.answer
-local EVENT, spend = turn.EVENT, turn.spend
+local answer, report = operation.answer, operation.report
+local here, resume = strands.here, coroutine.resume
+local EVENT, QUOTA, spend = turn.EVENT, limits.turn_bytes, turn.spend
 
 local subscription = {}
 
@@ -33,7 +36,11 @@ Subscription.__index = Subscription
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
 ---@field deferred function[]
+---@field [1]? table  the meta of the last event, which `finish` of an operation keeps
 ---@field running boolean  inside next()
+---@field open boolean  the handler has begun, there is no deadline, and no event waits: nothing else must be checked
+---@field spent integer  see `turn.spend`
+---@field finish fun(found: operations.Operation, value: any, ahead: nil, last: table): operations.Envelope?, any, any
 ---@field closing boolean
 ---@field ended boolean  cleanup has run
 ---@field queue operations.EnvelopeQueue  finished events
@@ -62,7 +69,7 @@ local function finish(state)
   if state.ended then
     return
   end
-  state.ended, state.closing = true, true
+  state.ended, state.closing, state.open = true, true, false
   local ok, raised = compat.close(state.co)
   if not ok and raised ~= nil then
     log_failed_cleanup(state, raised)
@@ -136,6 +143,7 @@ end
 function subscription.new(state)
   local context = state.context
   state.deferred, state.running, state.queue = {}, false, EMPTY
+  state.open, state.spent, state.finish = false, 0, state.operation.finish
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
   rawset(context, "defer", function(fn)
@@ -191,7 +199,7 @@ local next_event
 local function open_queue(self, queue)
   local state = self._state
   local accepts = state.operation:accepts()
-  state.queue, state.finished = queue, accepts == "any" or accepts == "object" and queue.objects
+  state.open, state.queue, state.finished = false, queue, accepts == "any" or accepts == "object" and queue.objects
   self._ready = state.finished and not state.deadline and queue or EMPTY
   return next_event(self)
 end
@@ -272,6 +280,7 @@ local function go_on(self, ok, event, returned, value, failure)
   elseif event == QUEUE then
     return open_queue(self, returned)
   elseif event ~= RETURNED then
+    state.open = not (state.deadline or scheduler.host().strands)
     return deliver(state, event, returned)
   elseif not returned then
     return fail(state, value, state.traceback)
@@ -282,11 +291,8 @@ local function go_on(self, ok, event, returned, value, failure)
   return nil
 end
 
---- The next event; waits for it.
----@return operations.Envelope?  nil at the end
----@return operations.Error? err  nil when the handler just ended
-function Subscription:next()
-  local state = self._state
+-- The next event where more than the handler must be asked.
+local function next_checked(self, state)
   if state.ended then
     return nil
   elseif state.running then
@@ -312,12 +318,42 @@ function Subscription:next()
   return go_on(self, scheduler.resume(state.co))
 end
 
+--- The next event; waits for it.
+---@return operations.Envelope?  nil at the end
+---@return operations.Error? err  nil when the handler just ended
+function Subscription:next()
+  local state = self._state
+  local spent = state.spent + EVENT
+  if not state.open or state.running or spent >= QUOTA then
+    return next_checked(self, state)
+  end
+  local co, strand, outer, saved = state.co, state.strand, here(), strands.current
+  state.running, state.spent = true, spent
+  strand.task, strand.outer = strand.inside or outer.task, outer
+  strands.current = strand
+  local ok, event, returned, value, failure = resume(co)
+  strands.current = saved
+  if returned ~= nil or not ok or state.closing then -- not a plain value: a wait, a queue, the end
+    return go_on(self, scheduler.resumed(co, strand, saved, ok, event, returned, value, failure))
+  end
+  state.running = false -- most events: a value that fits
+  local envelope, warning, changes = state.finish(state.operation, event, nil, state)
+  if warning == nil and changes == nil then
+    return envelope
+  end
+  envelope, warning = report(state.operation, state.options, envelope, warning, changes)
+  if not envelope then
+    finish(state)
+  end
+  return envelope, warning
+end
+
 next_event = Subscription.next
 
 --- Ends the subscription and runs the handler's cleanup. Closing twice does nothing.
 function Subscription:close()
   local state = self._state
-  state.closing = true
+  state.closing, state.open = true, false
   self._ready = EMPTY
   if state.running then
     scheduler.interrupt(state.co, errors.new("ABORTED", state.operation:id() .. " was closed"), state.strand)
@@ -328,15 +364,17 @@ end
 
 --- `for envelope in subscription do`: raises the error object when the handler failed.
 function Subscription:__call(_, first)
-  local ready = self._ready
-  local at = ready[1] + 1
-  local waiting = ready[at]
-  if waiting then
-    ready[at] = false
-    ready[1] = at
-    return waiting
-  elseif first == OWNED then
-    task_loops.began(self)
+  if not self._state.open then
+    local ready = self._ready
+    local at = ready[1] + 1
+    local waiting = ready[at]
+    if waiting then
+      ready[at] = false
+      ready[1] = at
+      return waiting
+    elseif first == OWNED then
+      task_loops.began(self)
+    end
   end
   local envelope, err = next_event(self)
   if err ~= nil then

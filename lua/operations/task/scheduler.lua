@@ -233,6 +233,13 @@ function scheduler.finalizer(fn)
   end or fn)
 end
 
+--- Takes what `coroutine.resume(co)` returned, as `resume` does: for a caller that has set `strands.current` itself.
+---@param co thread
+---@param strand operations.Strand  its own
+---@param saved operations.Strand  the current one before
+---@param ... any
+---@return boolean? ok
+---@return any ...
 local function resumed(co, strand, saved, ...)
   strands.current = saved
   local ok, tag, wait = ...
@@ -248,6 +255,7 @@ local function resumed(co, strand, saved, ...)
   strands.current = strand
   return resumed(co, strand, saved, coroutine.resume(co))
 end
+scheduler.resumed = resumed
 
 --- Resumes a generator coroutine as `coroutine.resume` does. Waits inside it suspend the surrounding task (or run the
 --- loop without one); returns when `co` yields a value, ends or fails.
