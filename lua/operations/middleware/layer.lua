@@ -114,7 +114,7 @@ function layer.followed(inner, over, at_first_event)
     local held = hold.new(function(failure)
       over(failure, context, call, value)
     end)
-    if rawget(context, "defer") then
+    if rawget(context, "_subscription") then
       context.defer(function()
         held:release(closed())
       end)
@@ -127,7 +127,7 @@ function layer.followed(inner, over, at_first_event)
     return value, err
   end
   return function(input, context, call)
-    if rawget(context, "defer") or hold.is_needed() then
+    if rawget(context, "_subscription") or hold.is_needed() then
       return held_call(input, context, call)
     end
     local value, err = inner(input, context)

@@ -1,4 +1,5 @@
 --- The context of one call: its caller, deadline, and the call that it belongs to.
+local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
@@ -192,6 +193,15 @@ end
 
 function made.env(self)
   return env_of(rawget(self, "_registry"), self)
+end
+
+function made.defer(self)
+  local state = rawget(self, "_subscription")
+  return state and function(fn)
+    argument.expect(fn, "function", 1, "defer")
+    state.deferred = state.deferred or {}
+    table.insert(state.deferred, fn)
+  end
 end
 
 function made.log(self)

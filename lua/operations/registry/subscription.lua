@@ -1,6 +1,5 @@
 --- A running subscription: the handler is a coroutine; each value it yields is one event in its own envelope. The
 --- consumer pulls, so a slow consumer holds the producer back.
-local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -35,7 +34,7 @@ Subscription.__index = Subscription
 ---@field options operations.RegistryOptions
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
----@field deferred function[]
+---@field deferred? function[]
 ---@field [1]? table  the meta of the last event, which `finish` of an operation keeps
 ---@field running boolean  inside next()
 ---@field open boolean  the handler has begun, there is no deadline, and no event waits: nothing else must be checked
@@ -45,7 +44,6 @@ Subscription.__index = Subscription
 ---@field ended boolean  cleanup has run
 ---@field queue operations.EnvelopeQueue  finished events
 ---@field finished boolean  the events need no further finishing
----@field traceback? string  of what the handler raised
 
 -- An error in the log does not stop the cleanup.
 local function log_failed_cleanup(state, raised)
@@ -55,7 +53,7 @@ local function log_failed_cleanup(state, raised)
 end
 
 local function run_deferred(state)
-  local deferred = state.deferred
+  local deferred = state.deferred or {}
   while #deferred > 0 do -- each may defer more
     local ok, raised = pcall(table.remove(deferred))
     if not ok then
@@ -137,32 +135,32 @@ end
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
 
+local function on_raise(raised)
+  here().traceback = errors.traced(raised, 2)
+  return raised
+end
+
+-- The body of the handler's coroutine.
+local function perform(state)
+  state.strand = here()
+  if scope.used then
+    scope.open()
+  end
+  scheduler.deadline(state.deadline)
+  -- Runs to-be-closed variables, which may wait.
+  return RETURNED, xpcall(state.handler, on_raise, state.input, state.context)
+end
+
 --- Prepares the handler's coroutine; it runs from the first `next`.
 ---@param state operations.registry.Stream  the subscription's own from now on
 ---@return operations.Subscription
 function subscription.new(state)
   local context = state.context
-  state.deferred, state.running, state.queue = {}, false, EMPTY
+  state.running, state.queue = false, EMPTY
   state.open, state.spent, state.finish = false, 0, state.operation.finish
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
-  rawset(context, "defer", function(fn)
-    argument.expect(fn, "function", 1, "defer")
-    state.deferred[#state.deferred + 1] = fn
-  end)
-  local function on_raise(raised)
-    state.traceback = errors.traced(raised, 2)
-    return raised
-  end
-  state.co = coroutine.create(function()
-    state.strand = scheduler.here()
-    if scope.used then
-      scope.open()
-    end
-    scheduler.deadline(state.deadline)
-    -- Runs to-be-closed variables, which may wait.
-    return RETURNED, xpcall(state.handler, on_raise, state.input, context)
-  end)
+  state.co = coroutine.create(perform)
   return setmetatable({
     _state = state,
     _ready = EMPTY, -- the queue of the state, if nothing else must be checked
@@ -283,7 +281,7 @@ local function go_on(self, ok, event, returned, value, failure)
     state.open = not (state.deadline or scheduler.host().strands)
     return deliver(state, event, returned)
   elseif not returned then
-    return fail(state, value, state.traceback)
+    return fail(state, value, state.strand.traceback)
   elseif value == nil and failure ~= nil then
     return fail(state, failure)
   end
@@ -315,7 +313,10 @@ local function next_checked(self, state)
     finish(state)
     return nil, failure ~= nil and errors.from(failure) or errors.new("ABORTED", state.operation:id() .. " was closed")
   end
-  return go_on(self, scheduler.resume(state.co))
+  if state.strand then
+    return go_on(self, scheduler.resume(state.co))
+  end
+  return go_on(self, scheduler.resume(state.co, state))
 end
 
 --- The next event; waits for it.

@@ -108,7 +108,7 @@ local function suspend(wait, strand)
     return park(wait, strand)
   elseif strand == strands.current and strand.managed and yieldable() then
     wait.task = strand.root or nil
-    yield(WAITING, wait)
+    return yield(WAITING, wait) -- a tail call, for a small stack: it is resumed with false or nothing
   else
     return drive(wait, strand)
   end
@@ -179,25 +179,23 @@ function scheduler.wait(wait)
   return wait.failure
 end
 
--- Arms and waits; returns the finished wait.
+-- Arms and waits.
 local function wait_for(wait, arm, subject)
   local strand = here()
   local failure, deadline = interruption(strand)
   wait.failure = failure
   if not failure then
     wait.cancel = arm(task_wait.waker(wait), subject) or nothing
-    wait_interruptibly(wait, strand, deadline)
+    return wait_interruptibly(wait, strand, deadline)
   end
-  return wait
 end
 
 -- As `wait_for`, but ignores cancellation and deadlines.
 local function wait_shielded(wait, arm)
   wait.cancel = arm(task_wait.waker(wait)) or nothing
   if not wait.done then
-    check(suspend(wait, here()))
+    return check(suspend(wait, here()))
   end
-  return wait
 end
 
 --- Suspends the running coroutine until `wake(...)` is called, and returns the arguments of `wake`. Raises the ABORTED
@@ -206,7 +204,8 @@ end
 ---@param shielded? boolean  ignores cancellation and deadlines
 ---@return any ...
 function scheduler.await(arm, shielded)
-  local wait = (shielded and wait_shielded or wait_for)(task_wait.new(), arm)
+  local wait = task_wait.new();
+  (shielded and wait_shielded or wait_for)(wait, arm)
   if wait.failure ~= nil then
     error(wait.failure, 0)
   end
@@ -219,7 +218,8 @@ end
 ---@return any failure  nil when woken
 ---@return any ...  the arguments of `wake`
 function scheduler.try_await(arm, subject)
-  local wait = wait_for(task_wait.new(), arm, subject)
+  local wait = task_wait.new()
+  wait_for(wait, arm, subject)
   return wait.failure, task_wait.values(wait)
 end
 
@@ -308,17 +308,20 @@ local function unwound(task, ...)
   return ...
 end
 
+local function on_raise(raised)
+  local task = here().root
+  if not rawequal(raised, task._aborted) then -- the traceback of a cancellation is not needed
+    task._traceback = errors.traced(raised, 2)
+  end
+  return raised
+end
+
 -- The body of a task's coroutine. Its `xpcall` unwinds the coroutine before the task ends: to-be-closed variables are
 -- closed as part of the task, and may wait.
 local function perform(task)
   local start, fn = task._start, task._fn
   task._start, task._fn = false, nil
-  return unwound(task, xpcall(fn, function(raised)
-    if not rawequal(raised, task._aborted) then -- the traceback of a cancellation is not needed
-      task._traceback = errors.traced(raised, 2)
-    end
-    return raised
-  end, compat.unpack(start, 1, start.n)))
+  return unwound(task, xpcall(fn, on_raise, compat.unpack(start, 1, start.n)))
 end
 
 -- The body of a task in a thread of the host.
@@ -376,7 +379,7 @@ local function run(task)
     return task:_returned(false, task._aborted)
   end
   strands.current = task._strand
-  return ran(task, coroutine.resume(task._co, task))
+  return ran(task, coroutine.resume(task._co, task._start and task))
 end
 
 --- Starts a task independent of the running one, and runs it at once until it waits. Only where tasks are not threads
