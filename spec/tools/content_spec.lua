@@ -70,6 +70,20 @@ describe("the content that a model gets for a result", function()
       { mimeType = "image/png", data = base64.encode("6") } }, told.images)
   end)
 
+  it("has notes for bytes that the schema tells of behind references, in branches and as further members", function()
+    local defs = { file = { properties = { pages = { items = { ["$ref"] = "#/$defs/page" } } } },
+      page = { anyOf = { { type = "null" }, { type = "string", contentMediaType = "image/png" } } } }
+    for _, schema in ipairs({
+      { ["$ref"] = "#/$defs/file", ["$defs"] = defs },
+      { oneOf = { { properties = { id = {} } }, { ["$ref"] = "#/$defs/file" } }, ["$defs"] = defs },
+      { allOf = { { ["$ref"] = "#/$defs/file" } }, ["$defs"] = defs },
+      { additionalProperties = { items = { ["$ref"] = "#/$defs/page" } }, ["$defs"] = defs },
+    }) do
+      assert.same({ "[image image/png, 6 B]", core.null }, of({ pages = { "12345", core.null } }, schema).data.pages)
+    end
+    assert.equal("[image image/png, 6 B]", of("12345", { ["$ref"] = "#/$defs/page", ["$defs"] = defs }).text)
+  end)
+
   it("has a note alone where the whole is bytes", function()
     local told = of("12345", { contentMediaType = "application/pdf" })
     assert.equal("[application application/pdf, 6 B]", told.text)

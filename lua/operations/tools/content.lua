@@ -1,7 +1,7 @@
 --- Turns the result of a call into texts and images for a model.
 local base64 = require("operations.base.base64")
-local core = require("operations.core")
 local json = require("operations.base.json")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 
 local content = {}
@@ -31,35 +31,52 @@ local function add_image(self, mime, data)
   return text
 end
 
-local function media_of(schema, data)
-  local mime = type(schema) == "table" and schema.contentMediaType
-  if type(data) == "string" and type(mime) == "string" and not mime:find("^text/") and not mime:find("json") then
-    return mime:lower():match("^[^;%s]+")
+-- How a schema's strings are bytes: their media type, and whether they are base64.
+local function media_of(schema)
+  local mime = schema.contentMediaType
+  if type(mime) == "string" and not mime:find("^text/") and not mime:find("json") then
+    return { type = mime:lower():match("^[^;%s]+"), encoded = schema.contentEncoding == "base64" }
   end
 end
 
+local function tells_of_media(schema)
+  for key, part in next, schema do
+    if key == "contentMediaType" or type(part) == "table" and tells_of_media(part) then
+      return true
+    end
+  end
+  return false
+end
+
+local tells = setmetatable({}, { __mode = "k" }) -- by schema
+
 -- A copy of the data with notes in place of bytes.
 local function noted(self, data, schema, depth)
-  local mime = media_of(schema, data)
-  if mime then
-    local encoded = schema.contentEncoding == "base64" and data or base64.encode(data)
-    return add_image(self, mime, encoded)
+  if type(data) == "string" then
+    local media = marked.first(schema, self.schema, media_of)
+    return media and add_image(self, media.type, media.encoded and data or base64.encode(data)) or data
   elseif type(data) ~= "table" or type(schema) ~= "table" or depth > MAX_DEPTH then
     return data
   end
-  local properties, copy = type(schema.properties) == "table" and schema.properties or {}, nil
-  local is_list = core.kind(data) == "array"
-  if not is_list and next(properties) == nil or is_list and type(schema.items) ~= "table" then
-    return data
-  end
+  local copy
   for key, item in pairs(data) do
-    local new = noted(self, item, is_list and schema.items or properties[key], depth + 1)
+    local new = noted(self, item, marked.part(schema, self.schema, key), depth + 1)
     if new ~= item then
       copy = copy or members.copy(data)
       copy[key] = new
     end
   end
   return copy or data
+end
+
+local function with_notes(self, data, schema)
+  if type(schema) ~= "table" then
+    return data
+  elseif tells[schema] == nil then
+    tells[schema] = tells_of_media(schema)
+  end
+  self.schema = schema
+  return tells[schema] and noted(self, data, schema, 0) or data
 end
 
 -- The beginning of a text, in whole characters, and a note.
@@ -142,7 +159,7 @@ function content.of(envelope, schema, options)
   elseif envelope.data == nil then
     return finished(self, "", nil, options)
   end
-  local data = noted(self, envelope.data, schema, 0)
+  local data = with_notes(self, envelope.data, schema)
   if type(data) == "string" and data ~= envelope.data or type(schema) == "table" and type(data) == "string"
     and tostring(schema.contentMediaType):find("^text/") then
     return finished(self, data, data, options)
