@@ -4,7 +4,7 @@ local argument = require("operations.base.argument")
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local first_events = require("operations.offer.events")
+local first_events = require("operations.offer.first_events")
 local guard = require("operations.registry.guard")
 local guide = require("operations.offer.guide")
 local hexadecimal = require("operations.base.hexadecimal")
@@ -219,7 +219,7 @@ local function events(self, id, input, most)
     return nil, self.tell(err, id)
   end
   local list
-  list, err = first_events.first(stream, most)
+  list, err = first_events.read(stream, most)
   return list, err and self.tell(err, id)
 end
 

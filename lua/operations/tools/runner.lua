@@ -4,7 +4,7 @@ local approvals = require("operations.people.approvals")
 local content = require("operations.tools.content")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local first_events = require("operations.offer.events")
+local first_events = require("operations.offer.first_events")
 local members = require("operations.base.members")
 local task = require("operations.task")
 local task_map = require("operations.task.map")
@@ -46,7 +46,7 @@ local function events(self, call, context)
     return nil, err
   end
   local list
-  list, err = first_events.first(stream, self._options.subscriptions)
+  list, err = first_events.read(stream, self._options.subscriptions)
   return list and core.local_envelope(list, call.operationId), err
 end
 

@@ -2,14 +2,14 @@
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 
-local events = {}
+local first_events = {}
 
 --- Reads the first events, and closes the subscription.
 ---@param stream operations.Subscription
 ---@param most integer
 ---@return any[]? list  the data of each; also where it failed after the first
 ---@return operations.Error? err  it failed before the first
-function events.first(stream, most)
+function first_events.read(stream, most)
   local list, err = marked.array(), nil
   while #list < most do
     local envelope
@@ -26,4 +26,4 @@ function events.first(stream, most)
   return list
 end
 
-return events
+return first_events
