@@ -1,8 +1,6 @@
 --- Token exchange (RFC 8693): for each caller of a server a token of another API, in exchange for the token that the
 --- caller has sent. The caller's own token never reaches that API.
-local client = require("operations.oauth.client")
 local core = require("operations.core")
-local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
@@ -48,9 +46,7 @@ Exchange.__index = Exchange
 Exchange.__name = "operations.oauth.token_exchange"
 
 local kinds = {
-  token_endpoint = "string", client_id = "string", client_secret = "string", client_auth = "string or function",
-  audience = "string", resource = "string or table", scope = "string or table", subject = "function",
-  subject_token_type = "string", requested_token_type = "string", params = "table",
+  audience = "string", subject = "function", subject_token_type = "string", requested_token_type = "string",
 }
 
 local function subject_of(self, context)
@@ -112,14 +108,8 @@ end
 ---@param given operations.oauth.ExchangeOptions
 ---@return operations.oauth.TokenExchange
 function exchange.new(given)
-  local copy = options.check("token_exchange", given, kinds, { "token_endpoint", "client_id" })
-  local problem = endpoint.problem(copy.token_endpoint)
-  problem = problem and "token_endpoint: " .. problem or client.problem(copy)
-  if problem then
-    error("token_exchange: " .. problem, 2)
-  end
-  return setmetatable({ _options = copy, _tokens = lru.new(limits.oauth_exchanges), _flight = single_flight.new() },
-    Exchange)
+  return setmetatable({ _options = options.request("token_exchange", given, kinds),
+    _tokens = lru.new(limits.oauth_exchanges), _flight = single_flight.new() }, Exchange)
 end
 
 return exchange

@@ -33,6 +33,26 @@ function options.check(name, given, kinds, needed, depth)
   return members.merged(given)
 end
 
+local request = {
+  token_endpoint = "string", client_id = "string", client_secret = "string", client_auth = "string or function",
+  scope = "string or table", resource = "string or table", params = "table",
+}
+
+--- As `options.check`, for what asks one token endpoint.
+---@param name string
+---@param given any
+---@param kinds table<string, string>  of its other options
+---@return table copy
+function options.request(name, given, kinds)
+  local copy = options.check(name, given, members.merged(request, kinds), { "token_endpoint", "client_id" }, 1)
+  local problem = endpoint.problem(copy.token_endpoint)
+  problem = problem and "token_endpoint: " .. problem or client.problem(copy)
+  if problem then
+    error(name .. ": " .. problem, 3)
+  end
+  return copy
+end
+
 --- Scopes as a text.
 ---@param scope string|string[]|nil
 ---@return string?

@@ -116,11 +116,7 @@ local Source = {}
 Source.__index = Source
 Source.__name = "operations.oauth.token_source"
 
-local kinds = {
-  token_endpoint = "string", client_id = "string", client_secret = "string", client_auth = "string or function",
-  refresh_token = "string", scope = "string or table", resource = "string or table", params = "table",
-  on_token = "function",
-}
+local kinds = { refresh_token = "string", on_token = "function" }
 
 --- Is the token valid for a request that is sent now?
 ---@param held operations.oauth.Token
@@ -190,13 +186,8 @@ end
 ---@param given operations.oauth.TokenOptions
 ---@return operations.oauth.TokenSource
 function token.source(given)
-  local copy = options.check("token.source", given, kinds, { "token_endpoint", "client_id" })
-  local problem = endpoint.problem(copy.token_endpoint)
-  problem = problem and "token_endpoint: " .. problem or client.problem(copy)
-  if problem then
-    error("token.source: " .. problem, 2)
-  end
-  return setmetatable({ _options = copy, _flight = single_flight.new() }, Source)
+  return setmetatable({ _options = options.request("token.source", given, kinds), _flight = single_flight.new() },
+    Source)
 end
 
 return token
