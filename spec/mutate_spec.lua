@@ -71,8 +71,8 @@ end)
 
 describe("a change to a Lua file is looked for", function()
   it("in the specs of other rooms that require the file, and of those of other rooms' files that do", function()
-    assert.same({ "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
-      specs_of.users("lua/operations/offer/guide.lua"))
+    assert.same({ "spec/mcp/server/many_spec.lua", "spec/mcp/server/tool_result_spec.lua",
+      "spec/tools/tools_spec.lua" }, specs_of.users("lua/operations/offer/guide.lua"))
   end)
 
   it("in those of a folder in its room, which is another room", function()

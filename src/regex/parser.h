@@ -29,7 +29,7 @@ typedef struct regex_Set {
 /* What a part of a pattern may match, as far as choices need it. */
 typedef struct regex_Part {
   regex_Set first; /* it begins with one of these */
-  regex_Set more;  /* a text that it matches may go on with one of these */
+  regex_Set more;  /* after a match, one of these may extend it */
   bool empty;      /* it may match nothing */
 } regex_Part;
 

@@ -321,24 +321,14 @@ function code.printed(result)
   return result.output ~= "" and "It printed:\n" .. result.output:gsub("\n$", "") or nil
 end
 
-local MOST_CALLS = 20
-
--- The calls of a failed program, one line each.
-local function lines_of(calls)
-  local lines = {}
-  for i, made in ipairs(calls) do
-    if i > MOST_CALLS then
-      lines[i] = ("and %d more"):format(#calls - MOST_CALLS)
-      break
-    end
-    lines[i] = ("- %s %s: %s (%.0f ms)"):format(made.name, made.id or "", made.outcome, made.duration or 0)
-  end
-  return table.concat(lines, "\n")
+local function line_of_call(made)
+  return ("%s %s: %s (%.0f ms)"):format(made.name, made.id or "", made.outcome, made.duration or 0)
 end
 
 -- The program may have made it.
-local function is_issue(value)
-  return type(value) == "table" and type(value.path) == "string" and type(value.message) == "string"
+local function line_of_issue(value)
+  local is_issue = type(value) == "table" and type(value.path) == "string" and type(value.message) == "string"
+  return is_issue and ("%s: %s"):format(value.path, value.message) or nil
 end
 
 --- The text of a failed program: why and where, and what it did before.
@@ -348,12 +338,11 @@ function code.failure(result)
   local err = result.error
   local parts = { ("%s: %s%s"):format(err.code, err.line and ("line %d: "):format(err.line) or "", err.message) }
   local issues = err.code == "VALIDATION_ERROR" and type(err.details) == "table" and err.details or {}
-  for i = 1, math.min(#issues, MOST_CALLS) do
-    parts[#parts + 1] = is_issue(issues[i]) and ("- %s: %s"):format(issues[i].path, issues[i].message) or nil
-  end
+  local lines = guide.lines(issues, line_of_issue)
+  parts[#parts + 1] = lines ~= "" and lines or nil
   parts[#parts + 1] = err.hint and "hint: " .. err.hint or nil
   if result.calls[1] then
-    parts[#parts + 1] = "Calls that it made; nothing of them is undone:\n" .. lines_of(result.calls)
+    parts[#parts + 1] = "Calls that it made; nothing of them is undone:\n" .. guide.lines(result.calls, line_of_call)
   end
   parts[#parts + 1] = code.printed(result)
   return table.concat(parts, "\n")

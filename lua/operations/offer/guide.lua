@@ -18,6 +18,7 @@ local guide = {}
 local MOST_HITS = 100
 local SUMMARY = 200 -- bytes of a description beside others
 local MAX_NAME = 200 -- bytes of a name that there is not
+local MOST_LINES = 20 -- of a list in an error
 
 --- What one caller may know of, and by which names.
 ---@class operations.offer.Sight
@@ -124,6 +125,20 @@ end
 ---@return string
 function guide.shown(name)
   return type(name) == "string" and utf8.cut(name, MAX_NAME) or name == nil and "nil" or core.kind(name)
+end
+
+--- The beginning of a list, one line for each.
+---@param list table[]
+---@param told fun(item: any): string?  nil: it has no line
+---@return string
+function guide.lines(list, told)
+  local lines = {}
+  for i = 1, math.min(#list, MOST_LINES) do
+    local line = told(list[i])
+    lines[#lines + 1] = line and "- " .. line
+  end
+  lines[#lines + 1] = #list > MOST_LINES and ("and %d more"):format(#list - MOST_LINES) or nil
+  return table.concat(lines, "\n")
 end
 
 --- The name that may be meant, in parentheses; "" when none is similar.

@@ -2,6 +2,7 @@
 --- bytes as an image, audio or resource; failures as results on which a model can act.
 local bytes = require("operations.mcp.server.bytes")
 local core = require("operations.core")
+local guide = require("operations.offer.guide")
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -108,19 +109,8 @@ function tool_result.of(envelope, answered)
   return result, err
 end
 
-local MAX_ISSUES = 20
-
--- The issues, one line for each.
-local function lines_of(issues)
-  local lines = {}
-  for i, issue in ipairs(issues) do
-    if i > MAX_ISSUES then
-      lines[i] = ("and %d more"):format(#issues - MAX_ISSUES)
-      break
-    end
-    lines[i] = ("- %s: %s"):format(issue.path == "" and "(input)" or tostring(issue.path), tostring(issue.message))
-  end
-  return table.concat(lines, "\n")
+local function line_of(issue)
+  return ("%s: %s"):format(issue.path == "" and "(input)" or tostring(issue.path), tostring(issue.message))
 end
 
 -- Was the answer lost, so that the call may have run? What remote callers read of it says so already.
@@ -136,7 +126,7 @@ end
 function tool_result.of_error(err, told)
   local given, text = type(err.details) == "table" and err.details or {}
   if err.code == "VALIDATION_ERROR" and given[1] then
-    text = "The input does not fit the tool's inputSchema:\n" .. lines_of(given)
+    text = "The input does not fit the tool's inputSchema:\n" .. guide.lines(given, line_of)
   else
     local more = is_unknown(err, given) and "; the call may have run" or ""
     text = told and ("%s: %s%s"):format(err.code, err.message, more) or "the operation failed"
