@@ -4,6 +4,18 @@ local message = require("operations.net.http.message")
 local redirect = require("operations.net.http.redirect")
 local test_server = require("spec.support.server")
 
+describe("the number of redirects that a request follows", function()
+  local function most(redirects)
+    return redirect.most((message.prepare({ url = "http://a/", redirects = redirects })))
+  end
+
+  it("is the request's own, or the usual one", function()
+    assert.equal(3, most(3))
+    assert.equal(0, most(0))
+    assert.equal(require("operations.base.limits").redirects, most())
+  end)
+end)
+
 describe("a redirect of a method other than GET", function()
   local server = test_server.around(setup, teardown)
 

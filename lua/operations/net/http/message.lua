@@ -3,7 +3,6 @@ local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
 local http_stream = require("operations.net.http.stream")
 local json = require("operations.base.json")
-local limits = require("operations.base.limits")
 local number_text = require("operations.base.number_text")
 local url = require("operations.base.url")
 local version = require("operations.base.version")
@@ -196,13 +195,6 @@ local function header_lines(headers, jar, request, has_body)
     end
   end
   return lines, seen
-end
-
---- The number of redirects that a request follows.
----@param request table
----@return integer
-function message.redirects(request)
-  return request.options.redirects or limits.redirects
 end
 
 -- Sets the parts in which requests with the same options differ; returns the error.

@@ -1,4 +1,5 @@
 --- Redirects: the target of an answer, and the request that is sent there (RFC 9110, 15.4).
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local message = require("operations.net.http.message")
 local url = require("operations.base.url")
@@ -11,12 +12,19 @@ local function is_safe(method)
   return method == "GET" or method == "HEAD"
 end
 
+--- The number of redirects that a request follows.
+---@param request table
+---@return integer
+function redirect.most(request)
+  return request.options.redirects or limits.redirects
+end
+
 --- The target of a redirect, or nil: for GET and HEAD, and other methods with `redirect_all`.
 ---@param request table
 ---@param answer { status: integer, headers: table }
 ---@return string?
 function redirect.target(request, answer)
-  if statuses[answer.status] and message.redirects(request) > 0 then
+  if statuses[answer.status] and redirect.most(request) > 0 then
     return (is_safe(request.method) or request.options.redirect_all) and answer.headers.location or nil
   end
 end
