@@ -61,7 +61,7 @@ local function take_whole(feed, source)
     return err
   end
   local answer
-  answer, err = answers.read(response.outcome({ status = source.status, headers = source.headers, body = bytes }))
+  answer, err = answers.read(response.outcome({ status = source.status, headers = source.headers, body = bytes }, {}))
   if not answer then
     return err
   elseif answer.failure or answer.body.data == nil then

@@ -11,13 +11,13 @@ local call = {}
 local none = {}
 
 -- The message of a call and its credentials, including configured headers; or nil and the error.
-local function new_message(plan, input, context, address, headers, relay)
+local function new_message(plan, input, context, extra)
   local credentials, message, err = none, nil, nil
   if plan.security[1] then
     credentials, err = credential.make(plan.security, context)
   end
   if credentials then
-    message, err = request.build(plan, input, credentials, address, headers, relay)
+    message, err = request.build(plan, input, credentials, extra)
   end
   if not message then
     err.mayHaveRun = false
@@ -78,19 +78,33 @@ local function release(message)
   end
 end
 
--- Headers of this call: its trace (W3C Trace Context), and the ETag of a known answer.
-local function own_headers(plan, context, address, headers)
-  if plan.task and not address then
-    headers = members.merged({ Prefer = plan.task(context) }, headers)
-  end
+local function index(context, name)
+  return context[name]
+end
+
+local function absent() end
+
+--- The function that reads fields of a context: the one of a call that was given none has those that were set since.
+---@param context any
+---@return fun(context: any, name: string): any
+function call.reader(context)
   if type(context) ~= "table" then
-    return headers
+    return absent
   end
-  local trace, etag = context.traceparent, not address and context.ifNoneMatch or nil
-  if not trace and not etag then
-    return headers
+  local bare = rawget(context, "_running") and not rawget(context, "_given") and not rawget(context, "_parent")
+  return bare and rawget or index
+end
+
+-- Adds the headers of this call: its trace (W3C Trace Context), and the ETag of a known answer.
+local function with_own(plan, context, extra)
+  local get, address = call.reader(context), extra and extra.address
+  local trace, etag = get(context, "traceparent"), not address and get(context, "ifNoneMatch") or nil
+  local prefer = plan.task and not address and plan.task(context) or nil
+  if not (trace or etag or prefer) then
+    return extra
   end
-  return members.merged({ traceparent = trace, ["If-None-Match"] = etag }, headers)
+  return members.merged(extra, { headers = members.merged(
+    { Prefer = prefer, traceparent = trace, ["If-None-Match"] = etag }, extra and extra.headers) })
 end
 
 -- Reports how much of a body that is read in pieces was sent.
@@ -113,34 +127,35 @@ end
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
----@param address? string  of a further page
----@param headers? table<string, string>  in addition to those from plan and input
----@param relay? operations.Relay  the request that this one relays
+---@param extra? operations.openapi.Extra
 ---@return table? answer
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  which errors must not show; nil when nothing was sent
-function call.exchange(plan, input, context, address, headers, relay)
-  headers = own_headers(plan, context, address, headers)
+function call.exchange(plan, input, context, extra)
+  extra = with_own(plan, context, extra)
+  local pace = type(context) == "table" and rawget(context, "_pace") or nil
   for try = 1, 2 do
-    local message, credentials = new_message(plan, input, context, address, headers, relay)
+    local message, credentials = new_message(plan, input, context, extra)
     if not message then
       return nil, credentials
     end
-    if type(message.body) == "table" then
+    local body = message.body
+    local is_read = type(body) == "table"
+    if is_read then
       report_upload(message, context)
     end
-    local pace = type(context) == "table" and rawget(context, "_pace")
     local refusal = pace and pace()
     if refusal then
       release(message)
       return nil, refusal
     end
-    message.before = pace or nil
+    message.before = pace
     local answer, err = send(plan, message)
-    release(message)
+    if is_read then
+      release(message)
+    end
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)
-    local is_repeatable = type(message.body) ~= "table" or message.body.again == true
-    if not is_refused or not is_repeatable then
+    if not is_refused or is_read and body.again ~= true then
       return answer, err and credential.redact(err, credentials), credentials
     elseif answer.close then
       answer:close()
@@ -156,9 +171,10 @@ end
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 function call.outcome(plan, reply, context, credentials)
-  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json,
-    plan.lenient)
-  if warning and context and context.misread and plan.lenient then
+  local envelope, failure, warning = response.outcome(reply, plan)
+  if envelope and not warning then
+    return envelope
+  elseif warning and context and context.misread and plan.lenient then
     context:misread(plan.id, warning)
   elseif warning and context and context.log then
     context.log("warn", "the API's answer: " .. warning) -- MCP clients read it, so it has no address
@@ -184,12 +200,12 @@ end
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
----@param address? string  of a further page
+---@param extra? operations.openapi.Extra
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 ---@return operations.HttpResponse? reply
-function call.run(plan, input, context, address)
-  local reply, err, credentials = call.exchange(plan, input, context, address)
+function call.run(plan, input, context, extra)
+  local reply, err, credentials = call.exchange(plan, input, context, extra)
   if not reply then
     return nil, err
   end

@@ -7,8 +7,6 @@ local http_failure = require("operations.net.http.failure")
 local limits = require("operations.base.limits")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
-local pages = require("operations.openapi.pages")
-local relay = require("operations.openapi.relay")
 local response = require("operations.openapi.response")
 
 local download = {}
@@ -76,34 +74,23 @@ local function take(source, plan, context, credentials)
   return call.outcome(plan, reply, context, credentials)
 end
 
--- JSON and failures are handled as usual; other bodies have been passed to the sink when this returns.
-local function run(plan, input, context)
-  local source, refusal, credentials = call.exchange(plan, input, context)
-  if not source then
-    return nil, refusal
-  end
-  local ok, envelope, err = pcall(take, source, plan, context, credentials)
-  source:close()
-  if not ok then
-    error(envelope, 0) -- the sink's reader has gone, or the call is cancelled
-  end
-  return envelope, err and credential.redact(err, credentials)
-end
-
---- The handler of a query or mutation whose context may have a sink.
+--- The handler of calls whose context has a sink: JSON and failures are handled as usual; other bodies have been passed
+--- to the sink when it returns.
 ---@param plan operations.openapi.Plan
 ---@return fun(input: table, context: any): operations.Envelope?, operations.Error?
 function download.handler(plan)
-  local answer, open_plan, relayed = pages.handler(plan), nil, nil
+  local open_plan = open_ended(plan)
   return function(input, context)
-    if type(context) == "table" and context.relay then
-      relayed = relayed or relay.handler(plan)
-      return relayed(input or {}, context)
-    elseif type(context) == "table" and context.sink then
-      open_plan = open_plan or open_ended(plan)
-      return run(open_plan, input or {}, context)
+    local source, refusal, credentials = call.exchange(open_plan, input, context)
+    if not source then
+      return nil, refusal
     end
-    return answer(input, context)
+    local ok, envelope, err = pcall(take, source, open_plan, context, credentials)
+    source:close()
+    if not ok then
+      error(envelope, 0) -- the sink's reader has gone, or the call is cancelled
+    end
+    return envelope, err and credential.redact(err, credentials)
   end
 end
 

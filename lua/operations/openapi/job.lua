@@ -64,7 +64,8 @@ local ended = members.set({ "completed", "failed", "cancelled" })
 local function read(plan, address, context, wait)
   local failures = 0
   while true do
-    local reply, err = call.exchange(plan, {}, context, address, { Prefer = ("wait=%d"):format(wait) })
+    local reply, err = call.exchange(plan, {}, context,
+      { address = address, headers = { Prefer = ("wait=%d"):format(wait) } })
     if reply and reply.status == 200 then
       local state = json.decode(reply.body or "")
       if type(state) ~= "table" or not states[state.state] then
@@ -102,7 +103,7 @@ local function await(plans, address, context)
     if not state then
       return nil, pause, pause.code == "HTTP_404"
     elseif ended[state.state] then
-      local envelope, err = call.run(plans.result, {}, context, address .. "/result")
+      local envelope, err = call.run(plans.result, {}, context, { address = address .. "/result" })
       return envelope, err, true
     end
     local told = json.encode(state.progress or json.null, { sort_keys = true })
@@ -130,7 +131,7 @@ function job.follow(plans, place, context, keeps)
   end
   local ok, envelope, err, is_over = pcall(await, plans, address, type(context) == "table" and context or {})
   if not (ok and is_over) and not keeps then
-    task.detach(call.exchange, plans.cancel, {}, nil, address)
+    task.detach(call.exchange, plans.cancel, {}, nil, { address = address })
   end
   if not ok then
     error(envelope, 0)
@@ -158,7 +159,7 @@ function job.cancel(plans, place, context)
     return true
   end
   local envelope
-  envelope, err = call.run(plans.cancel, {}, context, address)
+  envelope, err = call.run(plans.cancel, {}, context, { address = address })
   return envelope and true, err
 end
 

@@ -1,5 +1,6 @@
 --- One operation of a document: a path item and a method in, one definition out (two if it can answer with a value or
 --- with a stream).
+local call = require("operations.openapi.call")
 local config = require("operations.openapi.config")
 local credential = require("operations.openapi.credential")
 local download = require("operations.openapi.download")
@@ -236,6 +237,26 @@ local function on_need(shared, item, place, method, path, reader)
   end
 end
 
+-- The handler of a query or mutation: its answer is relayed, passed to a sink, emitted page by page, or returned.
+local function value_handler(plan)
+  local relayed, downloaded
+  return function(input, context)
+    local get = call.reader(context)
+    input = input or {}
+    if get(context, "relay") then
+      relayed = relayed or relay.handler(plan)
+      return relayed(input, context)
+    elseif get(context, "sink") then
+      downloaded = downloaded or download.handler(plan)
+      return downloaded(input, context)
+    elseif type(context) == "table" and rawget(context, "emit") then
+      return pages.run(plan, input, context)
+    end
+    local envelope, err = call.run(plan, input, context)
+    return envelope, err
+  end
+end
+
 --- Sets the schemas and the handler of a definition, made on first use. `answer` is "value" or "stream".
 local function finish(definition, build, parts, answer, new_handler)
   local handler, tasks
@@ -258,21 +279,21 @@ local function finish(definition, build, parts, answer, new_handler)
       return new_handler(copy)
     end)
   end
-  local function call(input, context)
+  local function on_call(input, context)
     if not handler then
       make()
     end
     return handler(input, context)
   end
   if definition._meta.task then
-    call = importing.resumable(call, setmetatable({}, { __index = function(_, what)
+    on_call = importing.resumable(on_call, setmetatable({}, { __index = function(_, what)
       if not handler then
         make()
       end
       return tasks[what]
     end }))
   end
-  definition.handler = errors.relay(call, nil, function()
+  definition.handler = errors.relay(on_call, nil, function()
     return parts().destination
   end)
   relay.know(definition.handler, function()
@@ -297,7 +318,7 @@ local function build_own(shared, item, place, info)
   local parts = on_need(shared, item, place, info.method, info.path, read_own)
   local is_stream = x.type == "subscription"
   return finish(definition, build, parts, is_stream and "stream" or "value",
-    is_stream and stream.handler or download.handler)
+    is_stream and stream.handler or value_handler)
 end
 
 --- Builds the definitions of one operation. Schemas and requests are made on first use.
@@ -318,7 +339,7 @@ function operation.build(shared, item, place, info)
   if has_value then
     local kind = queries[info.method] and "query" or "mutation"
     local definition = new_definition(build, info, place.node, info.name, kind)
-    list[1] = finish(definition, build, parts, "value", download.handler)
+    list[1] = finish(definition, build, parts, "value", value_handler)
   end
   if has_stream then
     local wanted = info.name .. (has_value and "_stream" or "")

@@ -298,7 +298,7 @@ local function label_of(target)
   return type(target) == "table" and (json.encode(target, { sort_keys = true }) or tostring(target)) or target
 end
 
--- The request of the next page as { plan, input, address }; nil at the end, or nil and an error.
+-- The request of the next page as { plan, input, extra }; nil at the end, or nil and an error.
 local function advance(plan, input, envelope, reply, seen)
   local target = next_of(plan, input, envelope, reply)
   if target == nil then
@@ -310,23 +310,29 @@ local function advance(plan, input, envelope, reply, seen)
     if not address then
       return nil, usable
     end
-    target = { plan = usable, input = input, address = address, label = address }
+    target = { plan = usable, input = input, extra = { address = address }, label = address }
   end
   if seen[target.label] then
-    return nil, failure("the pages form a cycle", target.address)
+    return nil, failure("the pages form a cycle", target.extra and target.extra.address)
   elseif seen.count >= limits.pages then
-    return nil, failure(("there are more than %d pages"):format(limits.pages), target.address)
+    return nil, failure(("there are more than %d pages"):format(limits.pages),
+      target.extra and target.extra.address)
   end
   seen[target.label], seen.count = true, seen.count + 1
   return target
 end
 
--- Emits every page but the last, which it returns as the handler's result.
-local function run(plan, input, context)
+--- Calls a query or mutation whose context can emit: emits every page but the last, which it returns.
+---@param plan operations.openapi.Plan
+---@param input table
+---@param context operations.Context
+---@return operations.Envelope? envelope
+---@return operations.Error? err
+function pages.run(plan, input, context)
   local seen = { count = 1, [label_of(input)] = true }
   local current = { plan = plan, input = input }
   while true do
-    local envelope, err, reply = call.run(current.plan, current.input, context, current.address)
+    local envelope, err, reply = call.run(current.plan, current.input, context, current.extra)
     if not envelope then
       return nil, err
     end
@@ -343,19 +349,6 @@ local function run(plan, input, context)
       return nil, problem
     end
     current = following
-  end
-end
-
---- The handler of a query or mutation: one answer, or its pages if the context can emit.
----@param plan operations.openapi.Plan
----@return fun(input: table, context: any): operations.Envelope?, operations.Error?
-function pages.handler(plan)
-  return function(input, context)
-    if type(context) == "table" and rawget(context, "emit") then
-      return run(plan, input or {}, context)
-    end
-    local envelope, err = call.run(plan, input or {}, context)
-    return envelope, err
   end
 end
 

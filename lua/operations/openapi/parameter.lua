@@ -5,6 +5,7 @@ local form = require("operations.openapi.form")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 local media_types = require("operations.openapi.media")
+local number_text = require("operations.base.number_text")
 local style = require("operations.openapi.style")
 
 local parameter = {}
@@ -26,6 +27,7 @@ local ordered = { keep_order = true }
 ---@field expression table   of its style
 ---@field encode fun(text: string): string
 ---@field wire_name string   encoded
+---@field prefix? string  before the text of a string, number or boolean, where nothing else is to be done
 
 local styles = {
   path = { simple = true, label = true, matrix = true },
@@ -154,6 +156,9 @@ function parameter.complete(param)
   local wanted = param.location == "cookie" and "cookie" or param.style
   param.expression = style.expressions[wanted] or style.expressions.form
   param.encode, param.wire_name = encoding(param), style.encode(param.name)
+  if not param.media and not finish[param.location] then
+    param.prefix = param.expression.first .. (param.expression.named and param.wire_name .. "=" or "")
+  end
   return param
 end
 
@@ -164,7 +169,15 @@ end
 ---@return string? message  why the value cannot be sent
 ---@return string? path  JSON Pointer into the value
 function parameter.text(param, value)
-  if value == nil or value == core.null and not param.media then
+  local prefix, kind = param.prefix, type(value)
+  if prefix and kind == "string" and value ~= "" then
+    return prefix .. param.encode(value)
+  elseif prefix and kind == "boolean" then
+    return prefix .. tostring(value)
+  elseif prefix and kind == "number" and value - value == 0 then -- finite
+    local text = number_text.of(value)
+    return prefix .. (text:find("+", 1, true) and param.encode(text) or text)
+  elseif value == nil or value == core.null and not param.media then
     return nil
   elseif param.style == "cookie" and forbidden_in_cookie(value) then
     return nil, "must not contain ';'"

@@ -137,7 +137,7 @@ local function take(source, plan, own, credentials)
 end
 
 local function send(plan, input, context, own)
-  local source, refusal, credentials = call.exchange(plan, input, context, nil, own.headers, own)
+  local source, refusal, credentials = call.exchange(plan, input, context, { headers = own.headers, relay = own })
   if not source then
     return nil, refusal
   end

@@ -34,6 +34,11 @@ local nothing = {}
 ---@class operations.openapi.Request : operations.HttpOwn
 ---@field headers? table<string, string>  if they differ from the plan's
 
+---@class operations.openapi.Extra  what a request has beside its plan and input
+---@field address? string  of a further page, instead of the URL from plan and input
+---@field headers? table<string, string>  additional ones
+---@field relay? operations.Relay  the request that this one relays
+
 local function invalid(path, keyword, message)
   local shown = path == "" and message or path .. ": " .. message
   return errors.new("VALIDATION_ERROR", shown, { { path = path, keyword = keyword, message = message } })
@@ -82,19 +87,24 @@ local function check_members(plan, input)
 end
 
 local function add_text(parts, where, text)
-  parts[where] = parts[where] or {}
-  table.insert(parts[where], text)
+  local texts = parts[where]
+  if texts then
+    texts[#texts + 1] = text
+  else
+    parts[where] = { text }
+  end
 end
 
 local function add_parameter(parts, param, text)
-  if param.location == "header" then
+  local where = param.location
+  if where == "header" then
     set_header(parts, param.name, text)
-  elseif param.location == "path" then
+  elseif where == "path" then
     parts.path[param.name] = text
   else
-    add_text(parts, param.location == "cookie" and "cookie" or "query", text)
+    add_text(parts, where == "cookie" and "cookie" or "query", text)
     if parts.sent then
-      parts.sent[param.location == "query" and param.name or ""] = true
+      parts.sent[where == "query" and param.name or ""] = true
     end
   end
 end
@@ -102,6 +112,7 @@ end
 -- Adds the query of the path key, without what parameters replace.
 local function add_fixed_query(parts, fixed)
   local at = 1
+  parts.query = parts.query or {}
   for _, pair in ipairs(fixed) do
     if not parts.sent[pair.name] then
       table.insert(parts.query, at, pair.text)
@@ -110,31 +121,29 @@ local function add_fixed_query(parts, fixed)
   end
 end
 
--- The text of a parameter; that of a relayed request, unless its value has changed.
-local function text_of(param, input, relay)
-  local key = param.key
-  if relay and relay.raw[key] and rawequal(relay.input[key], input[key]) then
-    return relay.raw[key]
-  end
-  return parameter.text(param, input[key])
-end
-
-local function parameter_texts(plan, input, parts, relay)
+-- Adds the texts of all parameters; those of a relayed request, unless their values have changed.
+local function add_parameters(plan, input, parts, relay)
   local size, most, longest = 0, -1, nil
   for _, param in ipairs(plan.parameters) do
-    local text, message, path = text_of(param, input, relay)
-    if message then
-      return invalid(pointer(param.key) .. (path or ""), "serialization", message)
-    elseif text then
+    local key = param.key
+    local value, text, message, path = input[key], nil, nil, nil
+    if relay and relay.raw[key] and rawequal(relay.input[key], value) then
+      text = relay.raw[key]
+    elseif value ~= nil then
+      text, message, path = parameter.text(param, value)
+    end
+    if text then
       add_parameter(parts, param, text)
       size = size + #text
       if #text > most then
-        most, longest = #text, param.key
+        most, longest = #text, key
       end
-    elseif param.required and input[param.key] == nil then
-      return invalid(pointer(param.key), "required", "is required")
+    elseif message then
+      return invalid(pointer(key) .. (path or ""), "serialization", message)
+    elseif param.required and value == nil then
+      return invalid(pointer(key), "required", "is required")
     elseif param.location == "path" then
-      return invalid(pointer(param.key), "path", "must not be empty, '.' or '..' in the path")
+      return invalid(pointer(key), "path", "must not be empty, '.' or '..' in the path")
     end
   end
   if size > limits.request_head then -- libcurl could not send it; names the longest one
@@ -255,8 +264,8 @@ local function url_of(plan, parts)
       return nil, invalid(pointer(key), "path", message)
     end
   end
-  local query = table.concat(parts.query, "&")
-  return plan.base .. path .. (query ~= "" and "?" .. query or "")
+  local query = parts.query and table.concat(parts.query, "&") or ""
+  return query == "" and plan.base .. path or plan.base .. path .. "?" .. query
 end
 
 -- The URL of a further page from the server, with the credentials of the query added.
@@ -275,52 +284,57 @@ end
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
 ---@param credentials operations.openapi.Credential[]
----@param address? string  of a further page, instead of the URL from plan and input
----@param headers? table<string, string>  additional ones
----@param relay? operations.Relay  the request that this one relays
+---@param extra? operations.openapi.Extra
 ---@return operations.openapi.Request? message
 ---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, is missing or unknown; beside a message,
 ---  `validate = "warn"` lets it pass
-function request.build(plan, input, credentials, address, headers, relay)
+function request.build(plan, input, credentials, extra)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
   elseif not plan.base then
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
+  extra = extra or nothing
   -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
-  local parts = { head = plan.head, query = {}, path = {}, sent = plan.query and {} }
-  local err = check_members(plan, input) or parameter_texts(plan, input, parts, relay)
+  local parts = { head = plan.head, headers = nil, query = nil, path = not plan.path and {} or nil,
+    sent = plan.query and {} or nil }
+  local err = check_members(plan, input) or add_parameters(plan, input, parts, extra.relay)
   if err then
     return nil, err
   end
   if plan.query then
     add_fixed_query(parts, plan.query)
   end
-  add_credentials(parts, credentials)
+  if credentials[1] then
+    add_credentials(parts, credentials)
+  end
   if parts.cookie then
     add_cookies(parts)
   end
-  for name, value in pairs(headers or nothing) do
-    set_header(parts, name, value)
+  if extra.headers then
+    for name, value in pairs(extra.headers) do
+      set_header(parts, name, value)
+    end
   end
   local target, payload
-  if address then
-    target = add_query_credentials(address, credentials)
+  if extra.address then
+    target = add_query_credentials(extra.address, credentials)
   else
     target, err = url_of(plan, parts)
   end
   if target and plan.body then
-    if relay then
-      payload, err = relayed_body(plan, input, parts, relay)
+    if extra.relay then
+      payload, err = relayed_body(plan, input, parts, extra.relay)
     else
       payload, err = encode_body(plan, input, parts)
     end
   end
   if err then
     return nil, err
+  elseif payload then
+    return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }, parts.misfit
   end
-  payload = payload or nothing
-  return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }, parts.misfit
+  return { url = target, headers = parts.headers, before = nil }
 end
 
 return request

@@ -88,6 +88,9 @@ local function read_json(text, lenient)
   return nil, err.message
 end
 
+-- The last type of JSON that names no charset: consecutive answers usually have the same.
+local json_type = "application/json"
+
 --- The value of a body: JSON by its media type, text as UTF-8 if its charset is known, otherwise bytes.
 ---@param body string?
 ---@param content_type string?
@@ -98,12 +101,19 @@ end
 function response.decode(body, content_type, lenient)
   if body == nil or body == "" then
     return nil
-  elseif not media.is_json(media.essence(content_type)) then
-    local decode = response.text_decoder(content_type)
-    return decode and decode(body, true) or body
+  elseif content_type ~= json_type then
+    if not media.is_json(media.essence(content_type)) then
+      local decode = response.text_decoder(content_type)
+      return decode and decode(body, true) or body
+    elseif not content_type:find(";", 1, true) then
+      json_type = content_type
+    end
   end
-  local text = json_text(body, content_type)
-  if text:find("%S") then
+  local text, first = body, body:byte()
+  if content_type ~= json_type or first >= 254 then
+    text = json_text(body, content_type)
+  end
+  if first > 32 or text:find("%S") then
     return read_json(text, lenient)
   end
 end
@@ -235,18 +245,17 @@ end
 
 --- The outcome of a call.
 ---@param reply { status: integer, headers: table, body: string? }
----@param redirects? table<string, boolean>  3xx statuses that the document declares
----@param declared? table<string, boolean>  by status code, range ("2XX") or "DEFAULT": does the document declare only
----  JSON?
----@param lenient? boolean
+---@param plan operations.openapi.Plan  `redirects`: 3xx statuses that the document declares; `declared_json`: by status
+---  code, range ("2XX") or "DEFAULT", does the document declare only JSON?; `lenient`
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 ---@return string? warning
-function response.outcome(reply, redirects, declared, lenient)
-  if not response.is_success(reply.status, redirects) then
-    return nil, response.failure(reply, declared, lenient)
+function response.outcome(reply, plan)
+  local status, lenient = reply.status, plan.lenient
+  if (status < 200 or status >= 300) and not response.is_success(status, plan.redirects) then
+    return nil, response.failure(reply, plan.declared_json, lenient)
   end
-  local data, message, warning = data_of(reply, declared, lenient)
+  local data, message, warning = data_of(reply, plan.declared_json, lenient)
   if message then
     return nil, response.unreadable(reply, "the response is not valid JSON: " .. message)
   end

@@ -161,8 +161,8 @@ end
 -- One connection from opening to end; `fatal` if the message could not be made.
 local function connect(plan, input, context, connection)
   local id = connection.id
-  local headers = id and id ~= "" and { ["Last-Event-ID"] = id } or nil
-  local source, err, credentials = call.exchange(plan, input, context, nil, headers)
+  local extra = id and id ~= "" and { headers = { ["Last-Event-ID"] = id } } or nil
+  local source, err, credentials = call.exchange(plan, input, context, extra)
   if not source then
     return false, err, credentials == nil
   end
