@@ -54,7 +54,7 @@ CORE_ROOMS = base json sse regex format value schema schema/program schema/compi
 SOURCES = $(wildcard src/*/*.c src/*/*/*.c)
 room = $(patsubst src/%.c,$(BUILD)/%.o,$(foreach name,$(1),$(wildcard src/$(name)/*.c)))
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
-CORE_OBJ = $(call room,$(CORE_ROOMS)) $(call objects,http/fields $(addprefix platform/,clock random fork_page))
+CORE_OBJ = $(call room,$(CORE_ROOMS)) $(call objects,http/fields http/target $(addprefix platform/,clock random fork_page))
 REACTOR_OBJ = $(call room,reactor platform) $(call objects,base/buffer)
 TRANSFER_OBJ = $(call room,transfer platform) $(call objects,base/buffer http/fields \
   $(addprefix reactor/,reactor timer stream handle_lua option_lua))

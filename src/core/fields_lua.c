@@ -1,8 +1,9 @@
 /*
-** fields_lua.c - the header fields of an HTTP message for Lua.
+** fields_lua.c - the header fields of an HTTP message for Lua, and its URL.
 */
 #include "core/open.h"
 #include "http/fields.h"
+#include "http/target.h"
 
 #define MAX_NAME 256
 #define COOKIES "setCookie"
@@ -139,8 +140,17 @@ static int http_fields(lua_State *L) {
   return 1;
 }
 
+/* core.is_plain_url(text) -> boolean */
+static int is_plain_url(lua_State *L) {
+  size_t length;
+  const char *url = luaL_checklstring(L, 1, &length);
+  lua_pushboolean(L, target_is_plain_url(url, length));
+  return 1;
+}
+
 static const luaL_Reg fields_functions[] = {
     {"http_fields", http_fields},
+    {"is_plain_url", is_plain_url},
     {NULL, NULL},
 };
 

@@ -42,3 +42,34 @@ size_t target_span(const char *text, size_t length, char end) {
   const char *found = length > 0 ? memchr(text, end, length) : NULL;
   return found != NULL ? (size_t)(found - text) : length;
 }
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static bool is_of_host(char c) {
+  char lower = (char)(c | 0x20);
+  return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '.' || c == '-';
+}
+
+static bool begins(const char *p, const char *end, const char *with) {
+  size_t length = strlen(with);
+  return (size_t)(end - p) > length && memcmp(p, with, length) == 0;
+}
+
+bool target_is_plain_url(const char *url, size_t length) {
+  const char *p = url, *end = url + length, *host;
+  if (begins(p, end, "http://")) p += 7;
+  else if (begins(p, end, "https://")) p += 8;
+  else return false;
+  for (host = p; p < end && is_of_host(*p);) p++;
+  if (p == host) return false;
+  if (p < end && *p == ':')
+    for (p++; p < end && is_digit(*p);) p++;
+  if (p == end || *p != '/') return false;
+  for (; p < end; p++) {
+    unsigned char c = (unsigned char)*p;
+    if (c <= ' ' || c >= 127 || c == '#') return false;
+  }
+  return true;
+}

@@ -5,7 +5,6 @@ local form = require("operations.openapi.form")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 local media_types = require("operations.openapi.media")
-local number_text = require("operations.base.number_text")
 local style = require("operations.openapi.style")
 
 local parameter = {}
@@ -174,9 +173,8 @@ function parameter.text(param, value)
     return prefix .. param.encode(value)
   elseif prefix and kind == "boolean" then
     return prefix .. tostring(value)
-  elseif prefix and kind == "number" and value - value == 0 then -- finite
-    local text = number_text.of(value)
-    return prefix .. (text:find("+", 1, true) and param.encode(text) or text)
+  elseif prefix and kind == "number" and value % 1 == 0 and value > -1e15 and value < 1e15 then
+    return ("%s%d"):format(prefix, value)
   elseif value == nil or value == core.null and not param.media then
     return nil
   elseif param.style == "cookie" and forbidden_in_cookie(value) then

@@ -86,13 +86,13 @@ local function check_members(plan, input)
   end
 end
 
-local function add_text(parts, where, text)
-  local texts = parts[where]
-  if texts then
-    texts[#texts + 1] = text
-  else
-    parts[where] = { text }
-  end
+local function add_query(parts, text)
+  parts.query = parts.query and parts.query .. "&" .. text or text
+end
+
+-- RFC 6265, 5.4: at most one Cookie header.
+local function add_cookie(parts, text)
+  parts.cookie = parts.cookie and parts.cookie .. "; " .. text or text
 end
 
 local function add_parameter(parts, param, text)
@@ -101,30 +101,34 @@ local function add_parameter(parts, param, text)
     set_header(parts, param.name, text)
   elseif where == "path" then
     parts.path[param.name] = text
+  elseif where == "cookie" then
+    add_cookie(parts, text)
   else
-    add_text(parts, where == "cookie" and "cookie" or "query", text)
-    if parts.sent then
-      parts.sent[where == "query" and param.name or ""] = true
-    end
+    add_query(parts, text)
+  end
+  if parts.sent and where ~= "header" and where ~= "path" then
+    parts.sent[where == "query" and param.name or ""] = true
   end
 end
 
--- Adds the query of the path key, without what parameters replace.
+-- Adds the query of the path key before that of parameters, without what these replace.
 local function add_fixed_query(parts, fixed)
-  local at = 1
-  parts.query = parts.query or {}
+  local texts = {}
   for _, pair in ipairs(fixed) do
     if not parts.sent[pair.name] then
-      table.insert(parts.query, at, pair.text)
-      at = at + 1
+      texts[#texts + 1] = pair.text
     end
   end
+  texts[#texts + 1] = parts.query
+  parts.query = texts[1] and table.concat(texts, "&")
 end
 
 -- Adds the texts of all parameters; those of a relayed request, unless their values have changed.
 local function add_parameters(plan, input, parts, relay)
   local size, most, longest = 0, -1, nil
-  for _, param in ipairs(plan.parameters) do
+  local parameters = plan.parameters
+  for i = 1, #parameters do
+    local param = parameters[i]
     local key = param.key
     local value, text, message, path = input[key], nil, nil, nil
     if relay and relay.raw[key] and rawequal(relay.input[key], value) then
@@ -152,11 +156,11 @@ local function add_parameters(plan, input, parts, relay)
   end
 end
 
--- RFC 6265, 5.4: at most one Cookie header; an existing one stays.
-local function add_cookies(parts)
+-- Sets the cookies; an existing header stays.
+local function set_cookies(parts)
   local head = parts.headers and parts or parts.head
-  local given, pairs_of_ours = head.headers[head.names.cookie], table.concat(parts.cookie, "; ")
-  set_header(parts, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
+  local given = head.headers[head.names.cookie]
+  set_header(parts, "Cookie", given and given .. "; " .. parts.cookie or parts.cookie)
 end
 
 -- A cookie's value is sent as the server set it, if it is a valid one (RFC 6265, 4.1.1).
@@ -168,9 +172,10 @@ local function add_credentials(parts, credentials)
   for _, credential in ipairs(credentials) do
     if credential.location == "header" then
       set_header(parts, credential.name, credential.value)
-    elseif credential.location == "query" or credential.location == "cookie" then
-      local encode = credential.location == "cookie" and cookie_text or style.encode
-      add_text(parts, credential.location, style.encode(credential.name) .. "=" .. encode(credential.value))
+    elseif credential.location == "query" then
+      add_query(parts, style.encode(credential.name) .. "=" .. style.encode(credential.value))
+    elseif credential.location == "cookie" then
+      add_cookie(parts, style.encode(credential.name) .. "=" .. cookie_text(credential.value))
     end
   end
 end
@@ -264,8 +269,8 @@ local function url_of(plan, parts)
       return nil, invalid(pointer(key), "path", message)
     end
   end
-  local query = parts.query and table.concat(parts.query, "&") or ""
-  return query == "" and plan.base .. path or plan.base .. path .. "?" .. query
+  local query = parts.query
+  return query and query ~= "" and plan.base .. path .. "?" .. query or plan.base .. path
 end
 
 -- The URL of a further page from the server, with the credentials of the query added.
@@ -295,9 +300,8 @@ function request.build(plan, input, credentials, extra)
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
   extra = extra or nothing
-  -- Parts of the message: headers and names if they differ from the plan's, texts of path, query and cookies.
-  local parts = { head = plan.head, headers = nil, query = nil, path = not plan.path and {} or nil,
-    sent = plan.query and {} or nil }
+  -- Parts of the message: headers and names if they differ from the plan's, texts of path, query, cookies.
+  local parts = { head = plan.head, query = nil, path = not plan.path and {} or nil, sent = plan.query and {} or nil }
   local err = check_members(plan, input) or add_parameters(plan, input, parts, extra.relay)
   if err then
     return nil, err
@@ -309,7 +313,7 @@ function request.build(plan, input, credentials, extra)
     add_credentials(parts, credentials)
   end
   if parts.cookie then
-    add_cookies(parts)
+    set_cookies(parts)
   end
   if extra.headers then
     for name, value in pairs(extra.headers) do

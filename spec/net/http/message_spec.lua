@@ -1,3 +1,4 @@
+local members = require("operations.base.members")
 local message = require("operations.net.http.message")
 
 local function prepare(text)
@@ -208,6 +209,10 @@ describe("the options of a request", function()
 end)
 
 describe("a request as another one", function()
+  local function vary(from, own)
+    return message.vary(from, members.names(from), own)
+  end
+
   local function base(more)
     local options = { url = "http://a/", headers = { A = "1" } }
     for name, value in pairs(more or {}) do
@@ -218,23 +223,23 @@ describe("a request as another one", function()
 
   it("has its own given fields, and the rest of the other one", function()
     local first = base({ method = "POST", timeout = 5 })
-    local request, problem = message.vary(first, { url = "http://b/", body = "x" })
+    local request, problem = vary(first, { url = "http://b/", body = "x" })
     assert.is_nil(problem)
     assert.same({ "http://b/", "x", 5, first.headers, first.options }, { request.url, request.body, request.timeout,
       request.headers, request.options })
     assert.equal("http://a/", first.url)
     assert.is_nil(first.body)
-    assert.equal("http://a/", message.vary(first, {}).url)
+    assert.equal("http://a/", vary(first, {}).url)
   end)
 
   it("has the headers that go with its own, or with its body", function()
-    assert.equal("B: 2", message.vary(base(), { headers = { B = "2" } }).headers[1])
-    assert.equal(4, #message.vary(base(), { body = "x" }).headers)
-    assert.is_true(message.vary(base({ method = "PUT" }), { body = print }).upload)
+    assert.equal("B: 2", vary(base(), { headers = { B = "2" } }).headers[1])
+    assert.equal(4, #vary(base(), { body = "x" }).headers)
+    assert.is_true(vary(base({ method = "PUT" }), { body = print }).upload)
   end)
 
   it("is refused for another URL as the first would be", function()
-    assert.equal("the URL is not an http or https URL", select(2, message.vary(base(), { url = "ftp://b/" })))
-    assert.equal("http://b/", message.vary(base(), { url = "http://b/#f" }).url)
+    assert.equal("the URL is not an http or https URL", select(2, vary(base(), { url = "ftp://b/" })))
+    assert.equal("http://b/", vary(base(), { url = "http://b/#f" }).url)
   end)
 end)

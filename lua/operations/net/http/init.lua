@@ -61,12 +61,14 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---@field url string  the final URL, after redirects
 
 -- Options that become URL, headers and body; the code for them is loaded with the first.
-local conveniences = { "query", "json", "form", "multipart", "auth", "netrc" }
+local conveniences = { query = true, json = true, form = true, multipart = true, auth = true, netrc = true }
 
 local function send(options, stream)
-  local is_table, more = type(options) == "table" and type(options.url) == "string", false
-  for i = 1, is_table and #conveniences or 0 do
-    more = more or options[conveniences[i]] ~= nil
+  local more = false
+  if type(options) == "table" and type(options.url) == "string" then
+    for name in next, options do
+      more = more or conveniences[name]
+    end
   end
   if not more then
     return sender.send(options, stream)

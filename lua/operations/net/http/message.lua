@@ -11,6 +11,7 @@ local message = {}
 
 local user_agent = "User-Agent: operations/" .. version
 
+local is_plain_url = core.is_plain_url
 local control, token = header_field.control, "^" .. header_field.token .. "$"
 
 -- RFC 9110, 9.2.2
@@ -71,10 +72,7 @@ local function read_options(request, options)
   check_names("query_credentials", options.query_credentials)
 end
 
--- URLs that need no further check. The frontier avoids quadratic time on long hosts.
-local plain_url = "^https?://[A-Za-z0-9.-]+%f[:/]:?[0-9]*/[^%c #\128-\255]*$"
-
--- The error in other URLs.
+-- The error in a URL that is not plain.
 local function url_problem(text, userinfo)
   if text:find("[%c ]") then
     return "the URL contains a blank or a control character"
@@ -201,7 +199,7 @@ end
 local function fill(request, address, headers, body, size)
   local options, problem = request.options, nil
   request.url = address
-  if not address:find(plain_url) then
+  if not is_plain_url(address) then
     local ascii = url.ascii(address)
     problem = url_problem(ascii or address, options.userinfo) or not ascii and "the URL has no valid host" or nil
     request.url = (ascii or address):gsub("#.*$", "")
@@ -269,21 +267,23 @@ end
 --- Makes a request from another one that was prepared without a body: both have the same options table; `own` has the
 --- differences.
 ---@param base table  from `prepare`, without problem
+---@param names string[]  of its fields
 ---@param own { url: string?, headers: table?, body: any, body_size: integer? }  `headers` replaces all headers of
 ---  `base`
 ---@return table request
 ---@return string? problem
-function message.vary(base, own)
+function message.vary(base, names, own)
   local request = { url = nil, method = nil, options = nil, own = own, headers = nil, handle = nil }
-  for name, value in next, base do
-    request[name] = value
+  for i = 1, #names do -- LuaJIT compiles no loop by `next`
+    local name = names[i]
+    request[name] = base[name]
   end
   local options, address, body = base.options, own.url or base.url, own.body
   if own.headers or options.jar or body and type(body) ~= "string" or body and base.method == "GET" then
     return request, fill(request, address, own.headers or options.headers, body, own.body_size)
   end
   request.body = body
-  if address:find(plain_url) then
+  if is_plain_url(address) then
     request.url = address
     return request
   end

@@ -300,7 +300,7 @@ function Sender:send(own)
   if self._problem or own.cert_file then
     return sender.send(members.merged(self._options, own), self._stream)
   end
-  local request, problem = message.vary(self._request, own)
+  local request, problem = message.vary(self._request, self._names, own)
   if problem then
     return nil, failure(request, "request", problem)
   end
@@ -329,8 +329,8 @@ function sender.new(options, stream, client)
   end
   local request, problem = message.prepare(options, stream)
   return setmetatable({
-    _options = options, _request = request, _problem = problem, _policy = retry.policy(options.retry),
-    _stream = stream, _step = stream and head or whole,
+    _options = options, _request = request, _names = members.names(request), _problem = problem,
+    _policy = retry.policy(options.retry), _stream = stream, _step = stream and head or whole,
   }, Sender)
 end
 
