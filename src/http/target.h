@@ -1,7 +1,6 @@
 /*
-** target.h - where a request goes: URLs, and the texts in its target:
-** percent-encoding (RFC 3986, 2.1) and queries as forms write them.  No I/O, no
-** Lua.
+** target.h - URLs, and the texts in a request's target: percent-encoding (RFC
+** 3986, 2.1) and queries as forms write them.  No I/O, no Lua.
 */
 #ifndef OPERATIONS_TARGET_H
 #define OPERATIONS_TARGET_H
