@@ -7,7 +7,6 @@
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define READER_NAME "operations.redis"
@@ -118,12 +117,22 @@ static int reader_feed(lua_State *L) {
   return 2;
 }
 
+/* Adds the kind and the length that begin a part; snprintf would take half of
+** the time of a command. */
+static void add_head(luaL_Buffer *b, char kind, size_t length) {
+  char head[24], *end = head + sizeof(head), *p = end;
+  *--p = '\n';
+  *--p = '\r';
+  do *--p = (char)('0' + length % 10);
+  while ((length /= 10) > 0);
+  *--p = kind;
+  luaL_addlstring(b, p, (size_t)(end - p));
+}
+
 static void add_argument(lua_State *L, luaL_Buffer *b, int index) {
-  char head[32];
   size_t length;
   const char *bytes = lua_tolstring(L, index, &length);
-  int n = snprintf(head, sizeof(head), "$%lu\r\n", (unsigned long)length);
-  luaL_addlstring(b, head, (size_t)n);
+  add_head(b, '$', length);
   luaL_addlstring(b, bytes, length);
   luaL_addlstring(b, "\r\n", 2);
 }
@@ -132,13 +141,11 @@ static void add_argument(lua_State *L, luaL_Buffer *b, int index) {
 static int redis_command(lua_State *L) {
   int i, n = lua_gettop(L);
   luaL_Buffer b;
-  char head[32];
   luaL_checkstring(L, 1);
   for (i = 2; i <= n; i++)
     if (ops_text(L, i, NULL) == NULL) luaL_checkstring(L, i);
   luaL_buffinit(L, &b);
-  snprintf(head, sizeof(head), "*%d\r\n", n);
-  luaL_addstring(&b, head);
+  add_head(&b, '*', (size_t)n);
   for (i = 1; i <= n; i++) add_argument(L, &b, i);
   luaL_pushresult(&b);
   return 1;

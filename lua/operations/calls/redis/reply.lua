@@ -81,14 +81,34 @@ end
 
 local kinds = { string = "string", integer = "number" }
 
-local function is_one_of(alternatives, value)
-  for kind in alternatives:gmatch("[^|]+") do
-    if kind == "nil" and value == false or kinds[kind] == type(value) or kind == "=" .. tostring(value)
-      or kind == "entry" and type(value) == "string" and value:find("^%d+%-%d+$") then
-      return true
+-- What texts of alternatives allow: types and values in Lua, and the ids of entries.
+local alternatives = setmetatable({}, { __index = function(known, text)
+  local allowed = { types = {}, values = {}, entries = false }
+  for kind in text:gmatch("[^|]+") do
+    if kind == "entry" then
+      allowed.entries = true
+    elseif kinds[kind] then
+      allowed.types[kinds[kind]] = true
+    else
+      allowed.values[kind ~= "nil" and kind:sub(2)] = true
     end
   end
-  return false
+  known[text] = allowed
+  return allowed
+end })
+
+local function is_one_of(allowed, value)
+  return allowed.types[type(value)] or allowed.values[value]
+    or allowed.entries and type(value) == "string" and value:find("^%d+%-%d+$") ~= nil or false
+end
+
+local function are_all(list, kind)
+  for i = 1, #list do
+    if type(list[i]) ~= kind then
+      return false
+    end
+  end
+  return true
 end
 
 --- Has a reply a shape?
@@ -96,14 +116,14 @@ end
 ---@param value any
 ---@return boolean
 function redis_reply.fits(wanted, value)
-  if kinds[wanted] then
-    return kinds[wanted] == type(value)
-  elseif type(wanted) == "string" then
-    return is_one_of(wanted, value)
+  if type(wanted) == "string" then
+    return is_one_of(alternatives[wanted], value)
   elseif type(value) ~= "table" or value.err ~= nil then
     return wanted.optional == true and value == false
   elseif wanted.pairs and #value % 2 == 1 then
     return false
+  elseif kinds[wanted.each] then
+    return are_all(value, kinds[wanted.each])
   end
   for i = 1, wanted.each and #value or #wanted do
     if not redis_reply.fits(wanted.each or wanted[i], value[i]) then
