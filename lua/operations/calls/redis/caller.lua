@@ -46,7 +46,7 @@ function redis_caller.new(shared)
       local payload = call.payload
       words[n + 1], words[n + 2] = payload.requestId, call.text
       words[n + 3] = math.floor(math.min((payload.ttl or 0) + shared.retention, limits.redis_ages))
-      words[n + 4] = call.again and "1" or "0"
+      words[n + 4] = call.again and "1" or call.named and "0" or ""
       return n + 4
     end,
     answered = function(call, reply, err)
