@@ -1,5 +1,6 @@
 --- Token buckets in Redis, shared by all processes, and the answers that servers keep by Idempotency-Key. While Redis
 --- is unavailable, each process counts for itself, and such answers are not kept.
+local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
 local dictionary = require("operations.task.dictionary")
@@ -13,7 +14,7 @@ local single_flight = require("operations.task.single_flight")
 
 local redis_buckets = {}
 
-local kinds = link.options({ prefix = "string" })
+local kinds = addresses.options({ prefix = "string" })
 
 -- As `buckets.take`, by the clock of Redis. Bucket | ms per call, calls at once. Returns: available?, ms, calls left.
 local take = scripts.new([[
@@ -195,7 +196,7 @@ function redis_buckets.new(url, options)
   argument.options(options, kinds, "redis")
   local prefix = options.prefix or "ops:"
   local tagged = prefix:find("{[^}]+}") and prefix or "{" .. prefix .. "}"
-  local address = link.address(url, options)
+  local address = addresses.read(url, options)
   address.key, address.writes = tagged .. "any", true
   return setmetatable({ _address = address, _prefix = tagged .. "rate:", _answers = tagged .. "answer:",
     _events = tagged .. "events:",

@@ -1,4 +1,5 @@
 --- A Redis Cluster of two nodes: the keys of a prefix are on one of them.
+local addresses = require("operations.calls.redis.address")
 local eventually = require("spec.support.eventually")
 local free_port = require("spec.support.free_port")
 local link = require("operations.calls.redis.link")
@@ -215,7 +216,7 @@ describe("the nodes of a Redis Cluster", function()
   end
 
   local function open(port, options)
-    local address, connected = link.address("redis://127.0.0.1:" .. port, options or {}), 0
+    local address, connected = addresses.read("redis://127.0.0.1:" .. port, options or {}), 0
     address.key = "k"
     local made, err = link.connect(address, { ready = function()
       connected = connected + 1

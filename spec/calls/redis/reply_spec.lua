@@ -1,3 +1,4 @@
+local addresses = require("operations.calls.redis.address")
 local redis_reply = require("operations.calls.redis.reply")
 
 local address = { host = "a.test", port = 6379, user = "u", password = "p", tls = true }
@@ -36,7 +37,7 @@ describe("an error of Redis", function()
       assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
       assert.same({ host = host, port = 6381 }, err.details.moved)
       assert.same({ host = told, port = 6381, user = "u", password = "p", tls = true },
-        redis_reply.elsewhere(address, err.details.moved))
+        addresses.elsewhere(address, err.details.moved))
     end
     assert.equal(6379, address.port)
   end)

@@ -1,6 +1,7 @@
 --- Processes that share a Redis find each other through it and call each other's operations. In mode `fast` a request
 --- goes to one process that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker
 --- has finished it: it runs at least once, with exactly one outcome. Subscriptions always use mode `fast`.
+local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local callers = require("operations.calls.redis.caller")
 local core = require("operations.core")
@@ -56,7 +57,7 @@ local redis = {}
 local Redis = members.merged(letters, jobs)
 Redis.__index = Redis
 
-local option_kinds = link.options({
+local option_kinds = addresses.options({
   mode = "string", prefix = "string", vouches = "boolean", secret = "string", lease = "number", attempts = "number",
   max_queue = "number", max_message = "number", retention = "number", on_state = "function",
 })
@@ -275,7 +276,7 @@ function redis.connect(url, options)
   if options.secret and #options.secret < signatures.least then
     error(("bad option 'secret' to 'redis' (%d bytes or more expected)"):format(signatures.least), 2)
   end
-  local address = link.address(url, options)
+  local address = addresses.read(url, options)
   local prefix = options.prefix or "ops"
   local signature = signatures.new(options.secret)
   local keys, presence = scripts.keys(prefix), presences.new(prefix, signature)

@@ -1,86 +1,19 @@
 --- One connection to Redis, re-established when it is lost: commands are pipelined, each has its answer; published
---- messages are passed to the subscriber. A link has exactly one owner. Its address is read from a URL and a table of
---- options.
+--- messages are passed to the subscriber. A link has exactly one owner.
+local addresses = require("operations.calls.redis.address")
 local backoff = require("operations.base.backoff")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local members = require("operations.base.members")
 local number_text = require("operations.base.number_text")
 local redis_reply = require("operations.calls.redis.reply")
 local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
-local urls = require("operations.base.url")
 
 local redis_link = {}
-
----@class operations.RedisAddress : operations.StreamOptions
----@field host string
----@field port integer
----@field user? string
----@field password? string
----@field database? integer
----@field key? string  a key that the node must have
----@field writes? boolean  refuses replicas
----@field nodes? { host: string, port: integer }[]  further nodes of its cluster
----@field known? operations.RedisAddress[]  nodes that links to this address know
-
-local option_kinds = {
-  user = "string", password = "string", nodes = "table", ca_file = "string", cert_file = "string", key_file = "string",
-  key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
-}
-
---- The kinds of all options: those of an address, and additional ones.
----@param further table<string, string>
----@return table<string, string>
-function redis_link.options(further)
-  return members.merged(option_kinds, further)
-end
-
--- Reads the option `nodes`: "host:port" each.
-local function read_nodes(list, level)
-  local nodes = {}
-  for i, text in ipairs(list) do
-    local host, port = tostring(text):match("^%[?([^%[%]]-)%]?:(%d+)$")
-    if not host or host == "" or tonumber(port) > 65535 then
-      error(("bad option 'nodes' to 'redis' (\"host:port\" expected at [%d], got %s)"):format(i, tostring(text)),
-        level + 1)
-    end
-    nodes[i] = { host = host, port = tonumber(port) }
-  end
-  return nodes
-end
-
---- Reads a URL; an invalid one raises at the program's call of `redis`.
----@param url string
----@param options table
----@return operations.RedisAddress
-function redis_link.address(url, options)
-  local parsed, expected = urls.parse(url), nil
-  if parsed and parsed.scheme:find("sentinel", 1, true) then
-    expected = "Redis Sentinel is not asked; the URL of the primary, or of a proxy that follows it,"
-  elseif not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" or parsed.host == "" then
-    expected = "URL of redis or rediss"
-  elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
-    expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
-  end
-  if expected then
-    error(("bad argument #1 to 'redis' (%s expected, got %s)"):format(expected, urls.redact_any(url)), 3)
-  end
-  local user, password = (parsed.userinfo or ""):match("^([^:]*):?(.*)$")
-  local found = { tls = parsed.scheme == "rediss", host = (parsed.host:gsub("^%[(.*)%]$", "%1")),
-    port = tonumber(parsed.port) or 6379, database = tonumber(parsed.path:match("^/(%d+)$")) }
-  found.user = options.user or user ~= "" and urls.decode(user) or nil
-  found.password = options.password or password ~= "" and urls.decode(password) or nil
-  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
-    found[name] = options[name]
-  end
-  found.proxy, found.nodes = options.proxy or "", read_nodes(options.nodes or {}, 3)
-  return found
-end
 
 ---@class operations.RedisLink
 ---@field connected boolean
@@ -372,7 +305,7 @@ local function follow_from(self, at)
     if not moved then
       break
     end
-    self._is_cluster, at = true, redis_reply.elsewhere(at, moved)
+    self._is_cluster, at = true, addresses.elsewhere(at, moved)
     ok, err = connect_to(self, at)
   end
   if ok then
@@ -383,24 +316,6 @@ local function follow_from(self, at)
   return ok, err
 end
 
-local function same(one, other)
-  return one.host == other.host and one.port == other.port
-end
-
--- Adds a node of the cluster to those that are known.
-local function remember(self, host, port)
-  local node = redis_reply.elsewhere(self._address, { host = host, port = port })
-  local known = self._address.known
-  for _, each in ipairs(known) do
-    if same(each, node) then
-      return
-    end
-  end
-  if #known < limits.redis_nodes then
-    known[#known + 1] = node
-  end
-end
-
 -- Asks for the nodes of the cluster, in case ours fails.
 local function learn(self)
   if not self._channels and (self._is_cluster or self._known[2]) then
@@ -408,7 +323,7 @@ local function learn(self)
       for _, range in ipairs(type(reply) == "table" and reply or {}) do
         for i = 3, #range do
           if type(range[i]) == "table" and type(range[i][1]) == "string" and type(range[i][2]) == "number" then
-            remember(self, range[i][1], range[i][2])
+            addresses.remember(self._address, range[i][1], range[i][2])
           end
         end
       end
@@ -426,7 +341,7 @@ local function follow(_, self)
   for i = 1, ok and 0 or #known do
     self._next = self._next % #known + 1 -- one that does not answer takes all the time of an attempt
     local at = known[self._next]
-    if i > 1 or not self._found or not same(at, self._found) then
+    if i > 1 or not self._found or not addresses.same(at, self._found) then
       ok, err = follow_from(self, at)
     end
     if ok then
@@ -503,13 +418,7 @@ local function new(address, on)
     _channels = on.channels, _kept = false, -- is the task that keeps it connected running?
     _next = 0, _found = nil, _is_cluster = false,
   }, Link)
-  if not address.known then -- by all links to this address
-    address.known = { address }
-    for _, node in ipairs(address.nodes or {}) do
-      remember(self, node.host, node.port)
-    end
-  end
-  self._known = address.known
+  self._known = addresses.known(address)
   return self
 end
 

@@ -5,7 +5,6 @@
 --- A shape is a text of alternatives ("string", "integer", "entry" for the id of one, "nil", "=OK" for that text);
 --- `{ each = shape }`, a list; or `{ shape, ... }`, a list that begins so.
 local errors = require("operations.base.error")
-local members = require("operations.base.members")
 
 local redis_reply = {}
 
@@ -52,18 +51,6 @@ function redis_reply.lasts(err)
   local kind = type(err.details) == "table" and err.details.kind
   local word = kind == "redis" and err.message:match("Redis: (%u+)")
   return kind == "protocol" or word and not passing[word] or false
-end
-
---- The address of the node that an error redirects to.
----@param address operations.RedisAddress  of the node that answered
----@param moved { host: string, port: integer }
----@return operations.RedisAddress
-function redis_reply.elsewhere(address, moved)
-  local there = members.merged(address, { port = moved.port })
-  if moved.host ~= "" and moved.host ~= "?" then -- otherwise it does not know its own name: keeps ours
-    there.host = moved.host
-  end
-  return there
 end
 
 --- A readable failure to reach a node that another one redirected to.
