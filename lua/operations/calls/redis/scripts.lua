@@ -117,8 +117,9 @@ function Script:call(link, keys, words)
 end
 
 --- Queue, records | caller, maximum length; for each request: id, payload, lifetime of its record (ms), "1" if
---- submitted again, "" if its random id cannot have been submitted before. Returns for each: 1, it is queued; 2, it was queued before; its outcome if there is one; 0, the
---- queue is full; false, no process has ever served the operation.
+--- submitted again, "" if its random id cannot have been submitted before. Returns for each: 1, it is queued; 2, it
+--- was queued before; its outcome if there is one; 0, the queue is full; false, no process has ever served the
+--- operation.
 redis_scripts.submit = script([[
 local caller, room, answers = ARGV[1], tonumber(ARGV[2]) - redis.call("XLEN", KEYS[1]), {}
 for i = 2, #KEYS do
