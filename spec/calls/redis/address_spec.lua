@@ -1,4 +1,4 @@
---- Where a Redis is: its URL, its options and the nodes of its cluster.
+--- The address of a Redis server: its URL, its options and the nodes of its cluster.
 local addresses = require("operations.calls.redis.address")
 
 describe("the address of a Redis server", function()

@@ -1,4 +1,4 @@
---- Where a Redis is: read from a URL and a table of options, with the nodes of its cluster that are known.
+--- The addresses of Redis servers: read from a URL and a table of options, with the nodes of a cluster that are known.
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local urls = require("operations.base.url")
