@@ -293,8 +293,8 @@ describe("a listener with TLS", function()
         return #ends == 1
       end)
       run("{ printf cut; until [ -e %s ]; do sleep 0.05; done; kill -9 $(cat %s); } | { sh -c 'echo $$ >%s; exec "
-        .. "openssl s_client -quiet -connect localhost:%d'; rm %s; }", path("got"), path("pid"), path("pid"), opened.port,
-        path("pid"))
+        .. "openssl s_client -quiet -connect localhost:%d'; rm %s; }", path("got"), path("pid"), path("pid"),
+        opened.port, path("pid"))
       eventually(function()
         return #ends == 2
       end)
