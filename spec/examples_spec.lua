@@ -464,8 +464,8 @@ describe("examples/monitoring", function()
       shown[name] = true
     end
     local text = table.concat(expressions(), "\n") .. read("alerts.yml")
-    for name in text:gmatch("operations_[%l_]+") do
-      name = name:gsub("_bucket$", ""):gsub("_sum$", ""):gsub("_count$", "")
+    for word in text:gmatch("operations_[%l_]+") do
+      local name = word:gsub("_bucket$", ""):gsub("_sum$", ""):gsub("_count$", "")
       assert.is_true(shown[name], name)
       named[name] = true
     end

@@ -201,9 +201,9 @@ describe("the lines that describe", function()
       end
       assert.matches(shown, describe_schema({ properties = { x = schema } }), 1, true)
       assert.is_nil(describe_schema({ properties = { x = around(schema) } }):find(shown, 1, true))
-      shown = shown:gsub("\n    ", "\n  ")
-      assert.matches(shown, describe_schema(schema), 1, true)
-      assert.is_nil(describe_schema(around(schema)):find(shown, 1, true))
+      local whole = shown:gsub("\n    ", "\n  ")
+      assert.matches(whole, describe_schema(schema), 1, true)
+      assert.is_nil(describe_schema(around(schema)):find(whole, 1, true))
     end
     assert.equal("  the whole schema\n", describe_schema({ allOf = { { ["$ref"] = "#" } } }))
     assert.equal("  the whole schema | null\n", describe_schema({ anyOf = { { ["$ref"] = "#" }, null } }))

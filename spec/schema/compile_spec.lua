@@ -665,10 +665,10 @@ describe("compiling a schema", function()
     }
     local list = problems({ ["$schema"] = "http://example.com/meta" }, { resolve = function() return metaschema end })
     assert.is_truthy(list[1]:find("needs vocabulary http://example.com/vocabulary", 1, true))
-    for uri, known in pairs({ ["draft/2020-12/vocab/none"] = false, ["draft/2020-12/vocabulary/core"] = false,
+    for name, known in pairs({ ["draft/2020-12/vocab/none"] = false, ["draft/2020-12/vocabulary/core"] = false,
       ["draft/2020-12/vocab/"] = false, ["draft/2020-12/vocab/core"] = true, ["draft/2019-09/vocab/content"] = true,
       ["draft/2020-12/vocab/contents"] = false, ["draft/1999/vocab/core"] = false }) do
-      uri = "https://json-schema.org/" .. uri
+      local uri = "https://json-schema.org/" .. name
       metaschema["$vocabulary"] = { [uri] = true, [1] = true, [2] = false }
       local compiled, err = schema.compile({ ["$schema"] = "a:b" }, { resolve = function() return metaschema end })
       assert.equal(known, compiled ~= nil, uri)

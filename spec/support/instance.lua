@@ -22,8 +22,8 @@ local MAX_BRANCHES = 48 -- ways to resolve the unions of one schema that are tri
 
 local function deref(root, ref)
   local node = root
-  for token in ref:match("^#(.*)$"):gmatch("/([^/]*)") do
-    token = token:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
+  for encoded in ref:match("^#(.*)$"):gmatch("/([^/]*)") do
+    local token = encoded:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end)
     node = node[(token:gsub("~1", "/"):gsub("~0", "~"))]
   end
   return node

@@ -87,8 +87,8 @@ end
 ---@return string[] sorted
 function facts.typescript(text)
   local list, interface, id = {}, nil, nil
-  for line in text:gmatch("[^\n]+") do
-    line = line:gsub("([ (])%-?%d+%.%d[%deE+-]*%f[ ;)]", "%1number")
+  for given in text:gmatch("[^\n]+") do
+    local line = given:gsub("([ (])%-?%d+%.%d[%deE+-]*%f[ ;)]", "%1number")
     interface = line:match("^export interface (%w+)") or interface
     id = line:match('^  "(.*)": {$') or line:find("^  };") and nil or id
     local alias, of = line:match("^export type (%w+) = (.*);$")

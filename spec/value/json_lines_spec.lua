@@ -46,12 +46,12 @@ end
 -- The same of the whole text, line by line.
 local function expected(text, max)
   local list = {}
-  for line, foot in text:gmatch("([^\n]*)(\n?)") do
-    if #line > max then
-      local last = line:sub(-ENDS):gsub("\r$", "")
-      list[#list + 1] = { first = line:sub(1, ENDS), last = last, size = #line }
+  for whole, foot in text:gmatch("([^\n]*)(\n?)") do
+    if #whole > max then
+      local last = whole:sub(-ENDS):gsub("\r$", "")
+      list[#list + 1] = { first = whole:sub(1, ENDS), last = last, size = #whole }
     else
-      line = line:gsub("\r$", "")
+      local line = whole:gsub("\r$", "")
       if line:find("[^ \t\n\v\f\r]") then
         local value, err = json.decode(line)
         list[#list + 1] = told(value, err, line)

@@ -82,8 +82,8 @@ function person.several(items, prompt, chosen)
   local before = words[1] and " (" .. table.concat(words, ", ") .. ")" or ""
   return ask_until(("%s, several with commas%s: "):format(shown, before), function(line)
     local picked = {}
-    for word in line:gmatch("[^,]+") do
-      word = word:match("^%s*(.-)%s*$")
+    for part in line:gmatch("[^,]+") do
+      local word = part:match("^%s*(.-)%s*$")
       local item = find(word)
       if item == nil then
         return unknown(word)

@@ -245,8 +245,8 @@ end
 
 local function read_pairs(text, separator)
   local list = {}
-  for raw in (text or ""):gmatch("[^" .. separator .. "]+") do
-    raw = header_field.trim(raw)
+  for part in (text or ""):gmatch("[^" .. separator .. "]+") do
+    local raw = header_field.trim(part)
     local name, value = raw:match("^([^=]*)=?(.*)$")
     list[#list + 1] = { raw = raw, name = separator == ";" and name or decoded_form(name), text = value }
   end

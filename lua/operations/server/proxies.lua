@@ -26,8 +26,8 @@ Proxies.__index = Proxies
 
 local function items(field)
   local list = {}
-  for item in (field or ""):gmatch("[^,]+") do
-    item = header_field.trim(item)
+  for part in (field or ""):gmatch("[^,]+") do
+    local item = header_field.trim(part)
     list[#list + 1] = item ~= "" and item or nil
   end
   return list

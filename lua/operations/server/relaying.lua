@@ -216,8 +216,8 @@ end
 -- With credentials at this server, caches that many callers share must not keep an answer.
 local function private(value)
   local kept = { "private" }
-  for directive in value:gmatch("[^,]+") do
-    directive = header_field.trim(directive)
+  for part in value:gmatch("[^,]+") do
+    local directive = header_field.trim(part)
     local name = directive:match("^[^=]*"):lower()
     if name ~= "public" and name ~= "private" and name ~= "s-maxage" and name ~= "" then
       kept[#kept + 1] = directive

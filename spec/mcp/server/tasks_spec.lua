@@ -121,8 +121,8 @@ describe("a tool of an MCP server that may run as a task", function()
         assert.same({ -32021, 400 }, { failure.code, status })
         assert.same({ extensions = { [TASKS] = {} } }, failure.data.requiredCapabilities)
         for _, method in ipairs({ "tasks/get", "tasks/update", "tasks/cancel" }) do
-          _, failure = ask(method, { taskId = "x" }, capabilities)
-          assert.equal(-32021, failure.code)
+          local refusal = select(2, ask(method, { taskId = "x" }, capabilities))
+          assert.equal(-32021, refusal.code)
         end
       end
       assert.equal("task", call("needs").resultType)

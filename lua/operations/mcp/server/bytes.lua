@@ -130,8 +130,8 @@ local function copy_of_members(value, schema, walk)
   local copy = property_order.carry({}, value)
   walk.seen[value] = copy
   local names = core.kind(value) == "array" and value or property_order.names(value)
-  for key, name in ipairs(names) do -- in order: it is that of the blocks
-    key = names == value and key or name
+  for i, name in ipairs(names) do -- in order: it is that of the blocks
+    local key = names == value and i or name
     copy[key] = copy_of(value[key], marks.part(schema, walk.root, key), walk)
   end
   for key, item in next, value do
