@@ -19,7 +19,7 @@ description = {
 }
 supported_platforms = { "linux", "macosx", "freebsd" }
 dependencies = {
-  "lua >= 5.1, < 5.5", -- of these LuaJIT 2.1 and Lua 5.4; the Makefile refuses the others by name
+  "lua >= 5.1, < 5.6", -- of these LuaJIT 2.1, Lua 5.4 and 5.5; the Makefile refuses the others by name
 }
 external_dependencies = {
   CURL = { library = "curl" },

@@ -53,7 +53,7 @@ describe("the rockspec", function()
       version, path,
       jit and "LUA_INCDIR=/usr/include/luajit-2.1" or "", -- luacheck: ignore 113
       jit and "LUA=$(command -v luajit)" or "", -- luacheck: ignore 113
-      version, jit and "luajit" or "lua5.4")) -- luacheck: ignore 113
+      version, jit and "luajit" or "lua" .. version)) -- luacheck: ignore 113
     assert.equal("hello world\n", output)
     assert.equal(0, status)
   end)

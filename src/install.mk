@@ -2,7 +2,6 @@
 
 # Names and directories as LuaRocks passes them.
 PREFIX ?= /usr/local
-LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
 INST_BINDIR ?= $(PREFIX)/bin
 INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
 INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)

@@ -7,7 +7,7 @@ set -u
 command=$1 cc=$2 lua=$3
 shift 3
 
-supported="operations supports Lua 5.4 and LuaJIT 2.1"
+supported="operations supports Lua 5.4, Lua 5.5 and LuaJIT 2.1"
 
 fail() {
   echo "$command: $*" >&2
@@ -29,7 +29,7 @@ found() {
     echo "#include <$name>" | $cc "$@" -DPCRE2_CODE_UNIT_WIDTH=8 -x c -fsyntax-only - >/dev/null 2>&1
     return
   fi
-  for directory in /usr/include /usr/local/include /usr/include/luajit-2.1 /usr/include/lua5.4 /usr/include/*-linux-*; do
+  for directory in /usr/include /usr/local/include /usr/include/luajit-2.1 /usr/include/lua5.[45] /usr/include/*-linux-*; do
     [ -e "$directory/$name" ] && return
   done
   return 1
@@ -43,7 +43,7 @@ lacks() {
 
 lacks_header() {
   case $name in
-  lua.h) lacks "the headers of Lua 5.4 ($name)" liblua5.4-dev lua-devel lua lua5.4-dev lua ;;
+  lua.h) lacks "the headers of Lua $series ($name)" "liblua$series-dev" lua-devel lua "lua$series-dev" lua ;;
   luajit.h) lacks "LuaJIT's headers ($name)" libluajit-5.1-dev luajit-devel luajit luajit-dev luajit ;;
   curl/curl.h) lacks "libcurl's headers ($name)" libcurl4-openssl-dev libcurl-devel curl curl-dev curl ;;
   pcre2.h) lacks "PCRE2's headers ($name)" libpcre2-dev pcre2-devel pcre2 pcre2-dev pcre2 ;;
@@ -53,7 +53,8 @@ lacks_header() {
 [ "$has_compiler" = yes ] || lacks "a C compiler ($cc)" build-essential gcc gcc build-base gcc
 case ${lua##*/} in
 *jit*) of_lua=luajit.h ;;
-*) of_lua=lua.h ;;
+*5.5) of_lua=lua.h series=5.5 ;;
+*) of_lua=lua.h series=5.4 ;;
 esac
 for name in $of_lua curl/curl.h pcre2.h; do
   found "$@" || lacks_header
@@ -74,13 +75,13 @@ fi
 # The Lua version of the headers: LUAJIT_VERSION_NUM and LUA_VERSION_NUM as the compiler sees them.
 number_of() {
   # shellcheck disable=SC2086
-  printf '#include <%s>\n= %s\n' "$1" "$2" | $cc "${3:--I.}" -x c -E -P - 2>/dev/null | sed -n 's/^= *\([0-9][0-9]*\)$/\1/p'
+  printf '#include <%s>\n= %s\n' "$1" "$2" | $cc "${3:--I.}" -x c -E -P - 2>/dev/null | sed -n 's/^= *\([0-9 ()*+]*\)$/\1/p'
 }
 
 where=${1:-}
 jit=$(number_of luajit.h LUAJIT_VERSION_NUM "$where")
-version=$(number_of lua.h LUA_VERSION_NUM "$where")
-name="Lua $((${version:-0} / 100)).$((${version:-0} % 100))"
+version=$(($(number_of lua.h LUA_VERSION_NUM "$where") + 0)) # an expression in Lua 5.5
+name="Lua $((version / 100)).$((version % 100))"
 [ "$version" = 501 ] && [ "${jit:-0}" -ge 20100 ] && name=LuaJIT
 [ "$version" = 501 ] && [ "${jit:-20100}" -lt 20100 ] && name="LuaJIT 2.0"
 
@@ -88,19 +89,19 @@ name="Lua $((${version:-0} / 100)).$((${version:-0} % 100))"
 interpreter=$("$lua" -e 'io.write(jit and jit.version_num < 20100 and "LuaJIT 2.0" or jit and "LuaJIT" or _VERSION)' 2>/dev/null)
 
 case $name in
-"Lua 5.4" | LuaJIT) ;;
+"Lua 5.4" | "Lua 5.5" | LuaJIT) ;;
 "Lua 5.1")
   fail "the headers in ${where#-I} are of $name; $supported. For LuaJIT add" \
     "LUA_INCDIR=/usr/include/luajit-2.1 (Debian: libluajit-5.1-dev)"
   ;;
 *) fail "the headers in ${where#-I} are of $name; $supported" ;;
 esac
-case "$interpreter with $name" in
-" with"* | "Lua 5.4 with Lua 5.4" | "LuaJIT with LuaJIT") ;;
-# LuaRocks runs on its own interpreter and may build for the LuaJIT of an editor or a server.
-"Lua 5.1 with LuaJIT") ;;
-"Lua 5.4 with LuaJIT" | "LuaJIT with Lua 5.4")
+case $interpreter in
+"" | "$name") ;;
+"Lua 5.4" | "Lua 5.5" | LuaJIT)
   fail "$lua is $interpreter, but the headers in ${where#-I} are of $name; pass LUA and LUA_INCDIR of one runtime"
   ;;
+# LuaRocks runs on its own interpreter and may build for the LuaJIT of an editor or a server.
+"Lua 5.1") [ "$name" = LuaJIT ] || fail "$lua is $interpreter; $supported (make LUA=lua5.4, make LUA=luajit)" ;;
 *) fail "$lua is $interpreter; $supported (make LUA=lua5.4, make LUA=luajit)" ;;
 esac

@@ -1976,7 +1976,7 @@ function Request:abort(err) end
 ---@field hint? string
 
 ---@class operations.SandboxOptions
----@field interpreter? string  the program that runs programs, a path or a name in PATH: `lua5.4` or `luajit`, as the modules of this library were built for; default: that of this process, else the one in PATH
+---@field interpreter? string  the program that runs programs, a path or a name in PATH: `lua5.4`, `lua5.5` or `luajit`, as the modules of this library were built for; default: that of this process, else the one in PATH
 ---@field max_code? integer  bytes of a program, default 64 KiB
 ---@field max_calls? integer  default 50
 ---@field at_once? integer  calls at the same time, default 8

@@ -22,11 +22,14 @@ describe("marks", function()
     assert.has_error(function() operations.object(1) end, "bad argument #1 to 'object' (table expected, got number)")
   end)
 
-  it("share null with lua-cjson", function()
-    assert.equal(require("cjson").null, operations.null)
+  local has_cjson, cjson = pcall(require, "cjson") -- it is not packaged for Lua 5.5
+  local it_beside_cjson = has_cjson and it or pending
+
+  it_beside_cjson("share null with lua-cjson", function()
+    assert.equal(cjson.null, operations.null)
   end)
 
-  it("are those of a lua-cjson that marks arrays, as OpenResty's does", function()
+  it_beside_cjson("are those of a lua-cjson that marks arrays, as OpenResty's does", function()
     local result = command.run([[lua - <<'END'
       local cjson = require("cjson")
       cjson.array_mt, cjson.empty_array_mt = { name = "array" }, { name = "empty" }

@@ -1,12 +1,13 @@
 local at_collections = require("spec.support.at_collections")
 local core = require("operations.core")
 local json = require("operations.base.json")
-local cjson = require("cjson")
 local lfs = require("lfs")
 local raises = require("spec.support.raises")
 local usage = require("spec.support.usage")
 
 local VECTORS = "spec/vectors/json/"
+local has_cjson, cjson = pcall(require, "cjson") -- it is not packaged for Lua 5.5
+local it_beside_cjson = has_cjson and it or pending
 local number_type = rawget(math, "type") -- nil where numbers have one type
 
 local function read_file(path)
@@ -131,7 +132,7 @@ describe("decoding JSON", function()
     assert.is_true((either:check(decodes("{}"))))
   end)
 
-  it("gives the null of lua-cjson", function()
+  it_beside_cjson("gives the null of lua-cjson", function()
     assert.equal(cjson.null, decodes("null"))
     assert.equal(json.null, decodes("[null]")[1])
   end)
@@ -965,7 +966,7 @@ describe("any JSON value", function()
     end
   end)
 
-  it("is read by lua-cjson as we read it", function()
+  it_beside_cjson("is read by lua-cjson as we read it", function()
     local value = generator(4711)
     for _ = 1, 500 do
       local text = encodes(value(5))
@@ -973,7 +974,7 @@ describe("any JSON value", function()
     end
   end)
 
-  it("that lua-cjson made is written so that it reads it back", function()
+  it_beside_cjson("that lua-cjson made is written so that it reads it back", function()
     local value = generator(8899)
     for _ = 1, 500 do
       local theirs = cjson.decode(cjson.encode(value(5)))

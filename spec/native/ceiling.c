@@ -11,6 +11,8 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "lua/compat.h"
+
 static size_t used, most = SIZE_MAX;
 
 static void *allocate(void *ud, void *block, size_t old, size_t size) {
@@ -36,7 +38,7 @@ static int set_ceiling(lua_State *L) {
 
 int main(int argc, char **argv) {
   int failed;
-  lua_State *L = lua_newstate(allocate, NULL);
+  lua_State *L = ops_newstate(allocate, NULL);
   if (L == NULL || argc < 2) return 3;
   luaL_openlibs(L);
   lua_register(L, "ceiling", set_ceiling);

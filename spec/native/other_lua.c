@@ -1,9 +1,9 @@
 /*
-** other_lua.c - a Lua module that takes the Lua that loads it for Lua 5.5.
+** other_lua.c - a Lua module that takes the Lua that loads it for another one.
 */
 #include <lua.h>
 
-#define lua_version(L) 505
+#define lua_version(L) (LUA_VERSION_NUM == 505 ? 504 : 505)
 
 #include "lua/build.h"
 

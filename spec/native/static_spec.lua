@@ -1,13 +1,15 @@
 local command = require("spec.support.command")
 
-describe("the archive of all modules", function()
+local describe_linked = command.linked() and describe or pending
+
+describe_linked("the archive of all modules", function()
   it("is linked into a program, whose names are its own, and runs without a file of C", function()
     local directory = os.tmpname()
     os.remove(directory)
     finally(function()
       os.execute("rm -r " .. directory)
     end)
-    local lua = rawget(_G, "jit") and "luajit" or "lua5.4"
+    local lua = require("operations.base.runtime").interpreter
     local program = [[
       package.cpath = ""
       local operations = require("operations")

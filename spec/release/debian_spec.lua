@@ -1,6 +1,6 @@
 local command = require("spec.support.command")
 
-local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+local runtime = require("operations.base.runtime").interpreter
 
 -- lintian's list of interpreters lacks LuaJIT, which Debian has.
 local unknown = runtime == "luajit" and ",unusual-interpreter" or ""

@@ -1,6 +1,6 @@
 local command = require("spec.support.command")
 
-local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+local runtime = require("operations.base.runtime").interpreter
 local other = runtime == "luajit" and "lua5.4" or "luajit"
 local build = package.cpath:match("(build/[^/;]+)/%?%.so")
 
@@ -181,7 +181,7 @@ describe("make", function()
     return result.out:match("(make[^\n]*: [^\n]*)\n")
   end
 
-  local supported = "; operations supports Lua 5.4 and LuaJIT 2.1"
+  local supported = "; operations supports Lua 5.4, Lua 5.5 and LuaJIT 2.1"
 
   it("refuses an interpreter that is not supported, by name", function()
     assert.equal("make LUA=lua5.1: lua5.1 is Lua 5.1" .. supported .. " (make LUA=lua5.4, make LUA=luajit)",
@@ -192,18 +192,21 @@ describe("make", function()
     local headers = os.tmpname()
     os.remove(headers)
     local function made(version)
-      os.execute(("mkdir -p %s; echo '#define LUA_VERSION_NUM %d' >%s/lua.h"):format(headers, version, headers))
+      os.execute(("mkdir -p %s; echo '#define LUA_VERSION_NUM %s' >%s/lua.h"):format(headers, version, headers))
       return "LUA_INCDIR=" .. headers
     end
     assert.equal(("make LUA=lua5.1: the headers in %s are of Lua 5.1%s. For LuaJIT add LUA_INCDIR=/usr/include/"
       .. "luajit-2.1 (Debian: libluajit-5.1-dev)"):format(headers, supported), refusal("LUA=lua5.1 " .. made(501)))
-    for _, version in ipairs({ 502, 503, 505 }) do
+    for _, version in ipairs({ 502, 503, 506 }) do
       assert.equal(("make LUA=lua5.4: the headers in %s are of Lua 5.%d%s"):format(headers, version - 500, supported),
         refusal("LUA=lua5.4 " .. made(version)))
     end
+    local other_headers = "make LUA=lua5.4: lua5.4 is Lua 5.4, but the headers in %s are of %s; pass LUA and "
+      .. "LUA_INCDIR of one runtime"
+    assert.equal(other_headers:format(headers, "Lua 5.5"), refusal("LUA=lua5.4 " .. made("(5 * 100 + 5)")))
     os.execute("rm -r " .. headers)
-    assert.equal("make LUA=lua5.4: lua5.4 is Lua 5.4, but the headers in /usr/include/luajit-2.1 are of LuaJIT; pass "
-      .. "LUA and LUA_INCDIR of one runtime", refusal("LUA=lua5.4 LUA_INCDIR=/usr/include/luajit-2.1"))
+    assert.equal(other_headers:format("/usr/include/luajit-2.1", "LuaJIT"),
+      refusal("LUA=lua5.4 LUA_INCDIR=/usr/include/luajit-2.1"))
   end)
 
   it("names the packages of each header that is missing", function()

@@ -10,6 +10,12 @@ local function finalize(finalizer)
   end
 end
 
+-- Sets a parameter of the collector and returns the value before; Lua 5.5 has one option for all of them.
+local function set(name, value)
+  local ok, before = pcall(collectgarbage, "set" .. name, value)
+  return ok and before or collectgarbage("param", name, value)
+end
+
 ---@param finalizer fun(): boolean?  true where it came at the time that is wanted: no further run is needed
 ---@param run fun()
 return function(finalizer, run)
@@ -22,15 +28,15 @@ return function(finalizer, run)
       finalize(again)
     end
   end
-  local pause, multiplier = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
+  local pause, multiplier = set("pause", 0), set("stepmul", 1000)
   finalize(again)
   local ok, err
   repeat
     ok, err = pcall(run)
   until met or not ok
   over = true
-  collectgarbage("setpause", pause)
-  collectgarbage("setstepmul", multiplier)
+  set("pause", pause)
+  set("stepmul", multiplier)
   assert(ok, err)
   assert(not failure, failure)
 end

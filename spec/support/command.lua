@@ -51,6 +51,13 @@ function command.interpreter()
   return arg[i]
 end
 
+--- The flags of a program in C that links the Lua of this; nil where pkg-config does not know it.
+---@return string?
+function command.linked()
+  local result = command.run("pkg-config --cflags --libs " .. require("operations.base.runtime").interpreter)
+  return result.code == 0 and result.out:gsub("\n", "") or nil
+end
+
 --- Shell functions that run the tree: only these run under the sanitizer of the specs.
 local function functions()
   local lua = ('LD_PRELOAD="$SANITIZER" %s'):format(quote(command.interpreter()))

@@ -16,7 +16,8 @@ end
 local function runner(before, paths)
   local lua = command.interpreter()
   return ("env -u FAILED -u SEED -u JOBS -u HANG_SECONDS %s spec/support/runner/run %s %s/state "
-    .. "'%s /usr/bin/busted --no-auto-insulate' %s"):format(before, lua, directory, lua, paths or directory .. "/specs")
+    .. "'%s spec/support/runner/busted.lua --no-auto-insulate' %s"):format(before, lua, directory, lua,
+    paths or directory .. "/specs")
 end
 
 local function run(before, paths)

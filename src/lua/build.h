@@ -44,7 +44,7 @@ static inline void build_check(lua_State *L, const char *module) {
 #endif
 
 static const char *const build_names[] = {
-    "a release of Lua 5.4", "a debug build of Lua 5.4 (ltests.h)"};
+    "a release of " LUA_VERSION, "a debug build of " LUA_VERSION " (ltests.h)"};
 
 static inline int build_no_library(lua_State *L) {
   lua_pushnil(L);
@@ -69,8 +69,8 @@ static inline bool build_tests_lua(lua_State *L) {
 static inline void build_check(lua_State *L, const char *module) {
   int version = (int)lua_version(L);
   if (version > 500 && version < 600 && version != LUA_VERSION_NUM)
-    luaL_error(L, "%s is built for Lua 5.4 and this is Lua %d.%d", module,
-               version / 100, version % 100);
+    luaL_error(L, "%s is built for " LUA_VERSION " and this is Lua %d.%d",
+               module, version / 100, version % 100);
   luaL_checkversion(L); /* the sizes of numbers, too */
   if (build_tests_lua(L) != BUILD_TESTS_LUA)
     luaL_error(L, "%s is built for %s and this is %s", module,

@@ -1,6 +1,6 @@
 /*
-** compat.h - one spelling of the Lua C API for Lua 5.4 and LuaJIT 2.1: only the
-** functions that differ.  A 5.1 build uses only symbols of 5.1.
+** compat.h - one spelling of the Lua C API for Lua 5.4, Lua 5.5 and LuaJIT 2.1:
+** only the functions that differ.  A 5.1 build uses only symbols of 5.1.
 */
 #ifndef OPERATIONS_COMPAT_H
 #define OPERATIONS_COMPAT_H
@@ -13,8 +13,8 @@
 #include <lua.h>
 #include <lauxlib.h>
 
-#if LUA_VERSION_NUM != 504 && LUA_VERSION_NUM != 501
-#error "operations supports Lua 5.4 and LuaJIT 2.1"
+#if LUA_VERSION_NUM != 505 && LUA_VERSION_NUM != 504 && LUA_VERSION_NUM != 501
+#error "operations supports Lua 5.4, Lua 5.5 and LuaJIT 2.1"
 #endif
 
 #if LUA_VERSION_NUM >= 503
@@ -86,6 +86,12 @@ static inline void ops_rawsetp(lua_State *L, int i, const void *p) {
 #define ops_setuservalue(L, i) ((void)lua_setfenv(L, i))
 #define ops_getuservalue(L, i) lua_getfenv(L, i)
 
+#endif
+
+#if LUA_VERSION_NUM >= 505
+#define ops_newstate(alloc, ud) lua_newstate(alloc, ud, luaL_makeseed(NULL))
+#else
+#define ops_newstate(alloc, ud) lua_newstate(alloc, ud)
 #endif
 
 /* A userdata with `slots` Lua values, counted from 1. */
@@ -164,7 +170,7 @@ static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 }
 
 /* The text of the string or number at `i`, which becomes it; NULL for others.
-** Lua 5.4 writes the decimal point of the locale; here it is always ".". */
+** Lua writes the decimal point of the locale; here it is always ".". */
 static inline const char *ops_text(lua_State *L, int i, size_t *len) {
   const int is_number = lua_type(L, i) == LUA_TNUMBER;
   const char *s = lua_tolstring(L, i, len);

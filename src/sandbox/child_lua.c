@@ -284,7 +284,7 @@ static int open_state(lua_State *L) {
 }
 
 static lua_State *new_state(void) {
-  lua_State *L = lua_newstate(allocate, NULL);
+  lua_State *L = ops_newstate(allocate, NULL);
   return L != NULL ? L : luaL_newstate(); /* LuaJIT without GC64 */
 }
 

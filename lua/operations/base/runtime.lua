@@ -1,24 +1,30 @@
 --- Refuses an unsupported runtime before a C module that it cannot load is required; loads modules that may be missing.
 local runtime = {}
 
+local jit = rawget(_G, "jit")
+
+--- The usual name of its interpreter.
+---@type string
+runtime.interpreter = jit and "luajit" or "lua" .. _VERSION:match("%d.*")
+
 ---@param version string  as `_VERSION`
----@param jit? { version: string, version_num: integer }  LuaJIT's global `jit`
+---@param luajit? { version: string, version_num: integer }  LuaJIT's global `jit`
 ---@return string? flaw
-function runtime.flaw(version, jit)
-  if jit and jit.version_num >= 20100 or version == "Lua 5.4" then
+function runtime.flaw(version, luajit)
+  if luajit and luajit.version_num >= 20100 or version == "Lua 5.4" or version == "Lua 5.5" then
     return nil
   end
-  return ("operations supports Lua 5.4 and LuaJIT 2.1; this is %s"):format(jit and jit.version or version)
+  local this = luajit and luajit.version or version
+  return "operations supports Lua 5.4, Lua 5.5 and LuaJIT 2.1; this is " .. this
 end
 
---- Why a C module was not loaded, in words where it was built for the other runtime.
+--- Why a C module was not loaded, in words where it was built for another runtime.
 ---@param message string  of `require`
----@param jit? table
 ---@return string
-function runtime.told(message, jit)
+function runtime.told(message)
   local path = message:match("undefined symbol: luaL?_") and message:match("from file '([^']+)'")
-  return path and ("%s is built for %s and this is %s: run make LUA=%s"):format(path, jit and "Lua 5.4" or "LuaJIT",
-    jit and "LuaJIT" or "Lua 5.4", jit and "luajit" or "lua5.4") or message
+  return path and ("%s is built for another Lua than this, %s: run make LUA=%s"):format(path,
+    jit and "LuaJIT" or _VERSION, runtime.interpreter) or message
 end
 
 --- Loads the first C module of a program.
@@ -26,7 +32,7 @@ end
 ---@return any
 function runtime.load(name)
   local ok, loaded = pcall(require, name)
-  return ok and loaded or error(runtime.told(loaded, rawget(_G, "jit")), 0)
+  return ok and loaded or error(runtime.told(loaded), 0)
 end
 
 -- Is the current directory, the last resort of Lua's own search paths, the only place in a path that has the module?
@@ -48,7 +54,7 @@ function runtime.optional(name)
   return pcall(require, name)
 end
 
-local flaw = runtime.flaw(_VERSION, rawget(_G, "jit"))
+local flaw = runtime.flaw(_VERSION, jit)
 if flaw then
   error(flaw, 0)
 end

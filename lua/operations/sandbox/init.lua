@@ -22,12 +22,12 @@ local task = require("operations.task")
 local sandbox = {}
 
 --- The language of programs: that of this program's Lua.
----@type "Lua 5.4"|"LuaJIT 2.1"
-sandbox.language = rawget(_G, "jit") and "LuaJIT 2.1" or "Lua 5.4"
+---@type "Lua 5.4"|"Lua 5.5"|"LuaJIT 2.1"
+sandbox.language = rawget(_G, "jit") and "LuaJIT 2.1" or _VERSION
 
 ---@class operations.SandboxOptions
----@field interpreter? string  the program that runs programs, a path or a name in PATH: `lua5.4` or `luajit`, as the
----  modules of this library were built for; default: that of this process, else the one in PATH
+---@field interpreter? string  the program that runs programs, a path or a name in PATH: `lua5.4`, `lua5.5` or
+---  `luajit`, as the modules of this library were built for; default: that of this process, else the one in PATH
 ---@field max_code? integer  bytes of a program, default 64 KiB
 ---@field max_calls? integer  default 50
 ---@field at_once? integer  calls at the same time, default 8
@@ -159,8 +159,7 @@ end
 
 -- The interpreter of this process, if it runs in one; else a name for PATH.
 local function own_interpreter()
-  local name = sandbox.language == "Lua 5.4" and "lua5.4" or "luajit"
-  local own = system.real_path("/proc/self/exe")
+  local name, own = runtime.interpreter, system.real_path("/proc/self/exe")
   local base = own and own:match("[^/]*$") or ""
   return base:sub(1, #name) == name and own or name
 end

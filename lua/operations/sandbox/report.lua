@@ -50,8 +50,8 @@ local library = { "array", "json", "map", "null", "object", "print" }
 local hints = {}
 
 function hints.syntax(state)
-  return state.language == "Lua 5.4" and "programs are Lua 5.4"
-    or "programs are LuaJIT 2.1: Lua 5.1 with goto and bit; // and & and <close> of later versions do not exist"
+  return "programs are " .. state.language .. (state.language == "LuaJIT 2.1"
+    and ": Lua 5.1 with goto and bit; // and & and <close> of later versions do not exist" or "")
 end
 
 function hints.memory()
@@ -74,7 +74,7 @@ end
 -- Functions of Lua's libraries that are missing.
 local missing = members.set({ "dump", "execute", "exit", "getenv", "remove", "rename", "setlocale", "tmpname" })
 
--- The name of the nil value that a message is about, as Lua 5.4 and LuaJIT write it.
+-- The name of the nil value that a message is about, as Lua and LuaJIT write it.
 local function name_in(message, kind)
   return message:match("nil value %(" .. kind .. " '([^']+)'%)") or message:match(kind .. " '([^']+)' %(a nil value%)")
 end

@@ -21,7 +21,8 @@ local clients = "spec/calls/inside/websocket.lua"
 local ways = {}
 
 function ways.plain(before)
-  local result = command.run(("export %s; lua /usr/bin/busted -o TAP --pattern=. %s"):format(before, clients))
+  local result = command.run(("export %s; lua spec/support/runner/busted.lua -o TAP --pattern=. %s"):format(before,
+    clients))
   return result.out, result.err, result.code
 end
 

@@ -72,7 +72,7 @@ describe("an MCP server behind nginx", function()
       return text
     end
     local root = command.directory()
-    local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+    local runtime = require("operations.base.runtime").interpreter
     write("server.lua", program)
     write("nginx.conf", (configuration:gsub("%$(%l+)", { port = port, runtime = runtime,
       cpath = ("%s/build/%s/?.so;;"):format(root, runtime) })))

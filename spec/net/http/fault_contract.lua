@@ -1,6 +1,6 @@
 --- What servers do wrong, or seldom, and what comes of it on every host, as specs: `faults(busted)` describes it;
 --- `busted` has busted's functions, which only spec files see. None hangs.
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local free_port = require("spec.support.free_port")
 local http = require("operations.net.http")
 local members = require("operations.base.members")
@@ -211,7 +211,7 @@ return function(busted)
         headers = { Authorization = "a", Cookie = "b", ["X-Api-Key"] = "c", ["X-Other"] = "kept" },
         credentials = { "x-api-key" },
       }))
-      local seen = cjson.decode(response.body).headers
+      local seen = dkjson.decode(response.body).headers
       assert.same({ nil, nil, nil, "kept" }, { seen.authorization, seen.cookie, seen["x-api-key"], seen["x-other"] })
     end)
 

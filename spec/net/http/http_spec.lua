@@ -1,5 +1,5 @@
 local json = require("operations.base.json")
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
@@ -21,7 +21,7 @@ describe("http", function()
 
   local function echo(options, path)
     options.url = server.url .. (path or "/echo")
-    return cjson.decode(assert(http.request(options)).body)
+    return dkjson.decode(assert(http.request(options)).body)
   end
 
   -- Waits until the server's note under `key` says `text`.
@@ -345,7 +345,7 @@ describe("http", function()
   describe("a redirect", function()
     it("is followed five times, and the last URL reported", function()
       local response = assert(get("/redirect/count/5"))
-      assert.equal("/echo/end", cjson.decode(response.body).uri)
+      assert.equal("/echo/end", dkjson.decode(response.body).uri)
       assert.equal(server.url .. "/echo/end", response.url)
       local _, err = get("/redirect/count/6")
       assert.equal("redirect", err.details.kind)
@@ -361,7 +361,7 @@ describe("http", function()
 
     it("within an origin keeps the credentials", function()
       local response = get("/redirect?to=/echo", { headers = { Authorization = "secret" } })
-      assert.equal("secret", cjson.decode(response.body).headers.authorization)
+      assert.equal("secret", dkjson.decode(response.body).headers.authorization)
     end)
 
     it("to another origin drops Authorization, Cookie and fields that are named credentials", function()
@@ -369,7 +369,7 @@ describe("http", function()
         headers = { Authorization = "a", cookie = "b", ["X-Api-Key"] = "c", ["X-Other"] = "d" },
         credentials = { "x-api-key" },
       })
-      local seen = cjson.decode(response.body).headers
+      local seen = dkjson.decode(response.body).headers
       assert.is_nil(seen.authorization)
       assert.is_nil(seen.cookie)
       assert.is_nil(seen["x-api-key"])

@@ -1,5 +1,5 @@
 --- query, json, form, multipart, auth, unix_socket and netrc of requests; operations.url; operations.secret.
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local command = require("spec.support.command")
 local errors = require("operations.base.error")
 local operations = require("operations")
@@ -20,7 +20,7 @@ describe("a request", function()
 
   local function echo(options, path)
     options.url = server.url .. (path or "/echo")
-    return cjson.decode(assert(http.request(options)).body)
+    return dkjson.decode(assert(http.request(options)).body)
   end
 
   it("has a query: encoded, in one order, beside that of its URL", function()
@@ -97,7 +97,7 @@ describe("a request", function()
     auth.password = "wrong"
     answer = assert(http.request({ url = server.url .. "/digest", auth = auth }))
     assert.same({ 401, "who are you?" }, { answer.status, answer.body })
-    assert.equal("/echo", cjson.decode(assert(http.request({ url = server.url .. "/echo", auth = auth })).body).uri)
+    assert.equal("/echo", dkjson.decode(assert(http.request({ url = server.url .. "/echo", auth = auth })).body).uri)
   end)
 
   it("takes credentials from a file like ~/.netrc where it is asked to", function()

@@ -1,4 +1,4 @@
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local http = require("operations.net.http")
 local message = require("operations.net.http.message")
 local redirect = require("operations.net.http.redirect")
@@ -27,7 +27,7 @@ describe("a redirect of a method other than GET", function()
     options.redirect_all = options.redirect_all == nil or options.redirect_all
     options.headers = options.headers or { ["Content-Type"] = "text/plain", ["X-Other"] = "kept" }
     local response, err = http.request(options)
-    return response and response.status == 200 and cjson.decode(response.body), err, response
+    return response and response.status == 200 and dkjson.decode(response.body), err, response
   end
 
   it("is not followed unless asked for", function()

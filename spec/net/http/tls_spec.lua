@@ -1,5 +1,5 @@
 local certificates = require("spec.support.certificates")
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local command = require("spec.support.command")
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
@@ -132,7 +132,7 @@ describe("over TLS", function()
     task.run(function()
       for i = 1, 20 do
         task.spawn(function()
-          local seen = cjson.decode(assert(get({ ca_file = server.ca_file, url = server.tls .. "/echo/" .. i })).body)
+          local seen = dkjson.decode(assert(get({ ca_file = server.ca_file, url = server.tls .. "/echo/" .. i })).body)
           assert.equal("HTTP/2.0", seen.protocol)
           connections[seen.connection] = true
         end)
@@ -174,7 +174,7 @@ describe("over TLS", function()
       until reactor:pending()
       local told, kind, status, _, body = reactor:next()
       assert.same({ handle, "done", 200 }, { told, kind, status })
-      return cjson.decode(body)
+      return dkjson.decode(body)
     end
     for url, protocol in pairs({ [server.tls .. "/echo"] = "HTTP/2.0", [server.url .. "/echo"] = "HTTP/1.1" }) do
       local seen, kept = {}, ask(url)
@@ -198,7 +198,7 @@ describe("over TLS", function()
         return turn < 4 and ("x"):rep(10000) or nil
       end,
     }))
-    assert.equal(30000, #cjson.decode(response.body).body)
+    assert.equal(30000, #dkjson.decode(response.body).body)
   end)
 
   it("a body that is not read holds its sender back, and no other stream of the HTTP/2 connection", function()
@@ -215,7 +215,7 @@ describe("over TLS", function()
     end
     local other = assert(http.open({ url = server.tls .. "/echo", ca_file = server.ca_file }))
     local answer = other:read()
-    assert.equal("HTTP/2.0", cjson.decode(answer).protocol)
+    assert.equal("HTTP/2.0", dkjson.decode(answer).protocol)
     assert.is_nil(other:read())
     local size = 0
     repeat
@@ -542,7 +542,7 @@ describe("a proxy", function()
   end
 
   it("of the environment is used", function()
-    local seen = cjson.decode(through('{ url = "http://nowhere.invalid/echo?x=1" }'))
+    local seen = dkjson.decode(through('{ url = "http://nowhere.invalid/echo?x=1" }'))
     assert.equal("nowhere.invalid", seen.headers.host)
     assert.equal("/echo?x=1", seen.uri)
   end)
@@ -553,7 +553,7 @@ describe("a proxy", function()
         ("; unset http_proxy; export %s='%s'"):format(name, server.url))
     end
     for _, name in ipairs({ "http_proxy", "all_proxy", "ALL_PROXY" }) do
-      assert.equal("/echo?x=1", cjson.decode(with(name, "http")).uri, name)
+      assert.equal("/echo?x=1", dkjson.decode(with(name, "http")).uri, name)
     end
     for _, name in ipairs({ "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }) do
       assert.equal("connect", with(name, "https"), name) -- that proxy refuses every request
@@ -570,7 +570,7 @@ describe("a proxy", function()
 
   it("may be named in the call", function()
     local response = assert(http.request({ url = "http://nowhere.invalid/echo", proxy = server.url }))
-    assert.equal("nowhere.invalid", cjson.decode(response.body).headers.host)
+    assert.equal("nowhere.invalid", dkjson.decode(response.body).headers.host)
     local _, err = http.request({ url = "http://h/", proxy = "http://127.0.0.1:" .. free_port() })
     assert.equal("connect", err.details.kind)
   end)

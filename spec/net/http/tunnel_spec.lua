@@ -1,4 +1,4 @@
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local http = require("operations.net.http")
 local operations = require("operations")
 local stream = require("operations.net.stream")
@@ -53,7 +53,7 @@ describe("a tunnel through a proxy", function()
     with_proxy("HTTP/1.1 200 Connected\r\nX-Proxy: here\r\nContent-Type: text/proxy\r\n\r\n", function(proxy, asked)
       for _ = 1, 2 do
         local answer = assert(get(proxy, { ["X-Secret"] = "s3cret" }))
-        local seen = cjson.decode(answer.body)
+        local seen = dkjson.decode(answer.body)
         assert.same({ 200, "/echo?x=1", "s3cret" }, { answer.status, seen.uri, seen.headers["x-secret"] })
         assert.is_nil(answer.headers["x-proxy"])
         assert.are_not.equal("text/proxy", answer.headers["content-type"])
@@ -67,7 +67,7 @@ describe("a tunnel through a proxy", function()
   it("carries requests that must not be sent twice", function()
     with_proxy("HTTP/1.1 200 Connected\r\n\r\n", function(proxy, asked)
       for i = 1, 3 do
-        local seen = cjson.decode(assert(get(proxy, nil, "POST", "body " .. i)).body)
+        local seen = dkjson.decode(assert(get(proxy, nil, "POST", "body " .. i)).body)
         assert.same({ "POST", "body " .. i }, { seen.method, seen.body })
       end
       assert.equal(1, #asked)

@@ -1,4 +1,4 @@
-local cjson = require("cjson")
+local dkjson = require("dkjson")
 local eventually = require("spec.support.eventually")
 local http = require("operations.net.http")
 local operations = require("operations")
@@ -29,7 +29,7 @@ describe("a request body that comes piece by piece", function()
   end
 
   it("is the chunks that a function returns until nil", function()
-    local seen = cjson.decode(assert(send(pieces("one ", "two ", "three"))).body)
+    local seen = dkjson.decode(assert(send(pieces("one ", "two ", "three"))).body)
     assert.equal("one two three", seen.body)
     assert.equal("POST", seen.method)
     assert.equal("chunked", seen.headers["transfer-encoding"])
@@ -38,7 +38,7 @@ describe("a request body that comes piece by piece", function()
   end)
 
   it("is sent with its length when that is given", function()
-    local seen = cjson.decode(assert(send(pieces("12", "345"), { body_size = 5, method = "PUT" })).body)
+    local seen = dkjson.decode(assert(send(pieces("12", "345"), { body_size = 5, method = "PUT" })).body)
     assert.equal("12345", seen.body)
     assert.equal("PUT", seen.method)
     assert.equal("5", seen.headers["content-length"])
@@ -46,7 +46,7 @@ describe("a request body that comes piece by piece", function()
   end)
 
   it("may be empty", function()
-    assert.equal("", cjson.decode(assert(send(pieces())).body).body)
+    assert.equal("", dkjson.decode(assert(send(pieces())).body).body)
   end)
 
   it("may be read from a file", function()
@@ -247,7 +247,7 @@ describe("a request body that comes piece by piece", function()
     for chunk in function() return stream:read() end do
       text = text .. chunk
     end
-    assert.equal("ab", cjson.decode(text).body)
+    assert.equal("ab", dkjson.decode(text).body)
   end)
 
   it("lets other tasks run while its source has nothing yet", function()

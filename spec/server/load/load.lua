@@ -20,8 +20,8 @@ end
 local function start(options)
   local env = command.environment()
   env.HTTP_API = options
-  local program = assert(operations.process.spawn({ rawget(_G, "jit") and "luajit" or "lua5.4",
-    "spec/support/http_api_main.lua", env = env }))
+  local program = assert(operations.process.spawn({ command.interpreter(), "spec/support/http_api_main.lua",
+    env = env }))
   local port = assert(program:read_line()):match("^port (%d+)$")
   local self = { port = tonumber(port), url = "http://127.0.0.1:" .. port .. "/api/spec", program = program }
   function self.resident()
