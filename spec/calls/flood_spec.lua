@@ -49,7 +49,7 @@ local function stuck_stream()
   function stream:pause()
     self.on_chunk = nil
   end
-  stream.close, stream.finish, stream.linger = quiet, quiet, quiet
+  stream.close, stream.finish, stream.linger, stream.watch = quiet, quiet, quiet, quiet
   return stream
 end
 

@@ -64,6 +64,20 @@ local function echo(accepted)
 end
 
 describe("a byte stream", function()
+  it("is tested while it is silent; intervals in which it is not read do not count", function()
+    with(function() end, function(connected)
+      local asked = 0
+      scheduler.await(function(wake)
+        connected:watch(1, 2, function()
+          asked = asked + 1
+          return asked <= 3
+        end, wake)
+      end)
+      assert.equal(5, asked)
+      connected:close()
+    end)
+  end)
+
   it("carries bytes both ways until either side ends", function()
     with(echo, function(connected)
       local sent = ("0123456789\0\255"):rep(200000)

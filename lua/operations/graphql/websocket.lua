@@ -18,7 +18,6 @@ local websocket = {}
 ---@field _ended? boolean
 ---@field _err? operations.Error  why it ended
 ---@field _wake? fun()  wakes the task that waits for a message
----@field _silent integer  intervals without a byte
 ---@field _paused? boolean
 local Socket = {}
 Socket.__index = Socket
@@ -42,9 +41,6 @@ local function stop(self, err, grace)
     return
   end
   self._ended, self._err = true, err
-  if self._ping then
-    self._ping()
-  end
   if grace then
     self._stream:linger(grace)
   else
@@ -122,7 +118,6 @@ local function on_bytes(self, bytes, err)
   if bytes == nil then
     return stop(self, err or self._closed and closed(self._closed) or lost("reset", "the connection ended"))
   end
-  self._silent = 0
   local open, list = self._codec:feed(bytes)
   for i = 1, #list, 2 do
     if not self._ended then
@@ -152,14 +147,11 @@ end
 
 -- Tests the connection; it is lost after two intervals without a byte.
 local function watch(self)
-  self._ping = scheduler.host().timer(limits.ping_interval, function()
-    if self._silent >= 2 then
-      return stop(self, lost("timeout", ("nothing came for %d ms"):format(2 * limits.ping_interval)))
-    elseif not self._paused then
-      self._silent = self._silent + 1
-    end
+  self._stream:watch(limits.ping_interval, 2, function()
     queue(self, self._codec:ping())
-    watch(self)
+    return self._paused
+  end, function()
+    stop(self, lost("timeout", ("nothing came for %d ms"):format(2 * limits.ping_interval)))
   end)
 end
 
@@ -182,7 +174,7 @@ function websocket.open(parsed, options)
     return nil, err
   end
   local self = setmetatable({ _stream = stream, _codec = codec(false, options.max_event or limits.event), _queue = {},
-    _first = 1, _last = 0, _silent = 0 }, Socket)
+    _first = 1, _last = 0 }, Socket)
   watch(self)
   if rest ~= "" then
     on_bytes(self, rest)

@@ -56,9 +56,18 @@ local function wake_writers(self)
   end
 end
 
+local function stop_watching(self)
+  local stop = self._stop_watching
+  if stop then
+    self._stop_watching = nil
+    stop()
+  end
+end
+
 -- The end is reported once, when there is a function for it.
 local function end_with(self, err)
   self._ended, self._err = true, err
+  stop_watching(self)
   tell(self, nil, err)
   wake_writers(self)
 end
@@ -70,6 +79,7 @@ local function hand_over(self)
   end
   local bytes, ended, kind, message = self._handle:receive()
   if bytes then
+    self._silent = self._silent and 0
     self._on_chunk(bytes)
   end
   if ended and not self._ended then
@@ -115,6 +125,24 @@ end
 --- Stops handing over bytes until `each_chunk` is called again; a fast sender is held back meanwhile.
 function Stream:pause()
   self._on_chunk = nil
+end
+
+--- Tests the connection until it ends: calls `ask` every `ms`, which makes the other side send something, and `lost`
+--- after `most` such intervals without a byte.
+---@param ms number
+---@param most integer
+---@param ask fun(): boolean?  true: this interval does not count
+---@param lost fun()  must close the stream
+function Stream:watch(ms, most, ask, lost)
+  local function look()
+    if self._silent >= most then
+      return lost()
+    end
+    self._stop_watching = scheduler.host().timer(ms, look)
+    self._silent = self._silent + (ask() and 0 or 1)
+  end
+  self._silent = 0
+  self._stop_watching = scheduler.host().timer(ms, look)
 end
 
 --- Queues bytes, all or none, if there is room. Never waits.
@@ -209,6 +237,7 @@ end
 --- Closes the stream at once. Nothing more is handed over.
 function Stream:close()
   self._on_chunk = nil
+  stop_watching(self)
   self._handle:cancel()
   if not self._ended then
     end_with(self)
@@ -235,6 +264,7 @@ function Stream:linger(ms)
     end
   end
   lingering[self] = scheduler.host().timer(ms, close)
+  stop_watching(self)
   self:finish()
   self:each_chunk(function(bytes)
     if bytes == nil then

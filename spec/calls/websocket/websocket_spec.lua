@@ -473,7 +473,8 @@ end)
 describe("a WebSocket spoke", function()
   it("takes no close whose reason is no UTF-8", function()
     local feed, lost
-    local stream = { offer = function() end, linger = function() end, each_chunk = function(_, fn)
+    local function quiet() end
+    local stream = { offer = quiet, linger = quiet, watch = quiet, each_chunk = function(_, fn)
       feed = fn
     end }
     local connection = require("operations.calls.websocket.connection").new(stream, false, {}, {})

@@ -46,7 +46,6 @@ local function lost(self, err)
     local stream = self._stream
     self._stream, self.connected = nil, false
     note(self, err)
-    self._stop_watching()
     stream:close()
     fail_all(self, err)
     if self._kept then
@@ -130,7 +129,6 @@ local function on_bytes(self, stream, bytes, err)
   elseif bytes == nil then
     return lost(self, err or failure("reset", "Redis closed the connection"))
   end
-  self._silent = 0
   local replies, problem = self._reader:feed(bytes)
   self._begun = replies and replies[1] == nil and self._begun + #bytes or 0
   if not replies then
@@ -149,17 +147,14 @@ local function nothing() end
 
 -- Tests the connection; it is lost after three intervals without a byte.
 local function watch(self)
-  self._stop_watching = scheduler.host().timer(limits.redis_silence, function()
-    if self._silent >= 3 then
-      return lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.redis_silence)))
-    end
-    self._silent = self._silent + 1
-    watch(self)
+  self._stream:watch(limits.redis_silence, 3, function()
     if self._unconfirmed then -- subscribing: replies are pushed
       self._stream:offer(resp.command("PING"), true)
     else
       self:post(nothing, "PING")
     end
+  end, function()
+    lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.redis_silence)))
   end)
 end
 
@@ -261,7 +256,7 @@ local function connect_to(self, at)
   if not stream then
     return nil, err
   end
-  self._stream, self._reader, self._silent, self._unconfirmed, self._begun = stream, resp.reader(), 0, nil, 0
+  self._stream, self._reader, self._unconfirmed, self._begun = stream, resp.reader(), nil, 0
   watch(self)
   stream:each_chunk(function(bytes, why)
     on_bytes(self, stream, bytes, why)

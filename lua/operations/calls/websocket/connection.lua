@@ -34,9 +34,6 @@ local function lost(self, err, grace)
   end
   self._lost = err
   count_unfinished(self, 0)
-  if self._ping then
-    self._ping()
-  end
   if grace then
     self._stream:linger(grace)
   else
@@ -124,7 +121,7 @@ local function on_bytes(self, bytes, err)
   if bytes == nil then
     return lost(self, err or errors.new("TRANSPORT_LOST", self._closing or "the connection ended", { kind = "reset" }))
   end
-  self._silent, self._taking = 0, true
+  self._taking = true
   local open, list, left = self._codec:feed(bytes)
   for i = 1, #list, 2 do
     if not self._lost then
@@ -158,18 +155,14 @@ end
 
 -- Tests the connection; it is lost after two intervals without a byte.
 local function watch(self)
-  self._ping = scheduler.host().timer(self._interval, function()
-    if self._silent >= 2 then
-      return lose(self, "timeout", ("nothing came for %d ms"):format(2 * self._interval))
-    end
-    if next(self._holders) == nil or self._holders[self] then -- silence while other holders stop reading does not count
-      self._silent = self._silent + 1
-    end
+  self._stream:watch(self._interval, 2, function()
     local bytes = self._codec:ping()
     if bytes then
       self._stream:offer(bytes, true)
     end
-    watch(self)
+    return next(self._holders) ~= nil and not self._holders[self] -- other holders stop reading
+  end, function()
+    lose(self, "timeout", ("nothing came for %d ms"):format(2 * self._interval))
   end)
 end
 
@@ -187,7 +180,6 @@ function websocket_connection.new(stream, server, peer, options)
     _codec = codec(server, max_message),
     _max_message = max_message,
     _interval = options.ping_interval or limits.ping_interval,
-    _silent = 0,
     _holders = {}, -- reading stops while there are any
     _owed = 0, -- bytes queued beyond the limit
   }, Connection)
