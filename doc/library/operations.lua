@@ -2208,6 +2208,14 @@ local Stream = {}
 ---@param on_chunk fun(bytes: string?, err: operations.Error?)
 function Stream:each_chunk(on_chunk) end
 
+--- Tests the connection until it ends: calls `ask` every `ms`, which makes the other side send something, and `lost`
+--- after `most` such intervals without a byte.
+---@param ms number
+---@param most integer
+---@param ask fun(): boolean?  true: this interval does not count
+---@param lost fun()  must close the stream
+function Stream:watch(ms, most, ask, lost) end
+
 --- Queues bytes, all or none, if there is room. Never waits.
 ---@param bytes string
 ---@param urgent? boolean  also where there is none: for what is small and seldom

@@ -473,7 +473,6 @@ end)
 describe("a WebSocket spoke", function()
   it("takes no close whose reason is no UTF-8", function()
     local feed, lost
-    local function quiet() end
     local stream = { offer = quiet, linger = quiet, watch = quiet, each_chunk = function(_, fn)
       feed = fn
     end }
