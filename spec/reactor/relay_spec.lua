@@ -216,4 +216,34 @@ describe("a relay", function()
       peer.stream:close()
     end
   end)
+
+  it("waits for the token of a busy program, beside others that say nothing", function()
+    local own = connect(port, token:sub(1, 1))
+    local silent = {}
+    for i = 1, 7 do
+      silent[i] = connect(port, "")
+    end
+    task.sleep(1.5) -- waits: a program may be busy for seconds between connecting and saying the token
+    assert(own.stream:write(token:sub(2)))
+    assert.equal(1, until_received(own))
+    for _, peer in ipairs(silent) do
+      assert.equal(0, until_received(peer))
+      peer.stream:close()
+    end
+    own.stream:close()
+  end)
+
+  it("drops the oldest of too many connections that say nothing", function()
+    local silent = {}
+    for i = 1, 20 do
+      silent[i] = connect(port, "")
+    end
+    assert.equal(0, until_received(silent[1]))
+    local own = connect(port, token)
+    assert.equal(1, until_received(own))
+    for _, peer in ipairs(silent) do
+      peer.stream:close()
+    end
+    own.stream:close()
+  end)
 end)

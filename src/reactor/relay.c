@@ -13,7 +13,7 @@
 
 #define TICK_MS 250 /* a byte comes at least this often */
 #define CONNECT_MS 10000
-#define TOKEN_MS 1000
+#define CANDIDATES 8
 #define STACK_SIZE (128 * 1024)
 
 static void close_fd(int *fd) {
@@ -61,40 +61,74 @@ static bool listen_on_loopback(reactor_Relay *relay) {
 
 /* The thread */
 
-/* Waits until `fd` can be read.  False when told to quit, or after `ms`. */
-static bool await_readable(reactor_Relay *relay, int fd, int ms) {
-  struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
-                             {.fd = relay->wake.in, .events = POLLIN}};
-  return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
-}
-
-/* Other users of this machine can connect as well, but only this process knows
-** the token. */
-static bool is_own(reactor_Relay *relay, int fd) {
+/* A connection that has not said the token yet.  Other users of this machine
+*can
+** connect as well, but only this process knows the token. */
+typedef struct Candidate {
+  int fd;
+  size_t len;
   char said[RELAY_TOKEN];
-  size_t len = 0;
-  ssize_t n;
-  while (len < sizeof(said) && await_readable(relay, fd, TOKEN_MS)) {
-    n = recv(fd, said + len, sizeof(said) - len, MSG_DONTWAIT);
-    if (n <= 0) return false;
-    len += (size_t)n;
-  }
-  return len == sizeof(said) && memcmp(said, relay->token, len) == 0;
+} Candidate;
+
+typedef struct Candidates {
+  Candidate list[CANDIDATES];
+  nfds_t count;
+} Candidates;
+
+static void drop(Candidates *all, nfds_t i) {
+  close_fd(&all->list[i].fd);
+  all->count--;
+  memmove(&all->list[i], &all->list[i + 1],
+          (all->count - i) * sizeof(*all->list));
 }
 
-/* Accepts the connection of this process.  False when told to quit, or when the
-** connection did not come. */
+/* The oldest one makes room for a new one. */
+static void accept_one(reactor_Relay *relay, Candidates *all) {
+  int fd = platform_accept(relay->listener, true);
+  if (fd == -1) return;
+  if (all->count == CANDIDATES) drop(all, 0);
+  all->list[all->count].fd = fd;
+  all->list[all->count++].len = 0;
+}
+
+/* Reads from a candidate, and drops one that says something else or ends. */
+static void hear(reactor_Relay *relay, Candidates *all, nfds_t i) {
+  Candidate *one = &all->list[i];
+  ssize_t n =
+      recv(one->fd, one->said + one->len, RELAY_TOKEN - one->len, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n > 0) one->len += (size_t)n;
+  if (n > 0 && one->len < RELAY_TOKEN) return;
+  if (n > 0 && memcmp(one->said, relay->token, RELAY_TOKEN) == 0) {
+    relay->socket = one->fd;
+    one->fd = -1;
+  }
+  drop(all, i);
+}
+
+/* Accepts the connection of this process.  The program may be busy before it
+** says the token, so that others are heard meanwhile.  False when told to quit,
+** or when nothing came for CONNECT_MS. */
 static bool take_connection(reactor_Relay *relay) {
   const int one = 1;
+  Candidates all = {.count = 0};
   while (relay->socket == -1) {
-    int fd;
-    if (!await_readable(relay, relay->listener, CONNECT_MS)) return false;
-    fd = platform_accept(relay->listener, true);
-    if (fd != -1 && is_own(relay, fd)) relay->socket = fd;
-    else close_fd(&fd);
+    struct pollfd polled[2 + CANDIDATES] = {{relay->wake.in, POLLIN, 0},
+                                            {relay->listener, POLLIN, 0}};
+    nfds_t i;
+    int ready;
+    for (i = 0; i < all.count; i++)
+      polled[2 + i] = (struct pollfd){all.list[i].fd, POLLIN, 0};
+    ready = poll(polled, 2 + all.count, CONNECT_MS);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || polled[0].revents != 0) break;
+    for (i = all.count; i-- > 0 && relay->socket == -1;)
+      if (polled[2 + i].revents != 0) hear(relay, &all, i);
+    if (polled[1].revents != 0) accept_one(relay, &all);
   }
-  return setsockopt(relay->socket, IPPROTO_TCP, TCP_NODELAY, &one,
-                    sizeof(one)) == 0;
+  while (all.count > 0) drop(&all, all.count - 1);
+  return relay->socket != -1 && setsockopt(relay->socket, IPPROTO_TCP,
+                                           TCP_NODELAY, &one, sizeof(one)) == 0;
 }
 
 static void send_bytes(reactor_Relay *relay) {
