@@ -227,6 +227,7 @@ describe("a wrong pattern", function()
     ["x(?:(?<=c*))"] = "lookbehind assertion is not fixed length at offset 4",
     ["(?<=a|b+)cd"] = "lookbehind assertion is not fixed length at offset 0",
     ["(((a{1000}){1000}){1000})"] = "regular expression is too large at offset 25",
+    ["^cd(?:ab){9000}"] = "regular expression is too large at offset 15",
   }
   for pattern, expected in pairs(wrong) do
     it(("is told with its offset: %q"):format(pattern), function()
@@ -415,6 +416,20 @@ describe("a match that costs too much", function()
     end
     local issues = issues_of({ items = { pattern = "^(?!a*a*[xy])" } }, list)
     assert.equal("takes too many steps to check", issues[#issues].message)
+  end)
+
+  it("counts choices and repeated groups where one character decides, not what is passed once", function()
+    local function check(pattern, text)
+      local part = { pattern = pattern }
+      local compiled = assert(schema.compile({ allOf = { part, part, part } }, { max_steps = 80000 }))
+      local valid, issues = compiled:check(text)
+      return valid or issues[1].message
+    end
+    local head = "data:image/png;base64,"
+    assert.is_true(check("^" .. head .. "[A-Za-z0-9+/]*$", head .. ("A"):rep(200000)))
+    for _, pattern in ipairs({ "^(?:a|b)*$", "^(?:(?:ab)+)?$" }) do
+      assert.equal("takes too many steps to check", check(pattern, ("ab"):rep(100000)), pattern)
+    end
   end)
 
   it("does not keep a schema from being compiled, or cast by", function()

@@ -2,6 +2,8 @@
 ** one_pass.c - is one character enough to decide every choice of a pattern?
 ** Each part of the pattern is summed up by three facts; where two ways begin
 ** with the same character the pattern is not of one pass (p->many_ways).
+** Terms in a row are passed once; only choices and what groups repeat are tried
+** at every character (p->tries).
 */
 #include "regex/parser.h"
 
@@ -38,12 +40,15 @@ void regex_note_next(regex_Parser *p, regex_Part *all, const regex_Part *next) {
   else join(&all->more, &next->first);
   join(&all->more, &next->more);
   all->empty = all->empty && next->empty;
+  all->terms += next->terms;
 }
 
 void regex_note_other(regex_Parser *p, regex_Part *all,
                       const regex_Part *other) {
   if (meet(&all->first, &other->first) || (all->empty && other->empty))
     p->many_ways = true;
+  p->tries++;
+  all->terms += other->terms;
   join(&all->first, &other->first);
   join(&all->more, &other->more);
   all->empty = all->empty || other->empty;
@@ -53,6 +58,8 @@ void regex_note_repeat(regex_Parser *p, regex_Part *part, size_t min,
                        size_t max) {
   if (max == 0 || (max > 1 && (part->empty || meet(&part->more, &part->first))))
     p->many_ways = true;
+  p->tries += max > 1 ? part->terms : 1;
+  if (max > 1 && part->terms > 1) p->loops = true;
   if (max > 1 && max != min) join(&part->more, &part->first);
   if (min == 0) part->empty = true;
 }

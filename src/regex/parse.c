@@ -512,6 +512,7 @@ static bool parse_alternative(regex_Parser *p, regex_Part *part) {
     kind = parse_atom(p);
     next = kind == ATOM_GROUP ? p->part : (regex_Part){.first = p->set};
     next.empty = next.empty || kind == ATOM_ASSERTION;
+    next.terms++;
     if (kind == ATOM_WRONG || !parse_repeat(p, kind, atom, &next)) return false;
     regex_note_next(p, part, &next);
     if (kind == ATOM_LOOKAHEAD) regex_emit_meter(p, REGEX_METER_SOME);
@@ -556,6 +557,7 @@ static bool parse(const ops_Alloc *alloc, const char *source, size_t len,
   regex_Parser p = {
       .s = source, .len = len, .to = translation, .problem = problem};
   bool ok;
+  translation->watched = len; /* of an offset at the end */
   buffer_init(&p.names, *alloc, REGEX_MAX_NAMES);
   buffer_init(&p.groups, *alloc, REGEX_MAX_GROUPS * sizeof(regex_Group));
   ok = parse_pattern(&p);
@@ -563,7 +565,8 @@ static bool parse(const ops_Alloc *alloc, const char *source, size_t len,
   buffer_free(&p.groups);
   translation->one_pass = ok && len > 0 && source[0] == '^' && !p.many_ways &&
                           p.terms < METER_TERMS;
-  translation->cost = translation->one_pass ? p.terms : 1;
+  translation->tries = p.tries + 2;
+  translation->loops = p.loops;
   return ok;
 }
 

@@ -21,8 +21,9 @@ typedef struct regex_Translation {
   buffer_Buffer *out; /* receives the PCRE2 pattern; NULL: only check */
   bool lenient;       /* accept Annex B where it is unambiguous */
   size_t widest;      /* ranges beyond Latin-1 of the widest class (result) */
-  size_t cost;        /* of passing a character, without meters (result) */
-  bool one_pass;      /* it has no meters (result), see regex_parse */
+  bool one_pass;      /* it has no meters (result), see regex_parse; then */
+  size_t tries;       /* ... at most so many terms at a character (result) */
+  bool loops;         /* ... and it repeats groups (result) */
   size_t watch;       /* an offset in `out` ... */
   size_t watched;     /* ... and the source offset that it came from (result) */
 } regex_Translation;

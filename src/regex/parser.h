@@ -31,6 +31,7 @@ typedef struct regex_Part {
   regex_Set first; /* it begins with one of these */
   regex_Set more;  /* after a match, one of these may extend it */
   bool empty;      /* it may match nothing */
+  size_t terms;    /* in it; a group is one, too */
 } regex_Part;
 
 typedef struct regex_Repeat {
@@ -55,6 +56,8 @@ typedef struct regex_Parser {
   bool multiline, dot_all, ignore_case, overflow;
   bool refers;     /* a reference uses the text of a group */
   bool many_ways;  /* not of one pass, or not known to be (one_pass.c) */
+  bool loops;      /* repeats a group */
+  size_t tries;    /* terms tried at a character, at most; of one pass */
   regex_Set set;   /* the characters of the current atom */
   regex_Part part; /* the group parsed last */
 } regex_Parser;

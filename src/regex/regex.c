@@ -94,8 +94,7 @@ void regex_free(regex_Regex *regex) {
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
   buffer_Buffer out;
-  regex_Translation to = {
-      .out = &out, .lenient = true, .watch = offset, .watched = len};
+  regex_Translation to = {.out = &out, .lenient = true, .watch = offset};
   regex_Problem problem;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   regex_parse(&regex->alloc, source, len, &to, &problem);
@@ -155,6 +154,12 @@ static int on_meter(pcre2_callout_block *at, void *ud) {
   return m->left < 0 ? PCRE2_ERROR_CALLOUT : 0;
 }
 
+/* What a byte of the subject costs without meters: a repeat of a group takes
+** about as long as a meter. */
+static int64_t byte_cost(const regex_Translation *from) {
+  return (int64_t)from->tries + (from->loops ? METER_COST : 0);
+}
+
 static bool prepare(regex_Regex *regex, const regex_Translation *from) {
   uint32_t captures;
   regex->limits = pcre2_match_context_create(regex->general);
@@ -168,7 +173,7 @@ static bool prepare(regex_Regex *regex, const regex_Translation *from) {
   regex->factor = regex->jit ? 1 : SLOW_COST;
   regex->factor *= 1 + (int64_t)(from->widest / WIDE_RANGES);
   regex->metered = !from->one_pass;
-  regex->byte = (int64_t)from->cost;
+  regex->byte = from->one_pass ? byte_cost(from) * regex->factor : 1;
   regex->meter = (METER_COST + (int64_t)captures) * regex->factor;
   return true;
 }
