@@ -242,6 +242,20 @@ function Server:mount(prefix, handler)
   end)
 end
 
+-- Prepares a server for requests of nginx. A function of its own: when nginx ends the coroutine of a request, closures
+-- lose the local variables that they share with a function that has not returned.
+local function begin_serving(self, host)
+  self._serve = function(request)
+    return self:handle(request)
+  end
+  host.on_exit(function()
+    self:drain(limits.drain)
+  end)
+  if self.answers and self.answers.is_local and host.workers() > 1 then
+    self.options.log("warn", "idempotency = true: each worker keeps answers of its own; give a shared dictionary")
+  end
+end
+
 --- Answers the current request of nginx, in `content_by_lua` of a location. The location needs `lua_check_client_abort
 --- on`, so that handlers end when their callers leave. Streams end when the worker ends. Raises outside of OpenResty.
 function Server:serve_request()
@@ -249,15 +263,7 @@ function Server:serve_request()
   if not host.serve_http then
     error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
   elseif not self._serve then
-    self._serve = function(request)
-      return self:handle(request)
-    end
-    if self.answers and self.answers.is_local and host.workers() > 1 then
-      self.options.log("warn", "idempotency = true: each worker keeps answers of its own; give a shared dictionary")
-    end
-    host.on_exit(function()
-      self:drain(limits.drain)
-    end)
+    begin_serving(self, host)
   end
   host.serve_http(self._serve)
 end

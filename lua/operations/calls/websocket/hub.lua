@@ -231,15 +231,21 @@ local function admit(self, stream)
   stream:linger(limits.close_grace)
 end
 
+-- A function of its own: when nginx ends the coroutine of a request, closures lose the local variables that they share
+-- with a function that has not returned.
+local function close_at_exit(self, host)
+  self._leave = host.on_exit(function()
+    self:close(self._options.drain or limits.drain)
+  end)
+end
+
 --- Serves the running request as a connection to the hub, in OpenResty, in a `content_by_lua` of a location; returns
 --- when the connection has ended. Refused clients get an HTTP answer. `authorize` runs in the request and can use
 --- `ngx.var` and `ngx.ctx`.
 function Hub:serve_request()
   local host = scheduler.host()
   if host.on_exit and not self._leave then
-    self._leave = host.on_exit(function()
-      self:close(self._options.drain or limits.drain)
-    end)
+    close_at_exit(self, host)
   end
   streams.take_over(function(stream)
     keep(self, stream)
