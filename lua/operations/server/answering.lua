@@ -449,11 +449,11 @@ local function identify(call, request)
   call.identity = identity
 end
 
--- The place of a path. An unknown one may be that of an MCP server that is connecting: it is waited for, as MCP's lists
--- do.
-local function find(server, below)
-  local place, values = server.routes:find(below)
-  for _, upstream in ipairs(not place and not values and server.options.upstreams or {}) do
+-- The place of a path that was not found. It may be that of an MCP server that is connecting: it is waited for, as MCP's
+-- lists do.
+local function find_later(server, below)
+  local place, values
+  for _, upstream in ipairs(server.options.upstreams or {}) do
     if upstream.wait then
       upstream:wait(limits.mcp_wait)
       place, values = server.routes:find(below)
@@ -482,7 +482,10 @@ function answering.answer(call, request)
   if job then
     return refuse_more(call) or respond_job(call, job)
   elseif below then
-    place, values = find(server, below)
+    place, values = server.routes:find(below)
+    if not place and not values then
+      place, values = find_later(server, below)
+    end
   end
   if not place then
     return values and problem.answer(call, values) or not_found(call)

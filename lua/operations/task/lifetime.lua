@@ -252,7 +252,9 @@ local function returned(self, deadline, ok, value, err)
   strand.deadline, strand.task, strand.inside = deadline, outer, outer and outer._strand == strand and outer or nil
   if ok and not self._eldest and not self._wakes then
     self._ended = true
-    task_tree.disown(self)
+    if outer then
+      task_tree.disown(self)
+    end
     return value, err
   end
   self:_returned(ok, value, err)
