@@ -449,8 +449,8 @@ local function identify(call, request)
   call.identity = identity
 end
 
--- The place of a path that was not found. It may be that of an MCP server that is connecting: it is waited for, as MCP's
--- lists do.
+-- The place of a path that was not found. It may be that of an MCP server that is connecting: it is waited for, as the
+-- lists of MCP do.
 local function find_later(server, below)
   local place, values
   for _, upstream in ipairs(server.options.upstreams or {}) do
