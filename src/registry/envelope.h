@@ -47,9 +47,8 @@ static inline bool envelope_is_meta(lua_State *L) {
 void envelope_push(lua_State *L, int data, int meta, int keys);
 
 /* Pushes the local envelope of the value at `data` with the current time; `id`
-** is the stack index of the operation's id.  A table at `last` keeps the meta
-** at [1]: envelopes of the same millisecond share it. */
-void envelope_push_local(lua_State *L, int data, int id, int last, int keys);
+** is the stack index of the operation's id. */
+void envelope_push_local(lua_State *L, int data, int id, int keys);
 
 /* Sets its functions in the module table on top of the stack. */
 void envelope_open(lua_State *L);

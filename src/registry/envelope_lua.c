@@ -88,46 +88,23 @@ void envelope_push(lua_State *L, int data, int meta, int keys) {
   lua_rawset(L, -3);
 }
 
-/* Pushes the meta at [1] of the table at `last` if it has this time. */
-static bool push_last_meta(lua_State *L, int last, int64_t now, int keys) {
-  if (ops_rawgeti(L, last, 1) == LUA_TTABLE) {
-    lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
-    lua_rawget(L, -2);
-    if (lua_tonumber(L, -1) == (lua_Number)now) {
-      lua_pop(L, 1);
-      return true;
-    }
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  return false;
-}
-
 /* Makes few API calls: under LuaJIT each is expensive. */
-void envelope_push_local(lua_State *L, int data, int id, int last, int keys) {
-  int64_t now = core_now();
-  bool keeps = lua_istable(L, last);
+void envelope_push_local(lua_State *L, int data, int id, int keys) {
   lua_createtable(L, 0, 2);
   lua_pushvalue(L, keys - ENVELOPE_DATA);
   lua_pushvalue(L, data);
   lua_rawset(L, -3);
   lua_pushvalue(L, keys - ENVELOPE_META);
-  if (!keeps || !push_last_meta(L, last, now, keys)) {
-    lua_createtable(L, 0, 3);
-    lua_pushvalue(L, keys - ENVELOPE_SOURCE);
-    lua_pushvalue(L, keys - ENVELOPE_LOCAL);
-    lua_rawset(L, -3);
-    lua_pushvalue(L, keys - ENVELOPE_OPERATION_ID);
-    lua_pushvalue(L, id);
-    lua_rawset(L, -3);
-    lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
-    core_push_integer(L, now);
-    lua_rawset(L, -3);
-    if (keeps) {
-      lua_pushvalue(L, -1);
-      ops_rawseti(L, last, 1);
-    }
-  }
+  lua_createtable(L, 0, 3);
+  lua_pushvalue(L, keys - ENVELOPE_SOURCE);
+  lua_pushvalue(L, keys - ENVELOPE_LOCAL);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_OPERATION_ID);
+  lua_pushvalue(L, id);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
+  core_push_integer(L, core_now());
+  lua_rawset(L, -3);
   lua_rawset(L, -3);
 }
 
@@ -138,8 +115,7 @@ void envelope_push_local(lua_State *L, int data, int id, int last, int keys) {
 static int local_envelope(lua_State *L) {
   luaL_checktype(L, 2, LUA_TSTRING);
   lua_settop(L, 2);
-  lua_pushnil(L);
-  envelope_push_local(L, 1, 2, 3, KEYS);
+  envelope_push_local(L, 1, 2, KEYS);
   return 1;
 }
 

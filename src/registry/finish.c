@@ -4,9 +4,8 @@
 */
 #include "registry/operation.h"
 
-/* The stack indices of finish; AHEAD is the result of `ahead`, or nil; a table
-** at LAST keeps the meta of the envelope that was made last. */
-enum { SELF = 1, VALUE, AHEAD, LAST };
+/* The stack indices of finish; AHEAD is the result of `ahead`, or nil. */
+enum { SELF = 1, VALUE, AHEAD };
 
 /* Pushes the changes at `changes` that replaced a value, or nil. */
 static void push_replaced(lua_State *L, int changes) {
@@ -122,7 +121,7 @@ static bool is_tool_error(lua_State *L) {
 /* Finishes an envelope that the handler returned.  One without data has nothing
 ** to normalize (HTTP status 204). */
 static int finish_envelope(lua_State *L, const operation_Operation *op) {
-  int data = LAST + 1;
+  int data = AHEAD + 1;
   value_push_field(L, VALUE, "data");
   if (lua_isnil(L, data) ||
       operation_accepts(L, data, lua_type(L, data), op->output) ||
@@ -149,13 +148,13 @@ static int finish_data(lua_State *L, const operation_Operation *op, int t,
   int data = top + 1;
   if (operation_accepts(L, VALUE, t, op->output)) {
     operation_push_slot(L, SELF, OPERATION_ID);
-    envelope_push_local(L, VALUE, top + OPERATION_PUSHES, LAST, KEYS);
+    envelope_push_local(L, VALUE, top + OPERATION_PUSHES, KEYS);
     return 1;
   }
   normalize(L, op, VALUE); /* data, warning, changes */
   if (fails(L, op, data + 1)) return 2;
   operation_push_slot(L, SELF, OPERATION_ID);
-  envelope_push_local(L, data, top + 3 + OPERATION_PUSHES, LAST, KEYS);
+  envelope_push_local(L, data, top + 3 + OPERATION_PUSHES, KEYS);
   lua_replace(L, data);
   lua_settop(L, data + 2);
   return 3;
@@ -188,7 +187,7 @@ static void warn_of_meta(lua_State *L, int warning, const char *needs) {
 ** envelope. */
 static int finish_other(lua_State *L, const operation_Operation *op, int t) {
   const char *needs = lua_istable(L, -1) ? envelope_needs(L) : NULL;
-  int n = finish_data(L, op, t, LAST + 1);
+  int n = finish_data(L, op, t, AHEAD + 1);
   if (needs == NULL || n == 2) return n;
   if (n == 1) {
     lua_pushnil(L);
@@ -201,12 +200,12 @@ static int finish_other(lua_State *L, const operation_Operation *op, int t) {
 int operation_finish(lua_State *L) {
   const operation_Operation *op = operation_check(L, SELF);
   int t;
-  lua_settop(L, LAST);
+  lua_settop(L, AHEAD);
   t = lua_type(L, VALUE);
-  if (t != LUA_TTABLE) return finish_data(L, op, t, LAST);
+  if (t != LUA_TTABLE) return finish_data(L, op, t, AHEAD);
   envelope_push_meta(L, VALUE, KEYS);
   if (!envelope_is_meta(L)) return finish_other(L, op, t);
-  lua_settop(L, LAST);
+  lua_settop(L, AHEAD);
   if (op->output != ACCEPTS_ANY) return finish_envelope(L, op);
   lua_settop(L, VALUE);
   return 1;

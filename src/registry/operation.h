@@ -134,8 +134,7 @@ extern const luaL_Reg operation_methods[];
 ** `whole` is shown as the path of the whole value. */
 void operation_push_summary(lua_State *L, int issues, const char *whole);
 
-/* operation:finish(value, ahead?, last?) -> envelope, warning, changes | nil,
-** err */
+/* operation:finish(value) -> envelope, warning, changes | nil, err */
 int operation_finish(lua_State *L);
 int operation_ahead(lua_State *L);
 

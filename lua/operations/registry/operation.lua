@@ -22,9 +22,8 @@ local operation = {}
 ---@field flaw fun(self, err: operations.Error)
 ---@field accepts fun(self): "any"|"object"|nil  results that need no check; objects if unmarked
 ---@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: there are no long lists
----@field finish fun(self, value: any, ahead?: operations.Ahead, last?: table): operations.Envelope?,
----  table|operations.Error?, operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail".
----  `last` keeps meta: envelopes of the same millisecond share it
+---@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope?, table|operations.Error?,
+---  operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail"
 
 --- Casts the long lists of a result before `finish`, which then uses them.
 ---@class operations.Ahead

@@ -35,11 +35,10 @@ Subscription.__index = Subscription
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
 ---@field deferred? function[]
----@field [1]? table  the meta of the last event, which `finish` of an operation keeps
 ---@field running boolean  inside next()
 ---@field open boolean  the handler has begun, there is no deadline, and no event waits: nothing else must be checked
 ---@field spent integer  see `turn.spend`
----@field finish fun(found: operations.Operation, value: any, ahead: nil, last: table): operations.Envelope?, any, any
+---@field finish fun(found: operations.Operation, value: any): operations.Envelope?, any, any
 ---@field closing boolean
 ---@field ended boolean  cleanup has run
 ---@field queue operations.EnvelopeQueue  finished events
@@ -338,7 +337,7 @@ function Subscription:next()
     return go_on(self, scheduler.resumed(co, strand, saved, ok, event, returned, value, failure))
   end
   state.running = false -- most events: a value that fits
-  local envelope, warning, changes = state.finish(state.operation, event, nil, state)
+  local envelope, warning, changes = state.finish(state.operation, event)
   if warning == nil and changes == nil then
     return envelope
   end
