@@ -77,6 +77,18 @@ describe("a loop over a subscription", function()
     assert.same({ "left", "inner", "outer" }, closed)
   end)
 
+  it("has it closed after a break also where events were taken before the loop", function()
+    operations.run(function()
+      local stream, _, first, owned = registry:subscribe("a.watch", { name = "begun" })
+      assert.equal(1, stream:next().data)
+      for envelope in stream, nil, first, owned do
+        assert.equal(2, envelope.data)
+        break
+      end
+    end)
+    assert.same({ "begun" }, closed)
+  end)
+
   it("has it closed when the handler of a subscription ends, that it is part of", function()
     assert(registry:register({
       namespace = "a", name = "nested", type = "subscription",

@@ -364,6 +364,9 @@ end
 
 --- `for envelope in subscription do`: raises the error object when the handler failed.
 function Subscription:__call(_, first)
+  if first == OWNED then
+    task_loops.began(self)
+  end
   if not self._state.open then
     local ready = self._ready
     local at = ready[1] + 1
@@ -372,8 +375,6 @@ function Subscription:__call(_, first)
       ready[at] = false
       ready[1] = at
       return waiting
-    elseif first == OWNED then
-      task_loops.began(self)
     end
   end
   local envelope, err = next_event(self)
