@@ -89,6 +89,20 @@ describe_linked("a program with a loop of its own", function()
     ]]))
   end)
 
+  it("names the caller's line where the time of a turn is no number", function()
+    assert.equal("program.lua:6: bad argument #1 to 'turn' (number expected, got string)\n"
+      .. "program.lua:6: bad argument #1 to 'turn' (number expected, got NaN)\n", printed([[
+      operations.spawn(function() print("not in these turns") end)
+      local function turn(ms)
+        -- not a tail call, which has no line
+        local more = loop:turn(ms)
+        return more
+      end
+      print((select(2, pcall(turn, "x")):gsub("^.*/", "")))
+      print((select(2, pcall(turn, 0 / 0)):gsub("^.*/", "")))
+    ]]))
+  end)
+
   it("keeps its handlers of signals", function()
     assert.equal("ok\n", printed([[
       local function caught()

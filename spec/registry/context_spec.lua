@@ -204,6 +204,7 @@ describe("an invalid context", function()
     ["table expected, got string"] = "x",
     ["timeout: number expected, got string"] = { timeout = "x" },
     ["deadline: number expected, got boolean"] = { deadline = true },
+    ["relay: table expected, got number"] = { relay = 5 },
   }) do
     it("is refused at the caller's line: " .. problem, function()
       for method, id in pairs({ execute = "a.x", subscribe = "a.s" }) do

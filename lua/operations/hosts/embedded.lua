@@ -1,5 +1,6 @@
 --- A program with a loop of its own, such as an application in C: its loop polls the reactor's descriptor and calls
 --- `turn` when that is readable. Nothing here waits.
+local argument = require("operations.base.argument")
 local core = require("operations.core")
 local hosts = require("operations.hosts")
 local reactor_loop = require("operations.hosts.reactor")
@@ -67,6 +68,10 @@ end
 ---@param ms? number  the time after which it stops although more could be done (2)
 ---@return boolean more  was it stopped so? The descriptor is readable then
 function Loop.turn(_, ms)
+  argument.optional(ms, "number", 1, "turn")
+  if ms ~= ms then
+    error("bad argument #1 to 'turn' (number expected, got NaN)", 2)
+  end
   local reactor = reactor_loop.get() -- another one after a fork
   local stop, outer = core.monotonic() + (ms or BUDGET), running
   running = true

@@ -312,8 +312,10 @@ function context.read(given)
   if timeout ~= nil then
     expect(timeout, "timeout", 4)
   end
-  local relay = given.relay
-  local unread = relay and relay.unread or nil
+  local relay, unread = given.relay, nil
+  if relay ~= nil then
+    unread = expect(relay, "relay", 4).unread or nil
+  end
   if not (deadline or timeout) then
     return given.identity, nil, nil, unread
   end
