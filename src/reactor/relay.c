@@ -62,8 +62,7 @@ static bool listen_on_loopback(reactor_Relay *relay) {
 /* The thread */
 
 /* A connection that has not said the token yet.  Other users of this machine
-*can
-** connect as well, but only this process knows the token. */
+** can connect as well, but only this process knows the token. */
 typedef struct Candidate {
   int fd;
   size_t len;

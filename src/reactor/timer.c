@@ -15,9 +15,8 @@ reactor_Time reactor_after(double ms) {
   return now + (reactor_Time)(ms * NS_PER_MS);
 }
 
-/* The timers are a binary heap.  A timer knows its slot (from 1; 0: not set),
- *so
- ** that stopping one needs no search. */
+/* The timers are a binary heap.  A timer knows its slot (from 1; 0: not set).
+** So stopping one needs no search. */
 
 static void place(reactor_Reactor *r, reactor_Timer *timer, size_t slot) {
   r->heap[slot - 1] = timer;

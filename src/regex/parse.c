@@ -215,7 +215,7 @@ static bool parse_class(regex_Parser *p) {
   members = written(p);
   while (!regex_accept(p, "]")) {
     size_t start = p->pos;
-    uint32_t c;
+    uint32_t c = 0;
     int kind;
     if (regex_at_end(p)) return regex_fail(p, "[ without ]", open);
     kind = parse_class_atom(p, &c);
