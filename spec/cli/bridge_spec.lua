@@ -1,4 +1,5 @@
 local editor = require("spec.support.serving_editor")
+local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local lfs = require("lfs")
 local task = require("operations.task")
@@ -90,7 +91,12 @@ describe("operations mcp --nvim", function()
       { answer.error.code, answer.error.data.code, answer.error.data.retryable })
     assert.matches("does not respond", editor.program(nvim.runtime, {}, "mcp", "--nvim"):initialize().error.message)
     inside.shell(("nvim --server %s --remote-send '<Esc>'"):format(nvim.address))
-    assert.equal(nvim.child.pid, client:call("editor_state").result.structuredContent.pid)
+    local later
+    eventually(function() -- the editor has to take the key first
+      later = client:call("editor_state").result
+      return later
+    end)
+    assert.equal(nvim.child.pid, later.structuredContent.pid)
   end)
 
   it("says so of a call that holds the editor, and leaves its answer out", function()

@@ -1,8 +1,6 @@
 --- Foreign text for a terminal, a log line or a window of an editor. What steers these, or shows a text in another
 --- order than the one it is read in, never reaches them as it is: control characters (C0, DEL, C1), marks and overrides
 --- of the writing direction, separators of lines, byte order marks, tags, and bytes that are not UTF-8.
-local core = require("operations.core")
-
 local printable = {}
 
 -- Code points beyond ASCII, first and last.
@@ -12,6 +10,7 @@ local ranges = {
 }
 
 local CONTROL = "[%z\1-\8\11-\31\127]"
+local DOUBTFUL = "[%z\1-\8\11-\31\127-\255]" -- what may have to be replaced
 
 local function is_unsafe(code)
   for _, range in ipairs(ranges) do
@@ -45,7 +44,7 @@ end
 ---@param write fun(bytes: string, code: integer?): string  `code` is nil for a byte that is not UTF-8
 ---@return string
 function printable.replace(text, write)
-  if core.is_plain(text) then
+  if not text:find(DOUBTFUL) then
     return text
   end
   text = text:gsub(CONTROL, function(byte)
@@ -71,7 +70,7 @@ end
 ---@param text string
 ---@return string
 function printable.text(text)
-  if core.is_plain(text) then
+  if not text:find(DOUBTFUL) then
     return text
   end
   return printable.replace(text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""), question_mark)

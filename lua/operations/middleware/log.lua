@@ -1,5 +1,6 @@
 --- One line of JSON for each call.
 local argument = require("operations.base.argument")
+local core = require("operations.core")
 local json = require("operations.base.json")
 local layer = require("operations.middleware.layer")
 local printable = require("operations.base.printable")
@@ -42,12 +43,13 @@ end
 -- The members are sorted by name. `fixed`: those of the operation.
 local function line_of(fixed, context, start, err)
   local identity, failed = context.identity, err or {}
-  return printable.json("{" .. text('"code":', failed.code) .. text('"identity":', identity and identity.id)
+  local line = "{" .. text('"code":', failed.code) .. text('"identity":', identity and identity.id)
     .. member('"mayHaveRun":', failed.mayHaveRun) .. text('"message":', failed.message)
     .. member('"ms":', scheduler.host().now() - start) .. fixed.operation
     .. text('"parentRequestId":', context.parentRequestId) .. text('"requestId":', context.requestId)
     .. member('"retryable":', failed.retryable) .. member('"time":', start)
-    .. text('"traceparent":', context.traceparent) .. fixed.type .. "}")
+    .. text('"traceparent":', context.traceparent) .. fixed.type .. "}"
+  return core.is_plain(line) and line or printable.json(line)
 end
 
 --- Writes a line when a call or subscription has ended: a JSON object whose members are sorted by name. It has neither
