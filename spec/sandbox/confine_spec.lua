@@ -8,7 +8,7 @@ local SIGSYS = 31
 local function confined(code)
   return command.run(([[lua %s -e 'local child = require("operations.sandbox_child") io.stdout:setvbuf("full")
     %s
-    child.confine(1e7, 5)
+    child.confine(1e7, 30)
     %s
     io.write("still here")']]):format(sandboxed.is_jit and "-joff" or "",
     sandboxed.is_jit and 'local ffi = require("ffi") ffi.cdef("long syscall(long, ...);") local C = ffi.C' or "", code))
