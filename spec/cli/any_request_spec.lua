@@ -1,15 +1,7 @@
 local json = require("operations.base.json")
 local shell_api = require("spec.support.shell_api")
 
-local api
-
-setup(function()
-  api = shell_api.start()
-end)
-
-teardown(function()
-  api:stop()
-end)
+local api = shell_api.during(setup, teardown)
 
 -- What the server received by `operations request shop ARGUMENTS`, where shop is remembered.
 local function received(arguments)

@@ -1,15 +1,7 @@
 local shell_api = require("spec.support.shell_api")
 
 describe("operations doctor", function()
-  local api
-
-  setup(function()
-    api = shell_api.start()
-  end)
-
-  teardown(function()
-    api:stop()
-  end)
+  local api = shell_api.during(setup, teardown)
 
   -- What it prints of the sources that `script` adds, behind the lines about the machine.
   local function examined(script, arguments)

@@ -5,15 +5,7 @@ local output = require("operations.cli.output")
 local shell_api = require("spec.support.shell_api")
 local terminal_input = require("operations.cli.stdin")
 
-local api
-
-setup(function()
-  api = shell_api.start()
-end)
-
-teardown(function()
-  api:stop()
-end)
+local api = shell_api.during(setup, teardown)
 
 --- Runs a call that succeeds; what it prints.
 local function printed(arguments, stdin)

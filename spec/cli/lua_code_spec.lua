@@ -2,15 +2,7 @@ local command = require("spec.support.command")
 local json = require("operations.base.json")
 local shell_api = require("spec.support.shell_api")
 
-local api
-
-setup(function()
-  api = shell_api.start()
-end)
-
-teardown(function()
-  api:stop()
-end)
+local api = shell_api.during(setup, teardown)
 
 -- The program of a call, what it prints, and what the call itself prints.
 local function both(arguments)

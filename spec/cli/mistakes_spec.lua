@@ -59,15 +59,7 @@ local mistakes = {
 }
 
 describe("a mistake", function()
-  local api
-
-  setup(function()
-    api = shell_api.start()
-  end)
-
-  teardown(function()
-    api:stop()
-  end)
+  local api = shell_api.during(setup, teardown)
 
   for _, mistake in ipairs(mistakes) do
     it("is answered with what is wrong and what to type instead: " .. mistake[1], function()

@@ -2,15 +2,7 @@ local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
 local shell_api = require("spec.support.shell_api")
 
-local api
-
-setup(function()
-  api = shell_api.start()
-end)
-
-teardown(function()
-  api:stop()
-end)
+local api = shell_api.during(setup, teardown)
 
 local function printed(arguments)
   local result = api:run("call " .. arguments)

@@ -2,15 +2,7 @@
 local json = require("operations.base.json")
 local shell_api = require("spec.support.shell_api")
 
-local api
-
-setup(function()
-  api = shell_api.start()
-end)
-
-teardown(function()
-  api:stop()
-end)
+local api = shell_api.during(setup, teardown)
 
 -- An input that stays open and gives nothing.
 local IDLE = "mkfifo idle; exec 3<>idle; "

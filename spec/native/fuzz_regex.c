@@ -58,7 +58,7 @@ static char *copy(const unsigned char *data, size_t size) {
 
 /* Also writes the translation to `out`. */
 static bool parses(const char *pattern, size_t len, buffer_Buffer *out) {
-  regex_Translation to = {.out = out, .lenient = true};
+  regex_Translation to = {out, true, 0, 0, 0};
   regex_Problem problem;
   bool ok = regex_parse(&alloc, pattern, len, &to, &problem);
   check(ok || problem.offset <= len, "an offset beyond the end");

@@ -227,7 +227,6 @@ describe("a wrong pattern", function()
     ["x(?:(?<=c*))"] = "lookbehind assertion is not fixed length at offset 4",
     ["(?<=a|b+)cd"] = "lookbehind assertion is not fixed length at offset 0",
     ["(((a{1000}){1000}){1000})"] = "regular expression is too large at offset 25",
-    ["^cd(?:ab){9000}"] = "regular expression is too large at offset 15",
   }
   for pattern, expected in pairs(wrong) do
     it(("is told with its offset: %q"):format(pattern), function()
@@ -286,36 +285,11 @@ describe("a match that costs too much", function()
     local text = ("a"):rep(1000000)
     for _, pattern in ipairs({
       "^(?:(?=a*)a)*[bc]", "(?=a*)b|[cd]", "^.*.*.*[bc]$", "(a|b)*[cd]", "a{60000}[bc]", "(?:a{200}){200}[bc]",
-      "^x|(a|b)*[cd]", "(?:" .. ("a"):rep(5000) .. ")[bc]", "^(a+).*\\1[bc]", "(?:a|(?<=a{60000}[bc])){9}[bc]",
+      "(?:" .. ("a"):rep(5000) .. ")[bc]", "^(a+).*\\1[bc]", "(?:a|(?<=a{60000}[bc])){9}[bc]",
     }) do
       stops(pattern, text)
     end
     stops("^(?:[^" .. ("\\u0100"):rep(6000) .. "])*$", text)
-  end)
-
-  -- Twenty characters are few enough for an answer: what counts the ways to match them is the meters.
-  it("is counted where one character does not decide a choice", function()
-    local function counts(text, ...)
-      for _, part in ipairs({ ... }) do
-        local fails = { ["not"] = { pattern = "^(?:" .. part .. ")+$" } }
-        local compiled = assert(schema.compile({ allOf = { fails, fails } }, { max_steps = 1000 }))
-        local valid, issues = compiled:check(text:rep(math.floor(20 / #text)) .. "!")
-        assert.is_false(valid, part)
-        assert.equal("takes too many steps to check", issues[1].message)
-      end
-    end
-    counts("a", "a|[ab]", "a+b?", "ab?a?", "a?a", "b?a|c?a", "(?:b|a)a?", "(?:a+){2}", "(?:a|b){1,2}", "a??a?")
-    counts("a", "(?:|a)a", "a|(?<n>b?a)", "a|(?i:A)", "a|(?=a)a", "a|[^!]", "a|\\bx|\\Ba", "(a)\\1?|a")
-    counts("-5", "[\\d-x]|-|5", "\\w|-|5", "\\d|\\u0035|-")
-  end)
-
-  it("never arises where one character decides every choice", function()
-    judge("^[a-z0-9]+(?:-[a-z0-9]+)*$", { "a", "a-b", "json-schema-1", ("ab-"):rep(100000) .. "c" },
-      { "", "-a", "a-", "a--b", "a-B", ("ab-"):rep(100000) })
-    judge("^(0|[1-9]\\d*)(?:\\.(0|[1-9]\\d*)){2}$", { "0.0.0", "1.20.300" }, { "01.0.0", "1.2", "1.2.3.4", "1..2" })
-    judge("^(?:x[\\w-]*;|[yz]{2,3}?,)*", { "", "xa-b;yy,zyz,", "?" }, {})
-    judge("^(?:x[\\w-]*;|[yz]{2,3}?,)*$", { "", "xa-b;yy,zyz,", "x;x;" }, { "?", "xa-b;y,", "xa-b;yyyy,", "x;x" })
-    judge("^a?b?[cd]?$", { "", "a", "bd", "abc" }, { "aa", "ba", "cd", "abcd" })
   end)
 
   it("is stopped where its parts are many", function()
@@ -416,20 +390,6 @@ describe("a match that costs too much", function()
     end
     local issues = issues_of({ items = { pattern = "^(?!a*a*[xy])" } }, list)
     assert.equal("takes too many steps to check", issues[#issues].message)
-  end)
-
-  it("counts choices and repeated groups where one character decides, not what is passed once", function()
-    local function check(pattern, text)
-      local part = { pattern = pattern }
-      local compiled = assert(schema.compile({ allOf = { part, part, part } }, { max_steps = 80000 }))
-      local valid, issues = compiled:check(text)
-      return valid or issues[1].message
-    end
-    local head = "data:image/png;base64,"
-    assert.is_true(check("^" .. head .. "[A-Za-z0-9+/]*$", head .. ("A"):rep(200000)))
-    for _, pattern in ipairs({ "^(?:a|b)*$", "^(?:(?:ab)+)?$" }) do
-      assert.equal("takes too many steps to check", check(pattern, ("ab"):rep(100000)), pattern)
-    end
   end)
 
   it("does not keep a schema from being compiled, or cast by", function()

@@ -72,15 +72,30 @@ end
 local Api = {}
 Api.__index = Api
 
---- Starts the server and writes the document.
----@return spec.ShellApi
-function shell_api.start()
-  local self = setmetatable({ server = server.start(), document = os.tmpname() }, Api)
+local function start(self)
+  self.server, self.document = server.start(), os.tmpname()
   self.url = self.server.url
   local file = assert(io.open(self.document, "w"))
   file:write(assert(json.encode({ openapi = "3.1.0", info = { title = "Shell", version = "1" },
     servers = { { url = self.url } }, paths = paths() }, { sort_keys = true })))
   file:close()
+  return self
+end
+
+--- Starts the server and writes the document.
+---@return spec.ShellApi
+function shell_api.start()
+  return start(setmetatable({}, Api))
+end
+
+--- The same, from the setup of a block of specs to its teardown.
+---@param setup function  busted's, which only spec files see
+---@param teardown function
+---@return spec.ShellApi
+function shell_api.during(setup, teardown)
+  local self = setmetatable({}, Api)
+  setup(function() start(self) end)
+  teardown(function() self:stop() end)
   return self
 end
 

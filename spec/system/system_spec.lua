@@ -187,15 +187,15 @@ describe("operations.system", function()
   local function outcome(program, before)
     local result = command.run((before or "") .. [[lua -e '
       local system = require("operations.system")
-      local function send(name)
-        io.popen("kill -" .. name .. " $PPID"):close() -- os.execute ignores INT
+      local function send(names)
+        io.popen((names:gsub("%S+", "kill -%0 $PPID;"))):close() -- os.execute ignores INT
       end
       local function spin(seconds)
         local stop = os.clock() + seconds
         repeat until os.clock() > stop
       end
-      local function spin_after(name, seconds) -- the signal is raised 100 ms later: on a busy machine maybe before spin
-        send(name)
+      local function spin_after(names, seconds) -- the signal is raised 100 ms later: on a busy machine maybe before spin
+        send(names)
         spin(seconds)
       end
       local function wait(seconds) -- in C, and then in Lua
@@ -235,7 +235,7 @@ describe("operations.system", function()
 
   it("raises one signal of several that come at once", function()
     assert.same({ "false\t2\ntrue\t2\nfalse\t15\n", 143 }, caught([[
-      print((pcall(spin_after, "INT $PPID; kill -INT $PPID; kill -TERM", 60)), system.interrupted()) -- INT is first
+      print((pcall(spin_after, "INT INT TERM", 60)), system.interrupted()) -- INT is first
       print((pcall(spin, 0.5)), system.interrupted())
       print((pcall(spin_after, "TERM", 60)), system.interrupted())
     ]]))

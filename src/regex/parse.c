@@ -9,6 +9,7 @@
 /* PCRE2's largest repeat count; larger ones are split into several. */
 #define MAX_REPEAT 65535
 #define MAX_PIECES 64
+#define INFINITE_REPEAT 0x7FFFFFFF /* engines saturate here */
 #define LAST_CODE_POINT 0x10FFFF
 #define METER_TERMS 32 /* at most so many terms without a meter */
 
@@ -35,7 +36,7 @@ typedef enum Atom {
   ATOM_SIMPLE /* a character: its text can be repeated */
 } Atom;
 
-static bool parse_disjunction(regex_Parser *p, regex_Part *part);
+static bool parse_disjunction(regex_Parser *p);
 
 static size_t written(const regex_Parser *p) {
   return p->to->out == NULL ? 0 : p->to->out->len;
@@ -73,7 +74,6 @@ static int parse_class_escape(regex_Parser *p, bool in_class) {
   int c = regex_peek(p, 0);
   if (c <= 0 || strchr("dDwWsSpP", c) == NULL) return 0;
   p->pos++;
-  regex_note_escape(p, c);
   if (c == 'p' || c == 'P') return parse_property(p, c == 'P') ? 1 : -1;
   if (c != 's' && c != 'S') {
     char text[2] = {'\\', (char)c};
@@ -93,7 +93,6 @@ static int parse_class_escape(regex_Parser *p, bool in_class) {
 ** 10.42 finds no match where the group of a bare one did not match. */
 static void emit_reference(regex_Parser *p, size_t group) {
   size_t kind = REGEX_METER_GROUP + group;
-  p->many_ways = true;
   regex_emit_meter(p, kind < REGEX_METER_MAX ? kind : REGEX_METER_MAX);
   regex_emit_text(p, "\\g{");
   regex_emit_number(p, group);
@@ -138,7 +137,6 @@ static Atom parse_escape(regex_Parser *p) {
   int next = regex_peek(p, 1), set;
   p->pos++;
   if (next == 'b' || next == 'B') {
-    p->many_ways = true;
     regex_emit(p, p->s + p->pos - 1, 2);
     p->pos++;
     return ATOM_ASSERTION;
@@ -193,7 +191,7 @@ static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
   }
   if (!p->to->lenient) return regex_fail(p, "a set in a range", start);
   if (low_kind == 1) regex_emit_range(p, low, low);
-  regex_emit_char(p, '-');
+  regex_emit_text(p, "\\-");
   if (high_kind == 1) regex_emit_range(p, high, high);
   return true;
 }
@@ -210,12 +208,11 @@ static bool parse_class(regex_Parser *p) {
   bool negated;
   p->pos++;
   negated = regex_accept(p, "^");
-  if (negated) p->many_ways = true;
   regex_emit_text(p, negated ? "[^" : "[");
   members = written(p);
   while (!regex_accept(p, "]")) {
     size_t start = p->pos;
-    uint32_t c = 0;
+    uint32_t c;
     int kind;
     if (regex_at_end(p)) return regex_fail(p, "[ without ]", open);
     kind = parse_class_atom(p, &c);
@@ -285,7 +282,6 @@ static bool parse_modifiers(regex_Parser *p) {
     return regex_fail(p, "unknown kind of group", start - 2);
   }
   p->pos++;
-  p->many_ways = true;
   regex_emit_text(p, folding > 0 ? "(?i:" : folding < 0 ? "(?-i:" : "(?:");
   return true;
 }
@@ -302,12 +298,10 @@ static Atom open_group(regex_Parser *p) {
     return ATOM_GROUP;
   }
   if (regex_peek(p, 0) == '=' || regex_peek(p, 0) == '!') {
-    p->many_ways = true;
     regex_emit_text(p, regex_accept(p, "=") ? "(?=" : (p->pos++, "(?!"));
     return ATOM_LOOKAHEAD;
   }
   if (regex_accept(p, "<=") || regex_accept(p, "<!")) {
-    p->many_ways = true;
     regex_emit_meter(p, REGEX_METER_LOOKBEHIND);
     regex_emit_text(p, p->s[p->pos - 1] == '=' ? "(?<=" : "(?<!");
     return ATOM_ASSERTION;
@@ -324,7 +318,6 @@ static Atom parse_group(regex_Parser *p) {
   size_t open = p->pos;
   bool multiline = p->multiline, dot_all = p->dot_all;
   bool ignore_case = p->ignore_case;
-  regex_Part part;
   Atom kind;
   p->pos++;
   kind = open_group(p);
@@ -333,8 +326,7 @@ static Atom parse_group(regex_Parser *p) {
     regex_fail(p, "groups nested too deeply", open);
     return ATOM_WRONG;
   }
-  if (!parse_disjunction(p, &part)) return ATOM_WRONG;
-  p->part = part;
+  if (!parse_disjunction(p)) return ATOM_WRONG;
   p->depth--;
   p->multiline = multiline;
   p->dot_all = dot_all;
@@ -349,12 +341,49 @@ static Atom parse_group(regex_Parser *p) {
 
 /* ---- repeats ---- */
 
+typedef struct Repeat {
+  size_t min, max;
+  const char *text; /* "*", "+", "?", or NULL for {min,max} */
+} Repeat;
+
+static bool read_count(regex_Parser *p, size_t *n) {
+  if (!regex_is_digit(regex_peek(p, 0))) return false;
+  *n = 0;
+  for (; regex_is_digit(regex_peek(p, 0)); p->pos++) {
+    *n = *n * 10 + (size_t)(regex_peek(p, 0) - '0');
+    if (*n > INFINITE_REPEAT) *n = INFINITE_REPEAT;
+  }
+  return true;
+}
+
+/* Reads {n}, {n,} or {n,m}; does not move when there is none. */
+static bool read_braces(regex_Parser *p, Repeat *r) {
+  size_t start = p->pos;
+  r->text = NULL;
+  if (regex_accept(p, "{") && read_count(p, &r->min)) {
+    r->max = r->min;
+    if (regex_accept(p, ",") && !read_count(p, &r->max))
+      r->max = INFINITE_REPEAT;
+    if (regex_accept(p, "}")) return true;
+  }
+  p->pos = start;
+  return false;
+}
+
+static bool read_repeat(regex_Parser *p, Repeat *r) {
+  if (regex_accept(p, "*")) r->text = "*";
+  else if (regex_accept(p, "+")) r->text = "+";
+  else if (regex_accept(p, "?")) r->text = "?";
+  else return read_braces(p, r);
+  return true;
+}
+
 static void emit_piece(regex_Parser *p, size_t min, size_t max,
                        const char *lazy) {
   regex_emit_text(p, "{");
   regex_emit_number(p, min);
   if (max != min) regex_emit_text(p, ",");
-  if (max != min && max != REGEX_INFINITE) regex_emit_number(p, max);
+  if (max != min && max != INFINITE_REPEAT) regex_emit_number(p, max);
   regex_emit_text(p, "}");
   regex_emit_text(p, lazy);
 }
@@ -367,10 +396,10 @@ static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
 }
 
 /* Writes a repeat larger than PCRE2's limit as X{65535}X{0,34465}. */
-static void emit_pieces(regex_Parser *p, regex_Repeat r, const char *lazy,
+static void emit_pieces(regex_Parser *p, Repeat r, const char *lazy,
                         size_t atom) {
   size_t atom_len = written(p) - atom;
-  bool endless = r.max == REGEX_INFINITE;
+  bool endless = r.max == INFINITE_REPEAT;
   while (r.min > MAX_REPEAT) {
     emit_piece(p, MAX_REPEAT, MAX_REPEAT, lazy);
     emit_again(p, atom, atom_len);
@@ -378,7 +407,7 @@ static void emit_pieces(regex_Parser *p, regex_Repeat r, const char *lazy,
     r.max -= MAX_REPEAT;
   }
   if (endless) {
-    emit_piece(p, r.min, REGEX_INFINITE, lazy);
+    emit_piece(p, r.min, INFINITE_REPEAT, lazy);
     return;
   }
   for (;;) {
@@ -391,15 +420,15 @@ static void emit_pieces(regex_Parser *p, regex_Repeat r, const char *lazy,
   }
 }
 
-static bool fits(const regex_Repeat *r) {
+static bool fits(const Repeat *r) {
   return r->min <= MAX_REPEAT &&
-         (r->max <= MAX_REPEAT || r->max == REGEX_INFINITE);
+         (r->max <= MAX_REPEAT || r->max == INFINITE_REPEAT);
 }
 
 /* Is the repeat beyond what PCRE2 can do?  Irrelevant when the pattern is only
 ** checked. */
-static bool too_large(const regex_Parser *p, const regex_Repeat *r, Atom kind) {
-  size_t largest = r->max == REGEX_INFINITE ? r->min : r->max;
+static bool too_large(const regex_Parser *p, const Repeat *r, Atom kind) {
+  size_t largest = r->max == INFINITE_REPEAT ? r->min : r->max;
   if (p->to->out == NULL || fits(r)) return false;
   return kind != ATOM_SIMPLE || largest > (size_t)MAX_REPEAT * MAX_PIECES;
 }
@@ -421,8 +450,8 @@ static size_t insert_meter(regex_Parser *p, size_t least, size_t atom) {
   return atom + n;
 }
 
-static void emit_counted(regex_Parser *p, regex_Repeat r, const char *lazy,
-                         Atom kind, size_t atom) {
+static void emit_counted(regex_Parser *p, Repeat r, const char *lazy, Atom kind,
+                         size_t atom) {
   if (p->to->out == NULL) return;
   if (kind == ATOM_SIMPLE) atom = insert_meter(p, r.min, atom);
   if (fits(&r)) emit_piece(p, r.min, r.max, lazy);
@@ -430,17 +459,15 @@ static void emit_counted(regex_Parser *p, regex_Repeat r, const char *lazy,
   if (r.min != r.max) regex_emit_meter(p, REGEX_METER_SOME);
 }
 
-static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom,
-                         regex_Part *part) {
+static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
   size_t start = p->pos;
-  regex_Repeat r;
+  Repeat r;
   const char *lazy;
-  if (!regex_read_repeat(p, &r)) return true;
+  if (!read_repeat(p, &r)) return true;
   if (kind == ATOM_ASSERTION || (kind == ATOM_LOOKAHEAD && !p->to->lenient)) {
     return regex_fail(p, "nothing to repeat", start);
   }
   lazy = regex_accept(p, "?") ? "?" : "";
-  regex_note_repeat(p, part, r.min, r.max);
   if (r.text != NULL) {
     regex_emit_text(p, r.text);
     regex_emit_text(p, lazy);
@@ -461,9 +488,8 @@ static Atom parse_literal(regex_Parser *p) {
   size_t start = p->pos;
   int c = regex_peek(p, 0);
   uint32_t code;
-  regex_Repeat r;
-  if (c == '*' || c == '+' || c == '?' ||
-      (c == '{' && regex_read_braces(p, &r))) {
+  Repeat r;
+  if (c == '*' || c == '+' || c == '?' || (c == '{' && read_braces(p, &r))) {
     regex_fail(p, "nothing to repeat", start);
     return ATOM_WRONG;
   }
@@ -479,16 +505,15 @@ static Atom parse_literal(regex_Parser *p) {
 static Atom parse_atom(regex_Parser *p) {
   switch (regex_peek(p, 0)) {
   case '^':
-    if (p->pos++ > 0) p->many_ways = true;
+    p->pos++;
     regex_emit_text(p, p->multiline ? "(?<![^" LINE_ENDS "])" : "^");
     return ATOM_ASSERTION;
   case '$':
-    if (++p->pos < p->len) p->many_ways = true;
+    p->pos++;
     regex_emit_text(p, p->multiline ? "(?![^" LINE_ENDS "])" : "$");
     return ATOM_ASSERTION;
   case '.':
     p->pos++;
-    p->many_ways = true;
     regex_emit_text(p, p->dot_all ? "[^]" : "[^" LINE_ENDS "]");
     return ATOM_SIMPLE;
   case '(': return parse_group(p);
@@ -498,83 +523,56 @@ static Atom parse_atom(regex_Parser *p) {
   }
 }
 
-static bool parse_alternative(regex_Parser *p, regex_Part *part) {
-  *part = (regex_Part){.empty = true};
+static bool parse_alternative(regex_Parser *p) {
   while (!regex_at_end(p) && regex_peek(p, 0) != '|' &&
          regex_peek(p, 0) != ')') {
     size_t atom;
     Atom kind;
-    regex_Part next;
     p->term = p->pos;
-    p->set = (regex_Set){{0, 0}};
     if (++p->terms % METER_TERMS == 0) regex_emit_meter(p, REGEX_METER_SOME);
     atom = written(p);
     kind = parse_atom(p);
-    next = kind == ATOM_GROUP ? p->part : (regex_Part){.first = p->set};
-    next.empty = next.empty || kind == ATOM_ASSERTION;
-    next.terms++;
-    if (kind == ATOM_WRONG || !parse_repeat(p, kind, atom, &next)) return false;
-    regex_note_next(p, part, &next);
+    if (kind == ATOM_WRONG || !parse_repeat(p, kind, atom)) return false;
     if (kind == ATOM_LOOKAHEAD) regex_emit_meter(p, REGEX_METER_SOME);
   }
   return true;
 }
 
-static bool parse_disjunction(regex_Parser *p, regex_Part *part) {
+static bool parse_disjunction(regex_Parser *p) {
   size_t names = p->opened;
-  regex_Part next;
-  bool moved;
-  size_t before = p->metered;
-  if (!parse_alternative(p, part)) return false;
   for (;;) {
+    size_t before = p->metered;
+    bool moved;
+    if (!parse_alternative(p)) return false;
     moved = p->metered != before;
     if (p->depth > 0) regex_emit_meter(p, REGEX_METER_SOME);
     if (!regex_accept(p, "|")) break;
-    if (p->depth == 0) p->many_ways = true;
     regex_emit_text(p, "|");
     set_active(p, names, false);
     if (moved) regex_emit_meter(p, REGEX_METER_SOME);
-    before = p->metered;
-    if (!parse_alternative(p, &next)) return false;
-    regex_note_other(p, part, &next);
   }
   set_active(p, names, true);
   return true;
 }
 
 static bool parse_pattern(regex_Parser *p) {
-  regex_Part part;
   if (p->len > REGEX_MAX_LENGTH)
     return regex_fail(p, "pattern too long", REGEX_MAX_LENGTH);
-  if (!regex_scan_groups(p) || !parse_disjunction(p, &part)) return false;
+  if (!regex_scan_groups(p) || !parse_disjunction(p)) return false;
   if (!regex_at_end(p)) return regex_fail(p, ") without (", p->pos);
   return !p->overflow ||
          regex_fail(p, "pattern too large, or out of memory", p->len);
 }
 
-static bool parse(const ops_Alloc *alloc, const char *source, size_t len,
-                  regex_Translation *translation, regex_Problem *problem) {
+bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,
+                 regex_Translation *translation, regex_Problem *problem) {
   regex_Parser p = {
       .s = source, .len = len, .to = translation, .problem = problem};
   bool ok;
-  translation->watched = len; /* of an offset at the end */
   buffer_init(&p.names, *alloc, REGEX_MAX_NAMES);
   buffer_init(&p.groups, *alloc, REGEX_MAX_GROUPS * sizeof(regex_Group));
   ok = parse_pattern(&p);
   buffer_free(&p.names);
   buffer_free(&p.groups);
-  translation->one_pass = ok && len > 0 && source[0] == '^' && !p.many_ways &&
-                          p.terms < METER_TERMS;
-  translation->tries = p.tries + 2;
-  translation->loops = p.loops;
   return ok;
-}
-
-bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,
-                 regex_Translation *translation, regex_Problem *problem) {
-  translation->one_pass = false;
-  if (!parse(alloc, source, len, translation, problem)) return false;
-  if (!translation->one_pass || translation->out == NULL) return true;
-  translation->out->len = 0;
-  return parse(alloc, source, len, translation, problem); /* no meters */
 }

@@ -21,9 +21,6 @@ typedef struct regex_Translation {
   buffer_Buffer *out; /* receives the PCRE2 pattern; NULL: only check */
   bool lenient;       /* accept Annex B where it is unambiguous */
   size_t widest;      /* ranges beyond Latin-1 of the widest class (result) */
-  bool one_pass;      /* it has no meters (result), see regex_parse; then */
-  size_t tries;       /* ... at most so many terms at a character (result) */
-  bool loops;         /* ... and it repeats groups (result) */
   size_t watch;       /* an offset in `out` ... */
   size_t watched;     /* ... and the source offset that it came from (result) */
 } regex_Translation;
@@ -39,10 +36,7 @@ typedef struct regex_Translation {
 
 #define REGEX_MAX_LENGTH (64u << 10) /* bytes of a pattern */
 
-/* Parses `source`; false, with `problem` set, when it is not a pattern.  The
-** translation has no meters where the pattern starts at `^` and one ASCII
-** character decides every choice: whatever is tried in vain then fails at its
-** first character, and a match takes linear time. */
+/* Parses `source`; false, with `problem` set, when it is not a pattern. */
 bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,
                  regex_Translation *translation, regex_Problem *problem);
 

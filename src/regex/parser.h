@@ -1,10 +1,9 @@
 /*
-** parser.h - shared by the files of the pattern parser: its state, reading
-** characters, names and repeats and writing the translation (regex/read.c), the
-** choices of a pattern (regex/one_pass.c).  Users include regex/regex.h
-** instead.
+** parser.h - shared by the two halves of the pattern parser: its state, reading
+** characters and names (regex/read.c), writing the translation. Users include
+** regex/regex.h instead.
 **
-** Machine: one_pass.c parse.c property.c read.c regex.c.
+** Machine: parse.c property.c read.c regex.c.
 */
 #ifndef OPERATIONS_REGEX_PARSER_H
 #define OPERATIONS_REGEX_PARSER_H
@@ -12,7 +11,6 @@
 #include "regex/parse.h"
 
 #define REGEX_MAX_GROUPS 10000
-#define REGEX_INFINITE 0x7FFFFFFF   /* engines saturate here */
 #define REGEX_MAX_NAMES (64 * 1024) /* bytes of all names */
 
 typedef struct regex_Group {
@@ -20,24 +18,6 @@ typedef struct regex_Group {
   size_t number;
   bool active; /* in the current alternative: a second one is an error */
 } regex_Group;
-
-/* ASCII characters. */
-typedef struct regex_Set {
-  uint64_t bits[2];
-} regex_Set;
-
-/* What a part of a pattern may match, as far as choices need it. */
-typedef struct regex_Part {
-  regex_Set first; /* it begins with one of these */
-  regex_Set more;  /* after a match, one of these may extend it */
-  bool empty;      /* it may match nothing */
-  size_t terms;    /* in it; a group is one, too */
-} regex_Part;
-
-typedef struct regex_Repeat {
-  size_t min, max;  /* at most REGEX_INFINITE */
-  const char *text; /* "*", "+", "?", or NULL for {min,max} */
-} regex_Repeat;
 
 typedef struct regex_Parser {
   const char *s;
@@ -54,12 +34,7 @@ typedef struct regex_Parser {
   int depth;
   size_t folded; /* code points in case-insensitive classes */
   bool multiline, dot_all, ignore_case, overflow;
-  bool refers;     /* a reference uses the text of a group */
-  bool many_ways;  /* not of one pass, or not known to be (one_pass.c) */
-  bool loops;      /* repeats a group */
-  size_t tries;    /* terms tried at a character, at most; of one pass */
-  regex_Set set;   /* the characters of the current atom */
-  regex_Part part; /* the group parsed last */
+  bool refers; /* a reference uses the text of a group */
 } regex_Parser;
 
 static inline bool regex_at_end(const regex_Parser *p) {
@@ -104,21 +79,6 @@ void regex_note_members(regex_Parser *p, size_t n);
 
 /* Writes members of a class, without surrogates, which UTF-8 lacks. */
 void regex_emit_range(regex_Parser *p, uint32_t low, uint32_t high);
-
-/* Adds characters, or those of \d and \w, to the current atom. */
-void regex_note_range(regex_Parser *p, uint32_t low, uint32_t high);
-void regex_note_escape(regex_Parser *p, int escape);
-
-/* Adds the part that follows `all`, or another alternative; repeats `part`. */
-void regex_note_next(regex_Parser *p, regex_Part *all, const regex_Part *next);
-void regex_note_other(regex_Parser *p, regex_Part *all,
-                      const regex_Part *other);
-void regex_note_repeat(regex_Parser *p, regex_Part *part, size_t min,
-                       size_t max);
-
-/* Reads {n}, {n,} or {n,m}, or any repeat; does not move when there is none. */
-bool regex_read_braces(regex_Parser *p, regex_Repeat *r);
-bool regex_read_repeat(regex_Parser *p, regex_Repeat *r);
 
 /* Reads one unescaped character. */
 bool regex_read_literal(regex_Parser *p, uint32_t *c);

@@ -52,7 +52,6 @@ void regex_emit_char(regex_Parser *p, uint32_t c) {
   }
   n += utf8_write(c, text + n);
   regex_emit(p, text, n);
-  regex_note_range(p, c, c);
 }
 
 void regex_note_members(regex_Parser *p, size_t n) {
@@ -68,7 +67,6 @@ void regex_emit_range(regex_Parser *p, uint32_t low, uint32_t high) {
     low = 0xE000;
   }
   regex_note_members(p, high - low);
-  regex_note_range(p, low, high);
   if (regex_is_surrogate(low)) low = 0xE000;
   if (regex_is_surrogate(high)) high = 0xD7FF;
   regex_emit_char(p, low);
@@ -88,7 +86,7 @@ void regex_emit_number(regex_Parser *p, size_t n) {
 }
 
 void regex_emit_meter(regex_Parser *p, size_t kind) {
-  if (p->to->out == NULL || p->overflow || p->to->one_pass) return;
+  if (p->to->out == NULL || p->overflow) return;
   if (kind == REGEX_METER_SOME && p->metered == p->to->out->len) return;
   regex_emit_text(p, "(?C");
   regex_emit_number(p, kind);
@@ -275,41 +273,4 @@ bool regex_scan_groups(regex_Parser *p) {
   }
   p->pos = 0;
   return true;
-}
-
-/* ---- repeats ---- */
-
-static bool read_count(regex_Parser *p, size_t *n) {
-  if (!regex_is_digit(regex_peek(p, 0))) return false;
-  *n = 0;
-  for (; regex_is_digit(regex_peek(p, 0)); p->pos++) {
-    *n = *n * 10 + (size_t)(regex_peek(p, 0) - '0');
-    if (*n > REGEX_INFINITE) *n = REGEX_INFINITE;
-  }
-  return true;
-}
-
-bool regex_read_braces(regex_Parser *p, regex_Repeat *r) {
-  size_t start = p->pos;
-  r->text = NULL;
-  if (regex_accept(p, "{") && read_count(p, &r->min)) {
-    r->max = r->min;
-    if (regex_accept(p, ",") && !read_count(p, &r->max))
-      r->max = REGEX_INFINITE;
-    if (regex_accept(p, "}")) return true;
-  }
-  p->pos = start;
-  return false;
-}
-
-bool regex_read_repeat(regex_Parser *p, regex_Repeat *r) {
-  static const regex_Repeat marks[] = {
-      {0, REGEX_INFINITE, "*"}, {1, REGEX_INFINITE, "+"}, {0, 1, "?"}};
-  size_t i;
-  for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-    if (!regex_accept(p, marks[i].text)) continue;
-    *r = marks[i];
-    return true;
-  }
-  return regex_read_braces(p, r);
 }

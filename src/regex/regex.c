@@ -35,9 +35,7 @@ struct regex_Regex {
   pcre2_code *code;
   pcre2_match_data *match;
   bool jit;
-  bool metered;
   int64_t meter, factor; /* cost of a meter; factor of all costs */
-  int64_t byte;          /* cost of a byte of the subject, beside the meters */
   uint32_t lookbehind;   /* characters that the longest one looks at */
 };
 
@@ -94,7 +92,8 @@ void regex_free(regex_Regex *regex) {
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
   buffer_Buffer out;
-  regex_Translation to = {.out = &out, .lenient = true, .watch = offset};
+  regex_Translation to = {
+      .out = &out, .lenient = true, .watch = offset, .watched = len};
   regex_Problem problem;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   regex_parse(&regex->alloc, source, len, &to, &problem);
@@ -154,13 +153,8 @@ static int on_meter(pcre2_callout_block *at, void *ud) {
   return m->left < 0 ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-/* What a byte of the subject costs without meters: a repeat of a group takes
-** about as long as a meter. */
-static int64_t byte_cost(const regex_Translation *from) {
-  return (int64_t)from->tries + (from->loops ? METER_COST : 0);
-}
-
-static bool prepare(regex_Regex *regex, const regex_Translation *from) {
+/* `widest` as in regex_Translation. */
+static bool prepare(regex_Regex *regex, size_t widest) {
   uint32_t captures;
   regex->limits = pcre2_match_context_create(regex->general);
   regex->match = pcre2_match_data_create(1, regex->general);
@@ -171,9 +165,7 @@ static bool prepare(regex_Regex *regex, const regex_Translation *from) {
   pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &captures);
   pcre2_pattern_info(regex->code, PCRE2_INFO_MAXLOOKBEHIND, &regex->lookbehind);
   regex->factor = regex->jit ? 1 : SLOW_COST;
-  regex->factor *= 1 + (int64_t)(from->widest / WIDE_RANGES);
-  regex->metered = !from->one_pass;
-  regex->byte = from->one_pass ? byte_cost(from) * regex->factor : 1;
+  regex->factor *= 1 + (int64_t)(widest / WIDE_RANGES);
   regex->meter = (METER_COST + (int64_t)captures) * regex->factor;
   return true;
 }
@@ -205,7 +197,7 @@ static bool build(regex_Regex *regex, const char *source, size_t len,
     offset = source_offset(regex, source, len, offset);
     snprintf(error, error_size, "%s at offset %lu", reason,
              (unsigned long)offset);
-  } else if (!prepare(regex, &to)) {
+  } else if (!prepare(regex, to.widest)) {
     ok = false;
     snprintf(error, error_size, "out of memory");
   }
@@ -254,10 +246,10 @@ static int match(const regex_Regex *regex, PCRE2_SPTR text, size_t len) {
 int regex_match(const regex_Regex *regex, const char *subject, size_t len,
                 int64_t *steps) {
   int64_t most = MATCH_COST + (int64_t)len * MATCH_COST_PER_BYTE;
-  Meter meter = {.regex = regex, .left = most - (int64_t)len * regex->byte};
+  Meter meter = {.regex = regex, .left = most - (int64_t)len};
   int found;
   if (utf8_valid(subject, len)) {
-    if (regex->metered) pcre2_set_callout(regex->limits, on_meter, &meter);
+    pcre2_set_callout(regex->limits, on_meter, &meter);
     found = match(regex, (PCRE2_SPTR)subject, len);
   } else {
     found = PCRE2_ERROR_NOMATCH;

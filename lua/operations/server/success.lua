@@ -71,8 +71,7 @@ local function take_meta(headers, meta, route)
   return status_of(meta)
 end
 
---- The body is the bare data, so the operation's outputSchema is also that
---- of the body.
+--- The body is the bare data, so the operation's outputSchema is also that of the body.
 ---@param envelope operations.Envelope
 ---@param route operations.Route
 ---@param cache_control? string  default "no-store"
