@@ -94,7 +94,8 @@ describe("a program that", function()
   end)
 
   it("prints 10 MB at once gets as much of it as is allowed", function()
-    local result = run("print(('\195\164'):rep(5e6)) return 1", nil, { max_output = 1001, max_memory = 1e8 })
+    local result = run("print(('\195\164'):rep(5e6)) return 1", nil, { max_output = 1001, max_memory = 1e8,
+      max_processor = 60000 })
     assert.equal(1, result.value)
     assert.equal(("\195\164"):rep(500) .. "\n(the output is cut here: 1001 bytes are allowed)\n", result.output)
   end)

@@ -89,7 +89,7 @@ return function(busted)
             error("cleanup fails")
           end)
           coroutine.yield("first")
-          record.deadline = context.deadline
+          record.deadline, record.waits = context.deadline, true
           local ok, raised = pcall(wait)
           record.inner = not ok and raised.code
           error(raised, 0)
@@ -118,7 +118,7 @@ return function(busted)
           local worker = operations.spawn(function()
             err = select(2, registry:execute("chain.outer"))
           end)
-          operations.sleep(0.01)
+          eventually(function() return record.waits end)
           assert.is_true(wait[2]())
           worker:cancel("enough")
           worker:wait()
