@@ -358,7 +358,7 @@ local function describe(call, request)
       { allow = "GET, HEAD, OPTIONS" })
   end
   return document.answer(call.server, request, call.query, call.identity)
-    or problem.refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
+    or problem.refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.0, 3.1 or 3.2, or denied=true expected")
 end
 
 -- Serves an admitted call. An error that is raised here is a bug of the server: 500.
