@@ -2,6 +2,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local schema = require("operations.schema")
 local yaml = require("operations.base.yaml")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 local function as_json(text)
   local value, message = yaml.decode(text)
@@ -32,42 +33,42 @@ local scalars = {
 
 describe("YAML", function()
   for text, expected in pairs(scalars) do
-    it(("has the scalar %s for %s"):format(text, expected), function()
+    with_yaml(("has the scalar %s for %s"):format(text, expected), function()
       assert.equal(expected, as_json("- " .. text):match("^%[(.*)%]$"))
     end)
   end
 
-  it("gives integers beyond doubles as JSON does", function()
+  with_yaml("gives integers beyond doubles as JSON does", function()
     for _, digits in ipairs({ "9007199254740993", "-9223372036854775808", "18446744073709551616" }) do
       assert.same(json.decode("[" .. digits .. "]"), yaml.decode("- " .. digits))
     end
   end)
 
-  it("has keys that are strings as they are written", function()
+  with_yaml("has keys that are strings as they are written", function()
     assert.equal('{"0x10":1,"1.0":2,"200":3,"on":4,"true":5,"~":6}',
       as_json("200: 3\n1.0: 2\n0x10: 1\non: 4\ntrue: 5\n~: 6\n"))
   end)
 
-  it("has block, flow, literal and folded forms", function()
+  with_yaml("has block, flow, literal and folded forms", function()
     assert.equal('{"a":[{"b":1},{"c":[2,{"d":3}]}],"f":"x y\\n","l":"x\\ny\\n"}',
       as_json("a:\n- b: 1\n- c: [2, {d: 3}]\nl: |\n  x\n  y\nf: >\n  x\n  y\n"))
   end)
 
-  it("tells empty arrays from empty objects", function()
+  with_yaml("tells empty arrays from empty objects", function()
     assert.equal('{"a":[],"o":{}}', as_json("a: []\no: {}\n"))
   end)
 
-  it("takes versions without quotes as texts, where a document has them", function()
+  with_yaml("takes versions without quotes as texts, where a document has them", function()
     assert.equal('{"info":{"version":"1.0"},"openapi":"3.1","swagger":"2.0","version":1.5}',
       as_json("openapi: 3.1\nswagger: 2.0\ninfo:\n  version: 1.0\nversion: 1.5\n"))
   end)
 
-  it("repeats the value of an anchor", function()
+  with_yaml("repeats the value of an anchor", function()
     assert.equal('{"a":{"x":1},"b":{"x":1},"c":["k","k"]}', as_json("a: &a {x: 1}\nb: *a\nc: [&k k, *k]\n"))
     assert.equal('{"a":"k","k":1}', as_json("a: &k k\n*k : 1\n"))
   end)
 
-  it("merges mappings, own members first", function()
+  with_yaml("merges mappings, own members first", function()
     assert.equal('{"a":{"x":1,"y":2},"b":{"x":3,"y":2,"z":4}}',
       as_json("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  x: 3\n  z: 4\n"))
     assert.equal('{"x":1,"y":4}', as_json("<<: [{x: 1}, {x: 3, y: 4}]\n"))
@@ -86,14 +87,14 @@ describe("YAML", function()
     ["a: \255\n"] = "UTF-8",
     [("["):rep(600) .. ("]"):rep(600)] = "line 1: nested deeper than 512",
   }) do
-    it("that is wrong says where: " .. expected, function()
+    with_yaml("that is wrong says where: " .. expected, function()
       local value, message = yaml.decode(text)
       assert.is_nil(value)
       assert.matches(expected, message, 1, true)
     end)
   end
 
-  it("of a billion laughs is refused before they cost anything", function()
+  with_yaml("of a billion laughs is refused before they cost anything", function()
     local lines, last = { "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]" }, "*a0"
     for i = 1, 9 do
       lines[#lines + 1] = ("a%d: &a%d [%s]"):format(i, i, (last .. ", "):rep(10))
@@ -107,7 +108,7 @@ describe("YAML", function()
     assert.is_true(collectgarbage("count") - before < 4096)
   end)
 
-  it("is nothing when the text is empty", function()
+  with_yaml("is nothing when the text is empty", function()
     assert.equal("null", as_json(""))
     assert.equal("null", as_json("# only a comment\n"))
   end)
@@ -124,7 +125,7 @@ describe("YAML", function()
     assert.equal("YAML needs the library lyaml (luarocks install lyaml, or Debian's lua-yaml)", message)
   end)
 
-  it("keeps the order of properties", function()
+  with_yaml("keeps the order of properties", function()
     local text = "a: &a {properties: {z: {}, y: {properties: {c: {}, b: {}}}, x: {}}}\nproperties: *a"
     local value = assert(yaml.decode(text))
     assert.same({ "z", "y", "x" }, schema.properties(value.a))

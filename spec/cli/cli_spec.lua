@@ -1,6 +1,7 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local server = require("spec.support.server")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 local operations_file = os.tmpname()
 
@@ -419,7 +420,7 @@ describe("operations of an OpenAPI document", function()
     assert.equal("Bearer t", json.decode(result.out).headers.authorization)
   end)
 
-  it("may be mended by a patch, each time that the document is read", function()
+  with_yaml("may be mended by a patch, each time that the document is read", function()
     local mended, patch = document .. ".mended.json", document .. ".patch.yaml"
     local function write(path, text)
       local file = assert(io.open(path, "w"))
@@ -446,7 +447,7 @@ describe("operations of an OpenAPI document", function()
     os.remove(patch)
   end)
 
-  it("may be read from YAML", function()
+  with_yaml("may be read from YAML", function()
     local path = document .. ".yaml"
     local file = assert(io.open(path, "w"))
     file:write(([[
@@ -649,7 +650,7 @@ describe("operations watch", function()
 end)
 
 describe("--command", function()
-  it("makes programs operations, from JSON or YAML", function()
+  with_yaml("makes programs operations, from JSON or YAML", function()
     local path = os.tmpname()
     local function with(extension, text, line)
       local file = assert(io.open(path .. extension, "w"))

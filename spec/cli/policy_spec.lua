@@ -2,6 +2,7 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local operations = require("operations")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 local definitions = [[
   local function echo(input)
@@ -58,7 +59,7 @@ describe("operations with rules", function()
     return list
   end
 
-  it("shows what happens to each operation, and by which rule", function()
+  with_yaml("shows what happens to each operation, and by which rule", function()
     local result = run("operations policy RULES SOURCE")
     assert.equal("action  operation     rule               reason\nallow   notes.list\n"
       .. "ask*    notes.create  ask before writes\nblock   notes.delete  never delete       data is kept\n",
@@ -66,21 +67,21 @@ describe("operations with rules", function()
     assert.truthy(result.err:find("--explain OPERATION", 1, true))
   end)
 
-  it("explains one operation, and one call of it", function()
+  with_yaml("explains one operation, and one call of it", function()
     assert.same({ action = "ask", rule = "ask before writes", depends = true },
       json.decode(run("operations policy RULES SOURCE --explain notes.create").out))
     assert.same({ action = "block", rule = "no force" },
       json.decode(run("operations policy RULES SOURCE --explain create --input '{\"force\":1}'").out))
   end)
 
-  it("refuses a flawed file by the place, and before anything is loaded", function()
+  with_yaml("refuses a flawed file by the place, and before anything is loaded", function()
     local result = run("echo '- { match: x, acton: ask }' >LOG.yaml; "
       .. "operations call notes.list SOURCE --policy LOG.yaml; echo $?; rm LOG.yaml")
     assert.equal("2\n", result.out)
     assert.truthy(result.err:find(".log.yaml: /0", 1, true), result.err)
   end)
 
-  it("calls obey them: blocked ones and ones that no person can be asked about end with code 4", function()
+  with_yaml("calls obey them: blocked ones and ones that no person can be asked about end with code 4", function()
     local result = run("for o in list create delete; do "
       .. "operations call notes.$o SOURCE --policy RULES --audit LOG; echo $?; done")
     assert.equal("{}\n0\n4\n4\n", result.out)
@@ -93,7 +94,7 @@ describe("operations with rules", function()
     assert.same({ "notes.list ok", "notes.create error", "notes.delete blocked" }, found)
   end)
 
-  it("takes changes of operations from a file, by --transform", function()
+  with_yaml("takes changes of operations from a file, by --transform", function()
     write(".log", "notes.create: { name: write, fix: { text: t } }\n")
     os.rename(path .. ".log", path .. ".changes.yaml")
     finally(function()

@@ -1,6 +1,7 @@
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local server = require("spec.support.server")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 local document = [[{ "openapi": "3.1.0", "info": { "title": "Pet store", "version": "1" },
   "servers": [ { "url": "http://127.0.0.1:9" } ], "components": { "schemas": { "Pet": { "type": "object",
@@ -96,7 +97,7 @@ describe("remembered sources", function()
     assert.matches("bad.lua: expected a definition, got number", result.err, 1, true)
   end)
 
-  it("keep the order of a YAML document's properties in the cache", function()
+  with_yaml("keep the order of a YAML document's properties in the cache", function()
     write("pets.yaml", [[
 openapi: 3.1.0
 info: { title: a, version: "1" }
@@ -292,7 +293,7 @@ paths:
     end
   end)
 
-  it("stay patched when their document is fetched again, and say when the patch no longer fits", function()
+  with_yaml("stay patched when their document is fetched again, and say when the patch no longer fits", function()
     local api = server.start()
     finally(function()
       api:stop()

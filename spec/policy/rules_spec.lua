@@ -1,4 +1,5 @@
 local rules = require("operations.policy.rules")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 local function facts(id, fields)
   fields = fields or {}
@@ -89,7 +90,7 @@ describe("the rules of a policy", function()
     assert.equal("VALIDATION_ERROR: a list of rules expected, got table", tostring(err))
   end)
 
-  it("come from files of JSON, YAML and Lua", function()
+  with_yaml("come from files of JSON, YAML and Lua", function()
     local json = file(".json", '{"rules":[{"match":"a.*","action":"block"}]}')
     local yaml = file(".yaml", "- match: a.*\n  action: block\n")
     local lua = file(".lua", 'return { { match = "a.*", action = "block" } }')
@@ -98,7 +99,7 @@ describe("the rules of a policy", function()
     end
   end)
 
-  it("of a flawed file are refused by its name and the place", function()
+  with_yaml("of a flawed file are refused by its name and the place", function()
     local path = file(".yaml", "- match: a.*\n  action: block\n  resaon: x\n")
     local _, err = rules.file(path)
     assert.equal(("VALIDATION_ERROR: %s: /0/resaon: unknown field (did you mean reason?)"):format(path), tostring(err))

@@ -1,5 +1,6 @@
 local source_options = require("operations.sources.options")
 local shell = require("spec.support.command")
+local with_yaml = require("spec.support.with_yaml")(it, pending)
 
 -- The sources of options, { name, value } each.
 local function plan(...)
@@ -160,7 +161,7 @@ describe("the token of the environment", function()
 end)
 
 describe("the option --patch", function()
-  it("takes a list of operations from a file, JSON or YAML", function()
+  with_yaml("takes a list of operations from a file, JSON or YAML", function()
     local path = os.tmpname()
     local function patch_of(text)
       local file = assert(io.open(path, "w"))
