@@ -14,7 +14,7 @@ local function spans()
 end
 
 -- The folders of the tree that hold what the page names by path.
-local roots = { src = true, lua = true, spec = true, doc = true, examples = true, [".ci"] = true }
+local roots = { src = true, lua = true, spec = true, doc = true, examples = true, [".ci"] = true, [".github"] = true }
 
 local function missing_paths(list)
   local missing = {}

@@ -132,7 +132,7 @@ local function wrong_in(line, number, path, is_sample)
 end
 
 local function files()
-  local list = { "CHANGELOG.md", "Makefile", "README.md" }
+  local list = { ".github/CONTRIBUTING.md", ".github/SECURITY.md", "CHANGELOG.md", "Makefile", "README.md" }
   for _, place in ipairs({ { "lua", ".lua" }, { "src", ".c" }, { "src", ".h" }, { "spec", ".lua" }, { "spec", ".mk" },
     { "examples", ".lua" }, { "doc", ".md" }, { "doc", ".txt" } }) do
     for _, path in ipairs(sources.list(place[1], place[2])) do
