@@ -59,11 +59,12 @@ git -c tar.umask=0022 archive --format=tar --prefix="$name/" --add-file="$out/$r
   -- . ':(exclude)operations-scm-1.rockspec'
 gzip -n -9 "$out/$name.tar"
 (cd "$out" && sha256sum "$archive" "$rockspec" >SHA256SUMS)
-changes >"$out/CHANGELOG-$version.md"
-# A line that begins with # is a comment to git.
+# On a page of its own, links need the address of the file.
+changes | sed 's|](\([^):]*\))|]('"$url/blob/v$version"'/\1)|g' >"$out/CHANGELOG-$version.md"
+# A line that begins with # is a comment to git; links are their targets.
 {
   printf '%s\n\n' "operations $version"
-  sed 's/^#\{1,\} *\(.*\)$/\1:/' "$out/CHANGELOG-$version.md"
+  changes | sed -e 's/^#\{1,\} *\(.*\)$/\1:/' -e 's/\[[^]]*](\([^)]*\))/\1/g'
   printf '\n%s\n' "SHA-256:"
   cat "$out/SHA256SUMS"
 } >"$out/tag-message"
@@ -72,6 +73,6 @@ changes >"$out/CHANGELOG-$version.md"
 cat <<END
 in $out, of commit $(git rev-parse --short HEAD).  To publish it:
   git tag -a v$version -F $out/tag-message && git push origin v$version
-  attach $archive and SHA256SUMS to the release v$version at $url
+  make the release v$version at $url: the text of $out/CHANGELOG-$version.md, the files $archive and SHA256SUMS
   luarocks upload $out/$rockspec
 END

@@ -51,7 +51,7 @@ end
 function clone:set_version(version)
   self:must(([[
     sed -i 's/^return ".*"$/return "%s"/' lua/operations/base/version.lua
-    sed -i '0,/^## .*$/s//## %s (today)/' CHANGELOG.md
+    sed -i '0,/^## .*$/s//## %s - today/' CHANGELOG.md
     git commit -qam 'release %s' --allow-empty]]):format(version, version, version))
 end
 
