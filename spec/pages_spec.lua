@@ -7,6 +7,7 @@ local operations = require("operations")
 local samples = require("spec.support.samples")
 local system = require("operations.system")
 local test_server = require("spec.support.server")
+local version = require("operations.base.version")
 
 local function read(path)
   local file = assert(io.open(path))
@@ -199,6 +200,16 @@ local function check_link(page, link)
   end
 end
 
+local function check_links(page)
+  it("links to existing pages and sections", function()
+    for link in read(page):gsub("```.-\n```", ""):gsub("`[^`\n]*`", ""):gmatch("%]%(([^)%s]+)%)") do
+      if not link:find("^https?:") then
+        check_link(page, link)
+      end
+    end
+  end)
+end
+
 for _, page in ipairs(pages) do
   describe(page, function()
     run_programs(page)
@@ -214,24 +225,44 @@ for _, page in ipairs(pages) do
       end
     end)
 
-    it("links to existing pages and sections", function()
-      for link in read(page):gsub("```.-\n```", ""):gsub("`[^`\n]*`", ""):gmatch("%]%(([^)%s]+)%)") do
-        if not link:find("^https?:") then
-          check_link(page, link)
-        end
-      end
-    end)
+    check_links(page)
   end)
 end
 
+for _, page in ipairs({ ".github/CONTRIBUTING.md", ".github/SECURITY.md" }) do
+  describe(page, function()
+    check_links(page)
+  end)
+end
+
+describe("CHANGELOG.md", function()
+  check_links("CHANGELOG.md")
+
+  it("has one section for each version, the newest first, after one for unreleased changes", function()
+    local headings, seen = {}, {}
+    for heading in read("CHANGELOG.md"):gmatch("\n## ([^\n]+)") do
+      headings[#headings + 1] = heading
+    end
+    if headings[1] == "Unreleased" then
+      table.remove(headings, 1)
+    end
+    assert.equal(version, headings[1]:match("^%S+"))
+    for _, heading in ipairs(headings) do
+      assert.matches("^%d+%.%d+%.%d+ %- %d%d%d%d%-%d%d%-%d%d$", heading)
+      assert.is_nil(seen[heading:match("^%S+")], heading)
+      seen[heading:match("^%S+")] = true
+    end
+  end)
+end)
+
 describe("the tables of a page", function()
   it("have no row twice, as two changes of one row may leave behind", function()
-    for _, page in ipairs({ "doc/security.md", "doc/limits.md", "doc/changed-defaults.md" }) do
+    for _, page in ipairs({ "doc/security.md", "doc/limits.md" }) do
       local seen, section = {}, ""
       for line in read(page):gmatch("[^\n]+") do
         section = line:match("^#+ .*") or section
         local first = line:match("^| ([^|]*) |")
-        local key = first and not first:find("^%-+$") and section .. first .. (page:find("changed") and line or "")
+        local key = first and not first:find("^%-+$") and section .. first
         assert.falsy(key and seen[key], page .. ": " .. line)
         seen[key or ""] = key ~= nil
       end

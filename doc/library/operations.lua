@@ -1090,22 +1090,9 @@ function Job:wait(timeout) end
 ---@param reason? string
 function Job:cancel(reason) end
 
---- Answers questions of the job.
----@param answers table<string, table>
----@return boolean? ok
----@return operations.Error? err  VALIDATION_ERROR: one does not fit its question
-function Job:answer(answers) end
-
 --- The questions of a running job. They wait for answers.
 ---@class operations.JobAsking
 ---@field questions table<string, operations.Question>  without an answer, by key
-local JobAsking = {}
-
---- Takes answers, and lets the handler continue. Those without a question are left out.
----@param answers table<string, table>
----@return boolean? ok
----@return operations.Error? err  VALIDATION_ERROR: one does not fit its question; none was taken
-function JobAsking:answer(answers) end
 
 ---@class operations.JobRecord
 ---@field id string  cannot be guessed
@@ -1658,13 +1645,6 @@ function Redis:close() end
 ---@return number|false|nil created  ms since the epoch, by Redis' clock; false: there is a job or call with this id
 ---@return operations.Error? err  VALIDATION_ERROR, UNAVAILABLE, BUSY, TRANSPORT_LOST
 function Redis:submit(payload, options) end
-
---- Stores answers to the questions of a job.
----@param id string
----@param answers table<string, table>
----@return boolean? ok
----@return operations.Error? err
-function Redis:answer(id, answers) end
 
 --- The requests that have not ended, and the dead letters: of an operation, or of all.
 ---@param operation? string

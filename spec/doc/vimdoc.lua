@@ -11,8 +11,7 @@ vimdoc.pages = {
   "neovim", "neovim-assistants", "registry", "schemas", "data", "errors", "openapi", "graphql", "http-client", "oauth",
   "mcp", "mcp-server", "http-server", "http-callers", "http-hosting", "openapi-document", "tools", "code", "sandbox",
   "middleware", "policy", "calls", "jobs", "protocol", "scaling", "hosts", "embedding", "openresty", "command-line",
-  "command-to-program", "scripts", "testing", "types", "pieces", "limits", "security", "changed-defaults",
-  "from-typescript",
+  "command-to-program", "scripts", "testing", "types", "pieces", "limits", "security", "from-typescript",
 }
 
 local in_help = {}
