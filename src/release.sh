@@ -59,8 +59,12 @@ git -c tar.umask=0022 archive --format=tar --prefix="$name/" --add-file="$out/$r
   -- . ':(exclude)operations-scm-1.rockspec'
 gzip -n -9 "$out/$name.tar"
 (cd "$out" && sha256sum "$archive" "$rockspec" >SHA256SUMS)
-# On a page of its own, links need the address of the file.
-changes | sed 's|](\([^):]*\))|]('"$url/blob/v$version"'/\1)|g' >"$out/CHANGELOG-$version.md"
+# As the text of a release: links with the address of the file, one line for each item, as line ends count there.
+changes | awk '
+  /^  [^ *+|>#-]/ && !/^  ```/ { printf " %s", substr($0, 3); next }
+  { printf "%s%s", end, $0; end = "\n" }
+  END { print "" }
+' | sed 's|](\([^):]*\))|]('"$url/blob/v$version"'/\1)|g' >"$out/CHANGELOG-$version.md"
 # A line that begins with # is a comment to git; links are their targets.
 {
   printf '%s\n\n' "operations $version"
