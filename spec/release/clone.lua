@@ -67,8 +67,8 @@ function clone.new(name)
   os.remove(base)
   local self = setmetatable({ base = base, tree = base .. "/" .. (name or "operations") }, clone)
   local copy = "unset LD_PRELOAD; { git ls-files -co --exclude-standard 2>/dev/null || "
-    .. "ls -d Makefile LICENSE *.md *.rockspec src lua spec doc examples .gitignore .luacheckrc; } | "
-    .. "while read -r file; do [ -e \"$file\" ] && printf '%s\\n' \"$file\"; done | tar -cf - -T - | tar -xf - -C "
+    .. "ls -d Makefile LICENSE *.md *.rockspec src lua plugin spec doc examples .ci .github .gitignore .luacheckrc; } "
+    .. "| while read -r file; do [ -e \"$file\" ] && printf '%s\\n' \"$file\"; done | tar -cf - -T - | tar -xf - -C "
   assert(os.execute(("unset LD_PRELOAD; mkdir -p %s %s"):format(quote(self.tree), quote(base .. "/home"))))
   assert(os.execute(copy .. quote(self.tree)))
   self:must("git init -q . && git add -A && git commit -qm 'the tree'")
