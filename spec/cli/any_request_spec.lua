@@ -56,6 +56,7 @@ describe("a request to the API of a source", function()
       ["shop GET /x a"] = '"a" is not an input: expected key=value, key:=json, @file, - or a JSON object',
       ["shp GET /x"] = 'no source "shp" (did you mean shop?); operations sources lists them',
       ["own GET /x"] = "request: own is no OpenAPI document, so it has no paths",
+      ["shop GET /x --lua-code"] = "unknown option --lua-code; see operations request --help", -- no operation has it
     }) do
       local result = api:run(("echo 'return { namespace = \"a\", name = \"b\", handler = print }' >a.lua; "
         .. "operations add own a.lua -q; operations add shop %s -q; operations request %s")

@@ -55,6 +55,14 @@ describe("a long call at a shell", function()
     end)
   end
 
+  it("has no options that its wait would ignore", function()
+    for _, option in ipairs({ "--lua-code", "--no-input" }) do
+      local result = run(("operations task report.write@x %s $HTTP"):format(option))
+      assert.same({ "", 2 }, { result.out, result.code })
+      assert.matches(option, result.err, 1, true)
+    end
+  end)
+
   it("is refused by an id that was not printed", function()
     for _, words in ipairs({ "", "report.write", "report.write@", "@x", "a@b c" }) do
       assert.same({ out = "", err = "operations: expected the ID that operations call --detach has printed\n",

@@ -13,7 +13,7 @@ any_request.request = {
   summary = "Sends a request to the API of an OpenAPI source, for what its document does not\n"
     .. "have. The input of GET, HEAD, DELETE and OPTIONS is the query, of other methods\n"
     .. "the JSON body. Without SOURCE, --openapi names the document.",
-  options = invocation.call.options,
+  options = invocation.request_options,
   notes = input.help,
 }
 

@@ -19,30 +19,35 @@ local invocation = {}
 local FIRST_PAUSE, LONGEST_PAUSE = 1000, 30000
 
 ---@type operations.cli.Option[]
-local shared_options = members.joined(answers.options, {
-  { name = "--lua-code", help = "print the Lua program that does the same, send nothing" },
-  { name = "--no-input", help = "do not ask for required input at a terminal" },
+local running_options = members.joined({
   { name = "--timeout", value = "SECONDS", help = "cancel the call after this time" },
   rules.policy, rules.audit, rules.transform,
 }, arguments.identity_options)
 
+local lua_code_option = { name = "--lua-code", help = "print the Lua program that does the same, send nothing" }
+local no_input_option = { name = "--no-input", help = "do not ask for required input at a terminal" }
+
 -- Calls.
+
+--- Options of `operations call` and `operations request`; a Lua program has no operation for the latter, so no `--lua-code`.
+---@type operations.cli.Option[]
+invocation.request_options = members.joined({
+  { name = "--all", help = "fetch every page of a list" },
+  { name = "--max-items", value = "N", help = "stop after N items of all pages" },
+  { name = "--dry-run", help = "show the request, send nothing" },
+  { name = "--curl", help = "print the request as a command of curl, send nothing" },
+  { name = "--detach", help = "leave a task running on its server, print its id" },
+  { name = "--each", help = "a call for each line of JSON on standard input" },
+  { name = "--jobs", short = "-j", value = "N", help = "--each: so many calls at once (1)" },
+  { name = "--fail-fast", help = "--each: stop at the first failure" },
+  { name = "--skip", value = "N", help = "--each: leave out the first N lines" },
+  { name = "--yes", short = "-y", help = "do not ask before a deletion" },
+}, answers.file_options, answers.options, { no_input_option }, running_options)
 
 invocation.call = {
   usage = "operations call OPERATION [INPUT...] [OPTIONS]",
   summary = "Calls a query or mutation and prints its data: JSON, or the bytes of the server.",
-  options = members.joined({
-    { name = "--all", help = "fetch every page of a list" },
-    { name = "--max-items", value = "N", help = "stop after N items of all pages" },
-    { name = "--dry-run", help = "show the request, send nothing" },
-    { name = "--curl", help = "print the request as a command of curl, send nothing" },
-    { name = "--detach", help = "leave a task running on its server, print its id" },
-    { name = "--each", help = "a call for each line of JSON on standard input" },
-    { name = "--jobs", short = "-j", value = "N", help = "--each: so many calls at once (1)" },
-    { name = "--fail-fast", help = "--each: stop at the first failure" },
-    { name = "--skip", value = "N", help = "--each: leave out the first N lines" },
-    { name = "--yes", short = "-y", help = "do not ask before a deletion" },
-  }, answers.file_options, shared_options),
+  options = members.joined(invocation.request_options, { lua_code_option }),
   notes = input.help,
   takes_input = true,
 }
@@ -171,7 +176,7 @@ invocation.task = {
     .. "data.",
   options = members.joined({
     { name = "--cancel", help = "ask the server to end it" },
-  }, answers.file_options, shared_options),
+  }, answers.file_options, answers.options, running_options),
 }
 
 ---@param parsed operations.cli.Arguments
@@ -210,7 +215,7 @@ invocation.watch = {
   options = members.joined({
     { name = "--from", value = "ID", help = "resume after the event with this id" },
     { name = "--limit", value = "N", help = "stop after N events" },
-  }, shared_options),
+  }, answers.options, { no_input_option }, running_options, { lua_code_option }),
   notes = input.help,
   takes_input = true,
 }
