@@ -3001,6 +3001,7 @@ function Peer:answered(value) end
 ---@field http? operations.ServerRequest
 ---@field request_id? string  of its HTTP request, where an access log has it
 ---@field owner? string  over HTTP: whose share it takes, computed on first use
+---@field over? boolean  nothing more may be sent for it
 ---@field cancelled? boolean  no answer is wanted
 ---@field worker? operations.Task
 local ServerCall = {}
@@ -3329,6 +3330,7 @@ function Authorizer:log_out(address) end
 ---@field lock? fun(key: string): fun()  waits until no other program holds the key; the result releases it. Raises when it cannot
 
 ---@class operations.oauth.Token
+---@field access_token string
 ---@field refresh_token? string
 ---@field scope? string  granted scopes; the requested ones if the server did not say
 
