@@ -29,8 +29,8 @@ local no_input_option = { name = "--no-input", help = "do not ask for required i
 
 -- Calls.
 
---- Options of `operations call` and `operations request`. `--lua-code` is not among them: a Lua program has no operation
---- for the requests of the latter.
+--- Options of both `operations call` and `operations request`. `--lua-code` is not among them: a Lua program has no
+--- operation for a request of the latter.
 ---@type operations.cli.Option[]
 invocation.request_options = members.joined({
   { name = "--all", help = "fetch every page of a list" },
