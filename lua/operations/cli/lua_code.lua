@@ -133,7 +133,7 @@ local function arguments_of(asked, options)
   local context = {}
   context.identity = asked.context.identity
   if options.timeout then
-    context.deadline = { code = ("os.time() * 1000 + %d"):format(math.ceil(tonumber(options.timeout) * 1000)) }
+    context.deadline = { code = ("operations.now() + %d"):format(math.ceil(tonumber(options.timeout) * 1000)) }
   end
   local input, has_context = literal(asked.input, ""), next(context) ~= nil
   return quoted(asked.id) .. ((has_context or input ~= "operations.object()") and ", " .. input or "")
