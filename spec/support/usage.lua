@@ -60,6 +60,9 @@ function usage.leak(times, fn)
   for _ = 1, is_sanitized and 0 or 3 do
     local after = resident_after(calls)
     before, least = after, math.min(least, after - before)
+    if least <= 0 then
+      break
+    end
   end
   return is_sanitized and 0 or least
 end

@@ -6,7 +6,7 @@ local operations = require("operations")
 local random = require("spec.support.random")
 local schema = require("operations.schema")
 
-local collections = rawget(_G, "jit") and 600 or 60 -- during each test; LuaJIT's are short
+local collections = rawget(_G, "jit") and 200 or 20 -- during each test; LuaJIT's are short
 local most = 120 -- members of a table
 
 --- Short and long names, which nothing but the table keeps alive.

@@ -115,6 +115,9 @@ local blanks = { "\194\160", "\225\154\128", "\226\128[\128-\138\175]", "\226\12
 ---@param text string
 ---@return string
 function printable.name(text)
+  if not text:find("[^!-~]") then
+    return text
+  end
   text = printable.replace(text, blank)
   for _, pattern in ipairs(blanks) do
     text = text:gsub(pattern, " ")

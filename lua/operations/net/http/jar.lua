@@ -59,6 +59,11 @@ local function expiry(attributes, now)
   return attributes.expires and header_field.cookie_date(attributes.expires)
 end
 
+-- A domain and all below it, whose cookies may go to one host: the last two labels, or an address.
+local function site_of(domain)
+  return domain:find("^[%d.]+$") and domain or domain:match("([^.]+%.[^.]+)$") or domain
+end
+
 local function read_cookie(line, parsed, now)
   local pair, rest = line:match("^([^;]*)(.*)$")
   local name, value = pair:match("^([^=]+)=(.*)$")
@@ -71,9 +76,10 @@ local function read_cookie(line, parsed, now)
   if not path or path:sub(1, 1) ~= "/" then
     path = path_of(parsed):match("^(/.*)/") or "/" -- 5.1.4, the default
   end
+  local host_only = domain == ""
+  domain = host_only and parsed.host or domain
   return {
-    name = trim(name), value = trim(value), path = path,
-    domain = domain ~= "" and domain or parsed.host, host_only = domain == "",
+    name = trim(name), value = trim(value), path = path, domain = domain, site = site_of(domain), host_only = host_only,
     secure = attributes.secure ~= nil, expires = expiry(attributes, now),
   }
 end
@@ -92,8 +98,8 @@ end
 -- RFC 6265bis, 5.7: would an insecure cookie be sent instead of, or before, a secure one?
 local function hides_secure(cookies, cookie, parsed)
   for _, other in ipairs(parsed.scheme ~= "https" and cookies or {}) do
-    local is_near = domain_matches(other.domain, cookie.domain) or domain_matches(cookie.domain, other.domain)
-    if other.secure and other.name == cookie.name and is_near and path_matches(cookie.path, other.path) then
+    if other.secure and other.name == cookie.name and path_matches(cookie.path, other.path)
+      and (domain_matches(other.domain, cookie.domain) or domain_matches(cookie.domain, other.domain)) then
       return true
     end
   end
@@ -114,16 +120,11 @@ function Jar:store(from, lines)
   end
 end
 
--- A domain and all below it, whose cookies may go to one host: the last two labels, or an address.
-local function site_of(domain)
-  return domain:find("^[%d.]+$") and domain or domain:match("([^.]+%.[^.]+)$") or domain
-end
-
 -- Drops the oldest cookie of a site that has too many, or of all.
 local function drop_oldest(cookies, site)
   local oldest, count = nil, 0
   for i, other in ipairs(cookies) do
-    if site_of(other.domain) == site then
+    if other.site == site then
       oldest, count = oldest or i, count + 1
     end
   end
@@ -149,7 +150,7 @@ function Jar:_put(cookie)
     return
   end
   cookies[place] = cookie
-  drop_oldest(cookies, site_of(cookie.domain))
+  drop_oldest(cookies, cookie.site)
 end
 
 local function applies(cookie, parsed, now)
