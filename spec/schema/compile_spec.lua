@@ -68,6 +68,10 @@ describe("compiling a schema", function()
     ["a patternProperties name that is no pattern"] = {
       { patternProperties = { ["["] = true } }, "/patternProperties: \"[\" is not a regular expression",
     },
+    ["a long pattern that is invalid, whose beginning is in the message"] = {
+      { pattern = ("\195\164"):rep(99) .. "a\195\164(" },
+      "/pattern: \"" .. ("\195\164"):rep(99) .. "a...\" is not a regular expression",
+    },
     ["a pattern that is no string"] = { { pattern = 1 }, "/pattern: expected a string, got integer" },
     ["a type that is no name"] = { { type = { 1 } }, "/type: expected the name of a type, or an array of them" },
     ["a flag that is no boolean"] = { { uniqueItems = 1 }, "/uniqueItems: expected a boolean, got integer" },

@@ -38,11 +38,21 @@ void compile_count(compile_State *c, schema_KeywordId id, schema_Code code) {
   if (k != NULL) compile_op(c, code, id)->u.n = (size_t)k->number.i.bits;
 }
 
+/* A pattern for a message: its first 200 bytes at most, whole characters. */
+static const char *excerpt(const char *text, size_t len, char shown[204]) {
+  size_t end = 200;
+  if (len <= end) return text;
+  while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+  memcpy(shown, text, end);
+  memcpy(shown + end, "...", 4);
+  return shown;
+}
+
 int32_t compile_regex(compile_State *c, int32_t source,
                       schema_KeywordId keyword) {
   schema_Schema *s = c->s;
   size_t len;
-  char error[160];
+  char error[160], shown[204];
   const char *text = tree_text(c->L, c->t, source, &len);
   int32_t i =
       schema_vector_add(c->L, &s->alloc, &s->regexes, sizeof(regex_Regex *), 1);
@@ -53,7 +63,8 @@ int32_t compile_regex(compile_State *c, int32_t source,
     luaL_error(c->L, "not enough memory");
   if (regex == NULL)
     tree_issue(c->L, c->t, c->node, keyword,
-               "\"%s\" is not a regular expression: %s", text, error);
+               "\"%s\" is not a regular expression: %s",
+               excerpt(text, len, shown), error);
   return i;
 }
 
