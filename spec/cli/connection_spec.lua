@@ -31,6 +31,14 @@ describe("connections", function()
     assert.equal(0, call("--insecure").code)
   end)
 
+  it("check certificates behind a server that is open to other machines", function()
+    local result = command.run(([[out=$(mktemp); operations serve --openapi %s --expose '*' --no-auth --host 0.0.0.0 \
+      --public --port 0 >$out 2>/dev/null & server=$!
+      while kill -0 $server && ! grep -q http $out; do sleep 0.05; done
+      curl -s "http://127.0.0.1:$(grep -o '[0-9]*$' $out)/a/echo"; kill $server; rm $out]]):format(document))
+    assert.matches('"kind":"tls"', result.out, 1, true)
+  end)
+
   it("use the proxy of their options", function()
     local result = call("--insecure --proxy http://127.0.0.1:1")
     assert.equal(13, result.code)

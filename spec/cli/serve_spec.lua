@@ -282,11 +282,13 @@ describe("operations serve", function()
     assert.equal("none", json.decode(served:get("/t/echo?text=x").body).identity)
     assert.matches("need scopes that everybody lacks (--token gives some)", served:said("need"), 1, true)
 
+    -- --insecure is about certificates of upstreams.
+    assert.equal(2, fails("--lua examples/definitions --host 0.0.0.0 --no-auth --insecure").code)
     local result = fails("--lua examples/definitions --host 0.0.0.0 --no-auth")
     assert.equal(2, result.code)
-    assert.matches("--no-auth: everyone who reaches 0.0.0.0 could call everything; add --insecure if that is intended",
+    assert.matches("--no-auth: everyone who reaches 0.0.0.0 could call everything; add --public if that is intended",
       result.err, 1, true)
-    served = local_definitions("--no-auth", "--host", "0.0.0.0", "--insecure")
+    served = local_definitions("--no-auth", "--host", "0.0.0.0", "--public")
     served.url = served.url:gsub("0%.0%.0%.0", "127.0.0.1")
     assert.equal(200, served:get("/t/echo?text=x").status)
   end))
@@ -512,7 +514,7 @@ describe("operations serve", function()
   it("explains itself", function()
     local text = command.run("operations help serve").out
     assert.matches("operations serve [SOURCE...]", text, 1, true)
-    for _, name in ipairs({ "--port", "--token", "--no-auth", "--expose", "--watch", "--prefix", "--insecure" }) do
+    for _, name in ipairs({ "--port", "--token", "--no-auth", "--expose", "--watch", "--prefix", "--public" }) do
       assert.matches("\n  " .. name, text, 1, true)
     end
     local commands = command.run("operations help").out

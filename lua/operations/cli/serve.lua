@@ -34,7 +34,7 @@ local serve = {
     { name = "--jwks", value = "URL", help = "the issuer's keys (default: from its metadata)" },
     { name = "--docs", help = "a page at /docs to read and call the operations" },
     { name = "--no-auth", help = "serve every caller, without a token" },
-    { name = "--insecure", help = "allow --no-auth for other machines" },
+    { name = "--public", help = "allow --no-auth for other machines" },
     { name = "--tls-cert", value = "FILE", help = "serve https: certificate and chain; HUP reloads it" },
     { name = "--tls-key", value = "FILE", help = "its key" },
     { name = "--tls-client-ca", value = "FILE", help = "authorities of required client certificates" },
@@ -171,8 +171,8 @@ local function read_access(parsed, options)
     if given.token or given.scopes then
       return given["tls-client-ca"] and "--no-auth: no token is checked, so --token has no effect"
         or "--no-auth: no token is checked, so --token and --scopes have no effect"
-    elseif not given.insecure and not is_loopback(options.host) then
-      return ("--no-auth: everyone who reaches %s could call everything; add --insecure if that is intended"):format(
+    elseif not given.public and not is_loopback(options.host) then
+      return ("--no-auth: everyone who reaches %s could call everything; add --public if that is intended"):format(
         options.host)
     end
     return nil
