@@ -1,6 +1,7 @@
 local lfs = require("lfs")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local plan = require("spec.support.runner.plan")
 local running = require("spec.support.running")
 local sources = require("spec.support.sources")
 
@@ -176,6 +177,23 @@ describe("the runner of the specs", function()
     os.remove(path)
     run("JOBS=1 SEED=" .. seed + 1)
     assert.not_equal(first, sources.read(path))
+  end)
+
+  it("gives a file that collects garbage all the time a process of its own", function()
+    local files = {}
+    for i = 1, 12 do
+      write(("specs/x%02d_spec.lua"):format(i), i % 4 == 0 and 'require("spec.support.at_collections")' or "")
+      files[i] = ("%s/specs/x%02d_spec.lua"):format(directory, i)
+    end
+    local sizes = {}
+    for _, batch in ipairs(plan.batches(files, 7, 3, function() return 1 end)) do
+      for _, path in ipairs(batch) do
+        sizes[path] = #batch
+      end
+    end
+    for i, path in ipairs(files) do
+      assert.equal(i % 4 == 0 and 1 or 3, sizes[path])
+    end
   end)
 
   it("runs the files whose last run failed", function()

@@ -47,6 +47,11 @@ local function shuffled(files, seed)
   return list
 end
 
+-- Collections all the time take longer with everything that other files left in the heap.
+local function needs_own_process(path)
+  return sources.read(path):find("spec.support.at_collections", 1, true) ~= nil
+end
+
 --- The files of each process, in the order in which the processes start: the longest first. Only that order depends on
 --- `cost`; files and seed alone decide what shares a process, so that a seed repeats a failure.
 ---@param files string[]
@@ -55,14 +60,19 @@ end
 ---@param cost fun(path: string): number
 ---@return string[][]
 function plan.batches(files, seed, size, cost)
-  local batches = {}
-  for i, path in ipairs(shuffled(files, seed)) do
-    if (i - 1) % size == 0 then
-      batches[#batches + 1] = { cost = 0, number = #batches }
+  local batches, shared = {}, nil -- the one that takes the next file
+  for _, path in ipairs(shuffled(files, seed)) do
+    local is_alone = needs_own_process(path)
+    local batch = not is_alone and shared
+    if not batch then
+      batch = { cost = 0, number = #batches }
+      batches[#batches + 1] = batch
     end
-    local batch = batches[#batches]
     batch[#batch + 1] = path
     batch.cost = batch.cost + cost(path)
+    if not is_alone then
+      shared = #batch < size and batch or nil
+    end
   end
   table.sort(batches, function(a, b)
     if a.cost ~= b.cost then
