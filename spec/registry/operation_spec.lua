@@ -41,6 +41,15 @@ describe("a handler that fails", function()
     assert.is_true(frames >= 1)
   end)
 
+  it("is an EXECUTION_ERROR of a handler that yields outside of a subscription; the log says where", function()
+    for _, handler in ipairs({ function() coroutine.yield(1) return "on" end, coroutine.yield }) do
+      local _, err = operations.run(answer, { handler = handler })
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.matches("^coroutine%.yield in a task: only the handler of a subscription", err.message)
+      assert.matches("stack traceback", one_operation.logged[1], 1, true)
+    end
+  end)
+
   it("with a value that is no text is an UNKNOWN_ERROR that keeps it", function()
     local _, err = answer({ handler = function() error({ odd = true }) end })
     assert.equal("UNKNOWN_ERROR", err.code)

@@ -93,6 +93,37 @@ describe("task", function()
       assert.equal("EXECUTION_ERROR", err.code)
       assert.matches("coroutine.yield in a task", err.message, 1, true)
     end)
+
+    it("goes on where the error of such a yield is caught, and keeps the program's hook", function()
+      local seen = {}
+      local function hook() end
+      local before, mask, count = debug.gethook()
+      local result = task.run(function()
+        debug.sethook(hook, "", 1000000)
+        for i = 1, 100 do -- LuaJIT would compile it
+          local _, err = pcall(function()
+            coroutine.yield(i)
+          end)
+          seen[err.code] = (seen[err.code] or 0) + 1
+        end
+        local kept = debug.gethook() == hook
+        debug.sethook(before, mask, count)
+        return kept
+      end)
+      assert.is_true(result)
+      assert.same({ EXECUTION_ERROR = 100 }, seen)
+    end)
+
+    it("ends where a value is yielded, and the program has no library debug", function()
+      assert.same({ out = "false\ttrue\nfalse\tfalse\n", err = "", code = 0 }, command.run([[lua -e '
+        debug = nil
+        local operations = require("operations")
+        for _, fn in ipairs({ function() coroutine.yield() end, function() error("other") end }) do
+          local ok, raised = pcall(operations.run, fn)
+          print(ok, tostring(raised):find("coroutine.yield in a task", 1, true) ~= nil)
+        end
+      ']]))
+    end)
   end)
 
   -- Equal to everything that may be compared with it.

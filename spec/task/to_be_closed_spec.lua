@@ -69,7 +69,7 @@ describe("a to-be-closed variable", function()
       local ok, err = pcall(operations.run, noting("stray", coroutine.yield))
       assert.is_false(ok)
       assert.equal("EXECUTION_ERROR", err.code)
-      assert.same({ { "stray" } }, closed)
+      assert.same({ { "stray", err } }, closed)
     end)
 
     it("replaces the error of the task by its own", function()

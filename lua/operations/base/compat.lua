@@ -103,6 +103,33 @@ function compat.run_left()
   end
 end
 
+--- Can `resume_raising` be used? A hook that a program in C has set could not be set again.
+---@param co thread
+---@return boolean
+function compat.can_raise_in(co)
+  return debug ~= nil and debug.gethook(co) ~= "external hook"
+end
+
+--- Resumes a suspended coroutine as `coroutine.resume` does: an error is raised in the function that yielded. Where
+--- that is one of the library, which called `coroutine.yield` in place of a program's function, it gets nil and the
+--- error.
+---@param co thread
+---@param raised any
+---@return boolean ok
+---@return any ...
+function compat.resume_raising(co, raised)
+  local hook, mask, count = debug.gethook(co)
+  debug.sethook(co, function()
+    if coroutine.running() == co then -- LuaJIT has one hook for all coroutines
+      debug.sethook(co, hook, mask, count)
+      if not is_library(debug.getinfo(2, "S")) then
+        error(raised, 0)
+      end
+    end
+  end, "", 1) -- called before the instruction that follows the yield
+  return coroutine.resume(co, nil, raised)
+end
+
 local hook_before, mask_before, count_before
 
 -- Called before each instruction; compiled code may return to the interpreter at any of them. Waits until a function of

@@ -351,18 +351,27 @@ function scheduler.start(task, fn, detached)
   return false
 end
 
--- A value yielded by a task has no consumer, and the task would never be resumed.
+local STRAY = "coroutine.yield in a task: only the handler of a subscription, or a coroutine that you resume yourself, "
+  .. "can yield"
+
+local ran
+
+-- A value yielded by a task has no consumer, and the task would never be resumed: raises an error where it was yielded.
+-- Without the library `debug`, closes the coroutine.
 local function stray(task)
-  local failure = errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
-    .. "subscription, or a coroutine that you resume yourself, can yield")
-  task._traceback = errors.traced(failure, 1, task._co)
+  local co = task._co
+  local failure = errors.from(STRAY, nil, errors.traced(STRAY, 1, co))
   strands.current = task._strand
-  local ok, raised = unwound(task, compat.close(task._co))
+  if compat.can_raise_in(co) then
+    return ran(task, compat.resume_raising(co, failure))
+  end
+  task._traceback = errors.traceback(failure)
+  local ok, raised = unwound(task, compat.close(co))
   strands.current = strands.main
-  task:_returned(false, ok and failure or raised)
+  return task:_returned(false, ok and failure or raised)
 end
 
-local function ran(task, alive, tag, ...)
+function ran(task, alive, tag, ...)
   strands.current = strands.main
   if not alive then -- `perform` itself failed: out of memory
     return task:_returned(false, tag)

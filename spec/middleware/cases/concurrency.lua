@@ -56,6 +56,23 @@ return function(kit)
     assert.equal(1, (call({ i = 3 })))
   end)
 
+  it("has room again when a handler yielded, which fails the call but in a light thread of nginx", function()
+    local call = kit.operation({ concurrency({ limit = 1, queue = 0 }) }, function(input)
+      if input.i == 1 then
+        coroutine.yield("lost")
+      end
+      return input.i
+    end)
+    local data, err = call({ i = 1 })
+    if rawget(_G, "ngx") then
+      assert.equal(1, data)
+    else
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.matches("coroutine.yield in a task", err.message, 1, true)
+    end
+    assert.equal(2, (call({ i = 2 })))
+  end)
+
   it("forgets calls that leave the queue: cancelled, at the deadline, or after the longest wait", function()
     local one = work()
     local call = kit.operation({ concurrency({ limit = 1, queue = 3, patience = 600 }) }, one.handler)
