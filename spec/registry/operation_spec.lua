@@ -56,6 +56,12 @@ describe("a handler that fails", function()
     assert.is_true(err.details.raw.odd)
   end)
 
+  it("with nil is an UNKNOWN_ERROR, whose traceback is in the log", function()
+    local _, err = answer({ handler = function() error() end })
+    assert.same({ "UNKNOWN_ERROR", "nil" }, { err.code, err.message })
+    assert.matches("operation_spec%.lua:%d+: in", one_operation.logged[1])
+  end)
+
   it("has its details checked against the declared schema", function()
     local _, err = answer({ errorSchemas = schemas, handler = function()
       return nil, operations.error("NOT_FOUND", "x", { ident = 7 })

@@ -8,6 +8,9 @@ compat.pack = table.pack or function(...)
   return { n = select("#", ...), ... }
 end
 
+--- What `pcall` returns for `error(nil)`: Lua 5.5 has a text in place of nil.
+compat.raised_nil = select(2, pcall(error))
+
 --- Can the running coroutine yield here?
 ---@type fun(): boolean
 compat.yieldable = coroutine.isyieldable

@@ -1,6 +1,7 @@
 --- Error objects `{ code, message, details }`, which expected failures return, and the conversion of a handler's error
 --- to one.
 local argument = require("operations.base.argument")
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 
 local errors = {}
@@ -185,7 +186,10 @@ end
 function errors.from(failure, schemas, traceback)
   if errors.is_error(failure) then
     return failure, true
-  elseif type(failure) == "string" then
+  elseif failure == compat.raised_nil then
+    failure = nil
+  end
+  if type(failure) == "string" then
     local code, message = declared(failure, schemas or {})
     if code then
       return errors.new(code, message), true

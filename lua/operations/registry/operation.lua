@@ -1,5 +1,6 @@
 --- A call of one operation: C prepares and finishes it (access, defaults, validation; detection, wrapping,
 --- normalization, validation); the handler runs in between, where it may wait.
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
@@ -148,7 +149,7 @@ end
 local function on_raise(raised)
   if not errors.is_error(raised) then
     local traceback, strand = errors.traced(raised, 2), scheduler.here()
-    strand.raised, strand.traceback = raised, traceback
+    strand.raised, strand.traceback = raised == nil and compat.raised_nil or raised, traceback
   end
   return raised
 end

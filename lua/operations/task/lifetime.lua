@@ -148,7 +148,7 @@ function Task:_returned(ok, ...)
     self._results = compat.pack(...)
   else
     self._failure = (...)
-    if self._failure == nil then
+    if self._failure == nil or self._failure == compat.raised_nil then
       self._failure = errors.new("UNKNOWN_ERROR", "nil")
     end
     self._traceback = self._traceback or errors.text(self._failure)
