@@ -189,12 +189,21 @@ describe("a flat input", function()
       { type = "array", items = { type = "string" } } } } } }))
   end)
 
-  it("has no objects, no arrays of arrays, and one type a member", function()
+  it("has the text itself as a member that takes strings and other scalars", function()
+    local flat = compile({ type = "object", properties = { id = { type = { "string", "integer", "null" } },
+      ids = { type = "array", items = { anyOf = { { type = "integer" }, { type = "string" } } } },
+      n = { oneOf = { { type = "integer" }, { type = "number" } } } } })
+    assert.same({ id = "007", ids = { "7", "x" }, n = 1.5 }, flat:read("id=007&ids=7&ids=x&n=1.5"))
+    assert.equal("null", flat:read("id=null").id)
+  end)
+
+  it("has no objects, no arrays of arrays, and no member whose text may be of two types", function()
     assert.is_nil(compile(T.object({ a = T.object({}) })))
     assert.is_nil(compile(T.object({ a = T.array(T.array(T.string())) })))
-    assert.is_nil(compile({ type = "object", properties = { a = { anyOf = { { type = "string" },
+    assert.is_nil(compile({ type = "object", properties = { a = { anyOf = { { type = "boolean" },
       { type = "integer" } } } } }))
-    assert.is_nil(compile({ type = "object", properties = { a = { type = { "string", "integer" } } } }))
+    assert.is_nil(compile({ type = "object", properties = { a = { type = { "string", "integer" },
+      enum = { 1, "1" } } } }))
     assert.is_nil(compile({ type = "object", properties = { a = { enum = { 1, "x" } } } }))
     assert.is_nil(compile({ type = "array" }))
     assert.is_nil(compile({ type = "string" }))
@@ -226,14 +235,17 @@ describe("a flat input", function()
       ["integer"] = { ref("n"), { enum = { 1, 2 } }, { const = 1 }, { type = "integer", enum = { "a" } } },
       ["integer null"] = { { anyOf = { { type = "null" }, ref("n") } }, { oneOf = { ref("n"), ref("null") } },
         { anyOf = { { oneOf = { { type = "null" }, ref("n") } } } }, { type = { "integer", "null", "integer" } } },
-      ["number"] = { { enum = { 1.5, 2.5 } } }, ["boolean"] = { { const = true }, { const = false } },
+      ["number"] = { { enum = { 1.5, 2.5 } }, { enum = { 1, 1.5 } }, { type = { "integer", "number" } } },
+      ["boolean"] = { { const = true }, { const = false } },
       ["null null"] = { { type = "null" }, { const = null }, { enum = { null } }, ref("null") },
       ["string list"] = { { type = "array" }, { type = "array", items = true }, { type = "array", items = {} } },
       ["integer list"] = { ref("list"), { type = "array", items = ref("n") }, { type = { "array", "null" },
         items = ref("n") }, { type = { "null", "array" }, items = ref("n") },
         { anyOf = { { type = "null" }, ref("list") } }, { oneOf = { ref("list") } } },
       ["integer null list"] = { { type = "array", items = { type = { "integer", "null" } } } },
-      ["none"] = { false, { type = "object" }, { enum = { 1, 1.5 } }, { enum = { 1, "a" } }, { anyOf = {} },
+      ["none"] = { false, { type = "object" }, { enum = { 1, "a" } }, { anyOf = {} },
+        { type = { "boolean", "number" } },
+        { anyOf = { { type = "string", minLength = 2 }, { type = "integer" } } },
         { anyOf = { { type = "null" } } }, { anyOf = { ref("n"), ref("any") } }, { const = {} },
         { type = "array", prefixItems = {} }, { type = "array", items = false },
         { type = "array", items = ref("list") },

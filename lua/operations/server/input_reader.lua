@@ -2,7 +2,8 @@
 ---
 --- A query string can carry objects whose members are scalars, enums or arrays of these, one parameter per member
 --- (OpenAPI's `style: form, explode: true`). Text is converted to the type that the member's schema names, without
---- loss, or refused. The schema itself is checked later, by the registry.
+--- loss, or refused. A member that takes strings and other scalars gets the text itself. The schema itself is checked
+--- later, by the registry.
 local codec = require("operations.http_server")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -38,15 +39,27 @@ local function type_of(value)
   return value == core.null and "null" or core.kind(value)
 end
 
--- Collects the names of types; false if one of them is no scalar, or two differ.
+-- The type that a text of either of two types is read as; nil if it depends on the text.
+local function either(one, other)
+  if one == other or not one then
+    return other
+  elseif one == "string" or other == "string" then
+    return "string"
+  end
+  return one ~= "boolean" and other ~= "boolean" and "number" or nil
+end
+
+-- Collects the names of types; false if one of them is no scalar, or a text may be of two.
 local function add_types(list, found)
   for _, name in ipairs(list) do
     if name == "null" then
       found.null = true
-    elseif not scalar[name] or found.one and found.one ~= name then
-      return false
     else
-      found.one = name
+      found.several = found.several or found.one and found.one ~= name or nil
+      found.one = scalar[name] and either(found.one, name)
+      if not found.one then
+        return false
+      end
     end
   end
   return true
@@ -78,6 +91,19 @@ local function only_branch(branches, root, found)
   return chosen
 end
 
+-- The types of branches that say no more than a scalar type; nil if one says more.
+local function plain_types(branches, root)
+  local types = {}
+  for i, branch in ipairs(branches) do
+    branch = resolve(branch, root)
+    types[i] = type(branch) == "table" and branch.type
+    if not (scalar[types[i]] or types[i] == "null") or next(branch, next(branch)) ~= nil then
+      return nil
+    end
+  end
+  return types[2] and types
+end
+
 -- Reads { one = type, null = boolean } from a schema; nil if it describes no scalar.
 function scalar_of(schema, root, found)
   schema = resolve(schema, root)
@@ -88,17 +114,19 @@ function scalar_of(schema, root, found)
     return nil
   end
   local branches = schema.anyOf or schema.oneOf
-  if branches then
+  local types = branches and plain_types(branches, root)
+  if branches and not types then
     local branch = only_branch(branches, root, found)
     return branch and scalar_of(branch, root, found)
   end
-  local types = schema.type
+  types = types or schema.type
   if types == nil and schema.enum then
     types = types_of(schema.enum)
   elseif types == nil and schema.const ~= nil then
     types = { type_of(schema.const) }
   end
-  if types ~= nil and not add_types(type(types) == "table" and types or { types }, found) then
+  if types ~= nil and not add_types(type(types) == "table" and types or { types }, found)
+    or found.several and found.one == "string" and (schema.enum ~= nil or schema.const ~= nil) then -- 1 or "1"?
     return nil
   end
   found.one = found.one or (found.null and "null" or "string")
@@ -108,6 +136,7 @@ end
 ---@class operations.FlatMember
 ---@field one "string"|"integer"|"number"|"boolean"|"null"
 ---@field null? boolean  null is accepted
+---@field several? boolean  other types are accepted, too
 ---@field list? boolean  an array of these
 
 -- How the text of a parameter is converted; nil if its schema describes neither a scalar nor an array of scalars.
