@@ -27,7 +27,7 @@ function wire_log.has(name)
 end
 
 --- Writes a line.
----@param name "http"|"mcp"
+---@param name "calls"|"http"|"mcp"
 ---@param format string  as for `string.format`
 ---@param ... any
 function wire_log.write(name, format, ...)

@@ -78,6 +78,14 @@ function redis_address.same(one, other)
   return one.host == other.host and one.port == other.port
 end
 
+--- The address as a URL without credentials, for people.
+---@param address operations.RedisAddress
+---@return string
+function redis_address.text(address)
+  return ((address.host:find(":", 1, true) and "%s://[%s]:%d" or "%s://%s:%d"):format(
+    address.tls and "rediss" or "redis", address.host, address.port))
+end
+
 --- The address of another node, to which one redirects.
 ---@param address operations.RedisAddress  of the node that answered
 ---@param moved { host: string, port: integer }

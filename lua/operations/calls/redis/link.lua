@@ -12,6 +12,7 @@ local resp = require("operations.redis")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
+local trace = require("operations.calls.trace")
 
 local redis_link = {}
 
@@ -41,14 +42,20 @@ local function fail_all(self, err)
   end
 end
 
+-- The connection for the log: a transport has one for commands, and one for messages.
+local function name_of(self)
+  return addresses.text(self._found or self._address) .. (self._channels and " (messages)" or "")
+end
+
 local function lost(self, err)
   if self._stream then
-    local stream = self._stream
+    local stream, worked = self._stream, self.connected
     self._stream, self.connected = nil, false
     note(self, err)
     stream:close()
     fail_all(self, err)
     if self._kept then
+      self._lost_at = worked and trace.lost(name_of(self), err) or self._lost_at
       if self._on.lost then
         self._on.lost(err)
       end
@@ -379,6 +386,8 @@ local function keep(self)
       ok, err = connect(self)
       since = core.now()
       if ok then
+        trace.connected(name_of(self), self._lost_at)
+        self._lost_at = nil
         self._on.ready(self)
       else
         note(self, err)

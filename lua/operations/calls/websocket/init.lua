@@ -8,6 +8,7 @@ local core = require("operations.core")
 local handshake = require("operations.net.handshake")
 local members = require("operations.base.members")
 local task = require("operations.task")
+local trace = require("operations.calls.trace")
 local urls = require("operations.base.url")
 
 local websocket = {}
@@ -86,20 +87,26 @@ local function reconnect(self)
     local stream, err, rest = open(self._parsed, self._options)
     if stream and not self._closed then
       self._failures = failures + 1
+      trace.connected(self._address, self._lost_at)
       adopt(self, stream, rest)
       self._receiver.ready()
       return
     elseif err and err.code == "ACCESS_DENIED" then
       self._gave_up, self.reconnects = err, nil
+      trace.refused(self._address, self._lost_at, err)
       return self._receiver.lost(err)
     end
     failures = failures + 1
   end
 end
 
-function Spoke:_lost()
+function Spoke:_lost(err)
   self._connection = nil
-  if self._reconnect and not self._closed then
+  if self._closed then
+    return
+  end
+  self._lost_at = trace.lost(self._address, err)
+  if self._reconnect then
     self._retrying = task.detach(reconnect, self)
   end
 end
@@ -168,7 +175,8 @@ function websocket.connect(url, options)
     return nil, err
   end
   return setmetatable({
-    peer = {}, _failures = 0, _parsed = parsed, _options = options, _stream = stream, _rest = rest,
+    peer = {}, _failures = 0, _address = urls.redact(url),
+    _parsed = parsed, _options = options, _stream = stream, _rest = rest,
     _reconnect = policy, reconnects = options.reconnect and true or nil,
   }, Spoke)
 end
