@@ -94,7 +94,7 @@ describe("task", function()
       assert.matches("coroutine.yield in a task", err.message, 1, true)
     end)
 
-    it("goes on where the error of such a yield is caught, and keeps the program's hook", function()
+    it("continues where the error of such a yield is caught, and keeps the program's hook", function()
       local seen = {}
       local function hook() end
       local before, mask, count = debug.gethook()
