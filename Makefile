@@ -170,7 +170,20 @@ $(BUILD)/bin/operations: Makefile $(COMPILED) | $(BUILD)/needs
 	@$(call program,$(COMPILED_PATH)$(LUA_PATH_BUILT),$(LUA_CPATH_BUILT),$(BUILD_PATH)/lua) >$@
 	@chmod +x $@
 
-$(BUILD)/%.o: src/%.c | $(BUILD)/needs
+# The flags of the last build: with others everything is built again. `make install` takes what was built, whatever flags
+# it is given: LuaRocks gives it fewer.
+FLAGS = $(CC) $(CSTD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(HIDDEN) $(LUA_CFLAGS) $(LIBRARY_CFLAGS) \
+  $(LIBFLAG) $(NODELETE) $(LDFLAGS) $(LIBRARY_LDFLAGS)
+quoted = '$(subst ','\'',$(1))'
+
+$(BUILD)/flags: $(if $(filter install install-%,$(MAKECMDGOALS)),,FORCE)
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quoted,$(FLAGS)) | cmp -s - $@ || printf '%s\n' $(call quoted,$(FLAGS)) >$@
+
+.PHONY: FORCE
+FORCE:
+
+$(BUILD)/%.o: src/%.c $(BUILD)/flags | $(BUILD)/needs
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
 	@$(CC) $(CSTD) $(WARN) $(CPPFLAGS) $(CFLAGS) $(SAME) $(HIDDEN) -fPIC -Isrc $(LUA_CFLAGS) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<

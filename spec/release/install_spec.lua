@@ -31,6 +31,22 @@ describe("make", function()
     assert.same({ 0, "no_such_header.h\n" }, { result.code, result.out })
   end)
 
+  it("builds again with other flags, but not to install", function()
+    local result = shell(([[
+      set -e
+      place=$(mktemp -d); trap 'rm -rf "$place"' EXIT
+      step() {
+        make -s LUA=%s BUILD="$place/b" "$@" "$place/b/base/lines.o" | grep -c 'cc [^ ]*/base/lines.o' || :
+      }
+      step CFLAGS="-O0 -DNAME='a b'"
+      step CFLAGS="-O0 -DNAME='a b'"
+      step CFLAGS=-O1
+      step CFLAGS=-O1 WERROR=-Werror
+      step -n CFLAGS=-O2 install-modules
+    ]]):format(runtime))
+    assert.same({ 0, "1\n0\n1\n1\n0\n" }, { result.code, result.out })
+  end)
+
   it("builds in a directory that is named by its absolute path", function()
     local result = shell(([[
       set -e
