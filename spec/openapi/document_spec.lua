@@ -370,6 +370,14 @@ describe("a document from a URL", function()
     assert.equal("https://api.test/a", requests[2].url)
   end)
 
+  it("that needs credentials names the option that has them", function()
+    for _, status in ipairs({ 401, 403 }) do
+      local _, err = fetch(answer({ message = "no token" }, status), { auth = { type = "bearer", token = "t" } })
+      assert.equal("HTTP_" .. status, err.code)
+      assert.matches("no token; config.document_headers has the credentials", err.message, 1, true)
+    end
+  end)
+
   it("that answers with an error status is that error", function()
     local list, err = fetch(answer({ message = "gone" }, 404))
     assert.is_nil(list)

@@ -88,6 +88,15 @@ end
 ---@field modified? string
 ---@field digest string
 
+-- The error of a document that is refused. `auth` is not sent for it, so the option that is needed is named.
+local function refusal(reply)
+  local err = response.failure(reply)
+  if reply.status == 401 or reply.status == 403 then
+    err.message = err.message .. "; config.document_headers has the credentials of a document"
+  end
+  return err
+end
+
 -- The text at an address, its URL after redirects, its type and what to keep of it; or nil and the error; false where
 -- it is still the known one. `base` is the URL of the document, if it has one. Credentials are for the API and are not
 -- sent for its document; `config.document_headers`, or `config.headers`, are sent to the document's own origin only.
@@ -106,7 +115,7 @@ local function fetch(address, base, options, known)
   elseif known and reply.status == 304 then
     return false
   elseif not response.is_success(reply.status) then
-    return nil, response.failure(reply)
+    return nil, refusal(reply)
   end
   local body = reply.body or ""
   local now_known = options.refresh and { etag = reply.headers.etag, modified = reply.headers["last-modified"],
