@@ -120,7 +120,7 @@ end
 local print_lines = "local print = function(...) io.stdout:write(table.concat(vim.tbl_map(tostring, "
   .. "vim.F.pack_len(...)), '\\t'), '\\n') end\n"
 
---- Runs a Lua program inside Neovim, with a runtime directory of its own.
+--- Runs a Lua program inside Neovim, with a runtime directory of its own, beside a fresh tasks API.
 ---@param code string
 ---@return string out
 function samples.run_in_nvim(code)
@@ -129,7 +129,7 @@ function samples.run_in_nvim(code)
   local file = assert(io.open(path, "w"))
   file:write(print_lines, code)
   file:close()
-  local result = inside.nvim(path, ("XDG_RUNTIME_DIR=%s"):format(runtime), "-c 'qa!'")
+  local result = inside.nvim(path, ("XDG_RUNTIME_DIR=%s examples/server/run"):format(runtime), "-c 'qa!'")
   inside.shell(("rm -rf %s %s"):format(path, runtime))
   return result.out
 end
