@@ -472,6 +472,14 @@ function CallMap:_drain()
   end
 end
 
+--- Waits until the answers of the requests that have ended have left.
+function CallMap:_drained()
+  local transport = self._transport
+  if transport.drained then
+    transport:drained()
+  end
+end
+
 --- Tells the other side that a request is no longer wanted.
 ---@param id string
 ---@param reason string

@@ -25,6 +25,8 @@ local transports = {}
 ---@field close fun(self)
 ---@field serves? fun(self)  called when the receiver knows what it serves
 ---@field drains? fun(self)  called when the receiver serves no more requests, while some still run
+---@field drained? fun(self)  waits until the answers of requests that have ended have left; of a transport whose `send`
+---  does not
 ---@field offered? fun(self): string[]  the ids of operations that the other sides serve, with many peers
 ---@field keeps_jobs? boolean  it keeps requests until they have an outcome: a second request with an id is the same
 ---  one, and it has `submit`, `look`, `end_job`, `answer` and `jobs`

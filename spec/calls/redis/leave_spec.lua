@@ -297,6 +297,29 @@ describe("a queued request that Redis gave to a leaving worker", function()
     end)
   end)
 
+  for _, kind in ipairs({ "call", "submit" }) do
+    it("has its outcome in Redis once the worker has drained: " .. kind, function()
+      operations.run(function()
+        local leaving, map = worker("leaving"), reliable()
+        local given = operations.spawn(map[kind], map, "gone.long", nil, { requestId = "last-" .. kind })
+        eventually(function()
+          return leaving.begun
+        end)
+        cli("SCRIPT", "FLUSH") -- a script is then sent twice
+        operations.spawn(function()
+          operations.sleep(0.02)
+          leaving.over = true
+        end)
+        leaving.handler:drain()
+        local known = cli("GET", "gone:{gone}:r:last-" .. kind)
+        assert.equal("leaving", known:match('"data":"(%l+)"'))
+        given:wait()
+        leaving.map:close()
+        map:close()
+      end)
+    end)
+  end
+
   it("is run by another worker at once when the leaving one is closed before it has read the request", function()
     operations.run(function()
       local leaving = worker("leaving")

@@ -209,6 +209,15 @@ function Redis:settle()
   return err
 end
 
+--- Waits until Redis has the answers of all requests that have ended. A script that it does not know is sent twice, so
+--- that one answer of Redis does not tell.
+function Redis:drained()
+  local err = self:settle()
+  while not err and self._worker and self._worker:stores() do
+    err = self:settle()
+  end
+end
+
 --- The ids of all operations served on this Redis, as far as known here.
 ---@return string[]
 function Redis:offered()

@@ -91,6 +91,18 @@ function Worker:knows(id)
   return self._jobs[id] ~= nil
 end
 
+--- Sends the outcomes that are gathered; are there any that Redis has not confirmed?
+---@return boolean
+function Worker:stores()
+  self._outcomes:flush()
+  for _, job in pairs(self._jobs) do
+    if job.outcome then
+      return true
+    end
+  end
+  return false
+end
+
 -- The outcome of a job in the form for readers.
 local function outcome_of(self, job, name, payload, max_message)
   local text, err = self._shared.presence:encode(name, payload, max_message)
