@@ -1,4 +1,4 @@
--- Submits a job and waits for its outcome: `lua submit.lua URL [PAGES [SECONDS]]`. It can be stopped at any time: the
+-- Submits a job and waits for its outcome: `lua5.4 submit.lua URL [PAGES [SECONDS]]`. It can be stopped at any time: the
 -- next run has the same id, and finds the same job.
 local operations = require "operations"
 

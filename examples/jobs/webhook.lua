@@ -1,5 +1,5 @@
 -- Receives webhooks and leaves the work to workers: answers 202 once Redis has the job, and may be stopped at any time.
---     lua examples/jobs/webhook.lua redis://127.0.0.1 8080
+--     lua5.4 examples/jobs/webhook.lua redis://127.0.0.1 8080
 local operations = require "operations"
 local url, port = arg[1], tonumber(arg[2] or 0)
 

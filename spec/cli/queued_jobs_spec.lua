@@ -124,6 +124,23 @@ describe("operations jobs", function()
     stop_worker()
   end)
 
+  it("has an example of a worker that ends its job before it leaves", function()
+    local words = { command.interpreter(), "examples/jobs/worker.lua", server.url, env = command.environment() }
+    operations.run(function()
+      worker = assert(operations.process.spawn(words))
+      assert.equal("serving", worker:read_line())
+      local map = connect({})
+      assert(map:submit("report.write", { pages = 10, seconds = 0.02 }, { requestId = "leaving" }))
+      eventually(function()
+        return map:job("leaving").attempt == 1
+      end)
+      os.execute(("kill -TERM %d"):format(worker.pid))
+      worker:wait()
+      assert.same({ attempt = 1, pages = 10 }, assert(map:outcome("leaving")).data)
+      map:close()
+    end)
+  end)
+
   it("has an example whose jobs are all done, though it is stopped while it receives them", function()
     local COUNT = 90
     start_worker("--prefix", "ops")
