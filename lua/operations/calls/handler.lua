@@ -35,7 +35,7 @@ local function tell(self, request, err)
   if request.began then
     local ok, raised = pcall(write, { time = request.began, requestId = request.requestId,
       operation = request.operationId, identity = identity and identity.id, code = err and err.code,
-      ms = scheduler.host().now() - request.began })
+      ms = scheduler.now() - request.began })
     if not ok then
       self._map._log("error", "access_log failed: " .. errors.text(raised))
     end
@@ -156,7 +156,7 @@ end
 local function serve(self, request)
   local registry, err, kind = registry_of(self, request.operationId)
   err = err or refusal(self)
-  request.began = self._access_log and registry ~= self._services and scheduler.host().now()
+  request.began = self._access_log and registry ~= self._services and scheduler.now()
   if err then
     tell(self, request, err)
     return request:fail(err)
@@ -273,7 +273,7 @@ function CallHandler:drain(grace)
   self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to stop", retryable = true,
     mayHaveRun = false })
   self._map:_drain()
-  local previous = scheduler.deadline(grace and scheduler.host().now() + grace)
+  local previous = scheduler.deadline(grace and scheduler.now() + grace)
   if self.active > 0 then
     scheduler.try_await(function(wake)
       self._idle = wake

@@ -193,7 +193,7 @@ end
 ---@param call operations.RefusedCall
 ---@param err operations.Error
 function Audit:refused(call, err)
-  local now = scheduler.host().now()
+  local now = scheduler.now()
   write(self, record_of(self, members.merged(call, { start = now, finish = now }), err))
 end
 
@@ -219,7 +219,7 @@ end
 local function around(self, inner, spec)
   local id = layer.id(spec)
   local function over(err, _, call, value)
-    call.finish, call.failed = scheduler.host().now(), is_tool_error(value)
+    call.finish, call.failed = scheduler.now(), is_tool_error(value)
     local ok, raised = pcall(function()
       write(self, record_of(self, call, err))
     end)
@@ -229,7 +229,7 @@ local function around(self, inner, spec)
   end
   local followed = layer.followed(inner, over)
   return function(input, context)
-    local call = { id = id, input = input, schema = spec.inputSchema, start = scheduler.host().now(),
+    local call = { id = id, input = input, schema = spec.inputSchema, start = scheduler.now(),
       requestId = context.requestId, parent = context.parentRequestId, identity = context.identity,
       metadata = context.metadata, approval = rawget(context, "_approval") }
     return followed(input, context, call)

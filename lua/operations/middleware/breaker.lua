@@ -78,7 +78,7 @@ local function change(circuit, state)
   circuit.state, circuit.call = state, { circuit = circuit, era = circuit.call.era + 1 }
   circuit.outcomes, circuit.at, circuit.failed, circuit.passed = {}, 0, 0, 0
   circuit.probing = { calls = {}, streams = {} }
-  circuit.since = scheduler.host().now()
+  circuit.since = scheduler.now()
 end
 
 -- Records an outcome; true when there are now too many failures.
@@ -101,7 +101,7 @@ end
 
 -- Running probes of a kind. One that has run for `pause` ms no longer counts: it may never end.
 local function count_probes(probes, options)
-  local count, oldest = 0, scheduler.host().now() - options.pause
+  local count, oldest = 0, scheduler.now() - options.pause
   for _, began in pairs(probes) do
     count = began > oldest and count + 1 or count
   end
@@ -112,7 +112,7 @@ end
 -- quiet for long, so it takes no call's place.
 local function admit(circuit, id, options, kind)
   if circuit.state == "open" then
-    local left = circuit.since + options.pause - scheduler.host().now()
+    local left = circuit.since + options.pause - scheduler.now()
     if left > 0 then
       return refusal(id, circuit, options, left)
     end
@@ -122,7 +122,7 @@ local function admit(circuit, id, options, kind)
   if count_probes(probes, options) + circuit.passed >= options.probes then
     return refusal(id, circuit, options, 1000)
   end
-  probes[probe] = scheduler.host().now()
+  probes[probe] = scheduler.now()
   return nil, probe
 end
 

@@ -32,7 +32,7 @@ Buckets.__index = Buckets
 
 function Buckets:take(key, interval, burst)
   local kept = self._kept
-  local full, wait, left = buckets.take(kept:get(key), scheduler.host().now(), interval, burst)
+  local full, wait, left = buckets.take(kept:get(key), scheduler.now(), interval, burst)
   if full then
     kept:put(key, full)
   end
@@ -52,7 +52,7 @@ local Shared = {}
 Shared.__index = Shared
 
 local function take_shared(store, place, interval, burst)
-  local now = scheduler.host().now()
+  local now = scheduler.now()
   local full, wait, left = buckets.take(store:get(place), now, interval, burst)
   if full then
     local ok, why, dropped = store:set(place, full, math.max(0.001, (full - now) / 1000))

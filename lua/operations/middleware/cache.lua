@@ -143,7 +143,7 @@ end
 
 -- Confirms an entry: its lifetime is that of the confirming answer (RFC 9111, 4.3.4).
 local function renew(self, call, entry, headers)
-  local now = scheduler.host().now()
+  local now = scheduler.now()
   local meta = json.decode(entry.meta)
   meta.headers.age = nil
   meta.headers = members.merged(meta.headers, headers)
@@ -170,7 +170,7 @@ local function ask(self, call)
   if err then
     return nil, err
   end
-  local entry, size = entry_of(self, value, call.spec, scheduler.host().now())
+  local entry, size = entry_of(self, value, call.spec, scheduler.now())
   put(self, call.key, entry, size)
   return value, nil, entry
 end
@@ -186,7 +186,7 @@ local function outcome(results, id)
   if raised then
     err = results[2]
   elseif entry then
-    return true, answer_of(entry, id, scheduler.host().now())
+    return true, answer_of(entry, id, scheduler.now())
   elseif not err then
     return false, true
   end
@@ -207,7 +207,7 @@ local function cached(self, inner, spec)
       return inner(input, context)
     end
     while true do
-      local entry, now = self._kept:get(key), scheduler.host().now()
+      local entry, now = self._kept:get(key), scheduler.now()
       if entry and now < entry.fresh then
         layer.note(context, id, "cache hit")
         return answer_of(entry, id, now)

@@ -45,7 +45,7 @@ local function line_of(fixed, context, start, err)
   local identity, failed = context.identity, err or {}
   local line = "{" .. text('"code":', failed.code) .. text('"identity":', identity and identity.id)
     .. member('"mayHaveRun":', failed.mayHaveRun) .. text('"message":', failed.message)
-    .. member('"ms":', scheduler.host().now() - start) .. fixed.operation
+    .. member('"ms":', scheduler.now() - start) .. fixed.operation
     .. text('"parentRequestId":', context.parentRequestId) .. text('"requestId":', context.requestId)
     .. member('"retryable":', failed.retryable) .. member('"time":', start)
     .. text('"traceparent":', context.traceparent) .. fixed.type .. "}"
@@ -66,7 +66,7 @@ function log.new(write)
       layer.tell(context, id, write, line_of(fixed, context, start, err))
     end)
     return function(input, context)
-      return followed(input, context, scheduler.host().now())
+      return followed(input, context, scheduler.now())
     end
   end)
 end

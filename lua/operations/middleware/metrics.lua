@@ -201,7 +201,7 @@ local function bucket_of(buckets, ms)
 end
 
 local function note(self, id, start, err)
-  local kept, ms = self._figures, scheduler.host().now() - start
+  local kept, ms = self._figures, scheduler.now() - start
   self._running[id] = self._running[id] - 1
   kept:add(id, name_of(self, id, err), 1)
   kept:add(id, self._names[bucket_of(self._buckets, ms)], 1)
@@ -422,7 +422,7 @@ function metrics.new(options)
     return function(input, context)
       self._running[id] = self._running[id] + 1
       layer.counts(context, self)
-      return followed(input, context, scheduler.host().now())
+      return followed(input, context, scheduler.now())
     end
   end)
   return self

@@ -83,14 +83,14 @@ end
 
 -- Takes a call out of its bucket, waiting for one as the options say; or returns the error.
 local function take(options, key, id)
-  local since = options.wait and scheduler.host().now()
+  local since = options.wait and scheduler.now()
   while true do
     local taken, wait = options.store:take(key, options.interval, options.burst)
     if taken then
       return nil
     end
     wait = math.ceil(wait)
-    local ready = since and scheduler.host().now() + wait
+    local ready = since and scheduler.now() + wait
     if not since or ready - since > options.wait
       or ready >= (scheduler.deadline_of(scheduler.here()) or math.huge) then
       return refuse(id, options, wait)

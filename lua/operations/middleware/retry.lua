@@ -84,7 +84,7 @@ end
 
 local function has_time(ms)
   local deadline = scheduler.deadline_of(scheduler.here())
-  return not deadline or scheduler.host().now() + ms < deadline
+  return not deadline or scheduler.now() + ms < deadline
 end
 
 -- Waits; returns the error that interrupted the wait, if any.

@@ -60,7 +60,7 @@ end
 local function span_of(name, context)
   local id, parent, sampled = parse(context.traceparent)
   local span = { name = name, traceId = id or core.random_digits(16), spanId = core.random_digits(8),
-    start = scheduler.host().now(), finish = 0, attributes = false, error = nil }
+    start = scheduler.now(), finish = 0, attributes = false, error = nil }
   if id then
     span.parentSpanId, span.tracestate = parent, member(member(context.metadata, "http"), "tracestate")
   end
@@ -87,7 +87,7 @@ function trace.new(fn, options)
       for key, value in next, further do
         attributes[key] = value
       end
-      span.finish, span.error, span.attributes = scheduler.host().now(), err, attributes
+      span.finish, span.error, span.attributes = scheduler.now(), err, attributes
       layer.tell(context, id, fn, span)
     end)
     return function(input, context)

@@ -47,7 +47,7 @@ end
 -- Changes the keys of session tickets each time the last ticket of a key has expired, so that a leaked key decrypts
 -- only recorded connections of that time.
 local function rotate(self)
-  local now = scheduler.host().now()
+  local now = scheduler.now()
   local times = math.floor((now - self._rotated) / limits.tls_session)
   for _ = 1, math.min(times, 2) do
     self._context:rotate()
@@ -177,7 +177,7 @@ function tls.security(options, settings, level)
   local self = setmetatable({
     refusal = settings.refusal, log = settings.log or log.write, timeout = options.handshake_timeout or
       limits.handshake_timeout, _options = options, _pairs = list, _module = module, _context = nil,
-    _rotated = scheduler.host().now(),
+    _rotated = scheduler.now(),
   }, Security)
   local ok, err = self:reload()
   if not ok then

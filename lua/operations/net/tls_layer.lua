@@ -213,7 +213,7 @@ end
 ---@return operations.TlsLayer
 function Layer:begin(handle)
   self._handle, self._session, shaking[self] = handle, self._security:session(), self
-  deadlines:watch(self, scheduler.host().now() + self._security.timeout)
+  deadlines:watch(self, scheduler.now() + self._security.timeout)
   return self
 end
 

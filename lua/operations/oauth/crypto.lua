@@ -210,7 +210,7 @@ function crypto.jwt.verify(token, key, options)
     leeway = options.leeway or limits.token_leeway, complete = false,
   }, function(algorithm, kid)
     return jwk.choose(keys, algorithm, type(key) == "table" and kid or nil)
-  end, scheduler.host().now() / 1000)
+  end, scheduler.now() / 1000)
   if not claims then
     return nil, errors.is_error(flaw) and flaw or errors.new("ACCESS_DENIED", flaw)
   elseif options.issuer and claims.iss == nil then

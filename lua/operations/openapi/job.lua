@@ -98,7 +98,7 @@ end
 local function await(plans, address, context)
   local last = nil
   while true do
-    local began = scheduler.host().now()
+    local began = scheduler.now()
     local state, pause = read(plans.state, address, context, WAIT)
     if not state then
       return nil, pause, pause.code == "HTTP_404"
@@ -111,7 +111,7 @@ local function await(plans, address, context)
       last = told
       tell(context, state.progress)
     end
-    if scheduler.host().now() - began < PAUSE * 1000 then -- it has not waited
+    if scheduler.now() - began < PAUSE * 1000 then -- it has not waited
       task.sleep(math.min(pause, LONGEST))
     end
   end

@@ -391,7 +391,7 @@ function publisher.new(options)
     _keep_bytes = count_of(options, "keep_bytes", limits.publisher_keep_bytes),
     _topics = setmetatable({}, { __mode = "v" }),
     _kept = lru.new(limits.publisher_topics, limits.publisher_bytes),
-    _last = math.floor(scheduler.host().now()) * 1000, _closed = false,
+    _last = math.floor(scheduler.now()) * 1000, _closed = false,
     _count = { published = 0, cut = 0, skipped = 0, gaps = 0 },
   }, Publisher)
   self._store = store_of(self, options.store)

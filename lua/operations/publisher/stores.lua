@@ -40,7 +40,7 @@ Dictionary.__index = Dictionary
 -- reader that knows the id finds the event.
 local function append(store, place, text, keep, topic)
   local last = store:get(place)
-  local id = (last or math.floor(scheduler.host().now()) * 1000) + 1
+  local id = (last or math.floor(scheduler.now()) * 1000) + 1
   local ok, why = store:set(key_of(topic, id), ("%.0f %s"):format(last or 0, text))
   if ok then
     ok, why = store:set(place, id)

@@ -85,7 +85,7 @@ function methods:cancelled()
     return true
   end
   local deadline = self.deadline
-  return deadline ~= nil and scheduler.host().now() >= deadline or scheduler.cancelled()
+  return deadline ~= nil and scheduler.now() >= deadline or scheduler.cancelled()
 end
 
 --- Can the caller's user be asked: by questions that tell when the client cannot ("ask"), by forms alone ("elicit"), or
@@ -319,7 +319,7 @@ function context.read(given)
   if not (deadline or timeout) then
     return given.identity, nil, nil, unread
   end
-  local now = scheduler.host().now()
+  local now = scheduler.now()
   if timeout ~= nil then
     deadline = deadline and math.min(deadline, now + timeout) or now + timeout
   end

@@ -118,7 +118,7 @@ end
 
 local function changed(self)
   local record = self._record
-  record.version, record.updated = record.version + 1, math.floor(scheduler.host().now())
+  record.version, record.updated = record.version + 1, math.floor(scheduler.now())
   local waiting = self._waiting
   self._waiting = {}
   task_wait.wake(waiting)
@@ -199,7 +199,7 @@ end
 ---@param options operations.JobCall
 ---@return operations.Job
 function job.start(registry, options)
-  local now = math.floor(scheduler.host().now())
+  local now = math.floor(scheduler.now())
   local self = setmetatable({ id = core.random_id(), operation = options.operation, _waiting = {},
     _on_end = options.on_end, _on_return = options.on_return }, Job)
   self._record = { id = self.id, operation = options.operation, state = "working", version = 1, attempt = 1,

@@ -239,7 +239,7 @@ function operation.run_until(deadline, found, options, handler, input, context)
     scope.open()
   end
   local ok, value, failure, holds = with_deadline(deadline, handler, input, context)
-  if ok and failure == nil and holds and scheduler.host().now() >= deadline then -- what was waited for may be cut off
+  if ok and failure == nil and holds and scheduler.now() >= deadline then -- what was waited for may be cut off
     ok, value, failure = true, nil, operation.late(found, deadline, true)
   end
   return ended(found, options, context, ok, value, failure)

@@ -294,7 +294,7 @@ local function next_checked(self, state)
     return nil
   elseif state.running then
     error("subscription:next() is already waiting", 2)
-  elseif state.deadline and scheduler.host().now() >= state.deadline then
+  elseif state.deadline and scheduler.now() >= state.deadline then
     finish(state)
     return nil, operation.late(state.operation, state.deadline, state.strand ~= nil)
   end

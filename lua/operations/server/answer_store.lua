@@ -22,11 +22,11 @@ Local.__index = Local
 
 local function find(self, key, owner)
   local found = self._kept:get(owner, key)
-  return found and found.ends > scheduler.host().now() and found or nil
+  return found and found.ends > scheduler.now() and found or nil
 end
 
 local function put(self, key, owner, value, ttl)
-  self._kept:put(owner, key, { value = value, ends = scheduler.host().now() + ttl }, #key + #value)
+  self._kept:put(owner, key, { value = value, ends = scheduler.now() + ttl }, #key + #value)
 end
 
 function Local:add(key, value, ttl, owner)

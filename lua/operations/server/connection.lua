@@ -143,11 +143,11 @@ end
 -- Reads and drops the rest of a body that the handler did not read. Returns false if it is too long, takes longer than
 -- `body_timeout`, or cannot be read.
 local function discard(self, current)
-  local size, stop = 0, scheduler.host().now() + self._options.body_timeout
+  local size, stop = 0, scheduler.now() + self._options.body_timeout
   repeat
     local piece, err = read_body(self, current)
     size = size + #(piece or "")
-    if err or size > DISCARDED or scheduler.host().now() > stop then
+    if err or size > DISCARDED or scheduler.now() > stop then
       return false
     end
   until not piece

@@ -54,7 +54,7 @@ end
 -- The connection that has been idle for longest; nil if all are busy. A new connection does not count as idle: its
 -- first request may be on its way.
 local function longest_idle(self)
-  local found, new = nil, scheduler.host().now() - NEW
+  local found, new = nil, scheduler.now() - NEW
   for served in pairs(self._served) do
     local idle = served.idle
     if idle and (served._count > 0 or idle < new) and (not found or idle < found.idle) and served:is_idle() then
@@ -108,7 +108,7 @@ end
 local function secure(options, log)
   if options.tls then
     local answer = response_writer.problem(400, "this port speaks TLS: use https")
-    local refusal = response_writer.bytes(answer, { now = scheduler.host().now(), connection = "close" })
+    local refusal = response_writer.bytes(answer, { now = scheduler.now(), connection = "close" })
     return tls.security(options.tls, { log = log, refusal = refusal }, 3)
   end
 end

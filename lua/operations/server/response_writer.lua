@@ -212,7 +212,7 @@ end
 ---@param head_only? boolean
 ---@return boolean keep  the connection stays open
 function response_writer.respond(self, response, head_only)
-  local keep, minor, now = goes_on(self, response), self._current.minor, scheduler.host().now()
+  local keep, minor, now = goes_on(self, response), self._current.minor, scheduler.now()
   local length = type(response.body) == "function" and response.length or nil
   local framing = { now = now, connection = not keep and "close" or minor == 0 and "keep-alive" or nil,
     head_only = head_only, chunked = not length and minor == 1 }
@@ -239,7 +239,7 @@ end
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
   local bytes, field = response_writer.bytes({ status = 101, headers = response.headers },
-    { now = scheduler.host().now() })
+    { now = scheduler.now() })
   if not bytes then
     self._current.keep_alive = false
     return response_writer.respond(self, replace(self, field))

@@ -74,7 +74,7 @@ end
 ---@return number now
 function waiting.watch(self, ms, on_limit, now)
   local waits = self._waits
-  now = now or scheduler.host().now()
+  now = now or scheduler.now()
   waits.on_limit, waits.expired, watched[waits] = on_limit or waiting.wake, false, waits
   deadlines:watch(waits, now + ms)
   return now

@@ -23,7 +23,7 @@ local told = {} ---@type table<string, number>  ms since the epoch, by message
 ---@param reason "refused"|"dropped"|"unavailable"
 ---@param message string  what follows from it, and what helps
 function dictionary.failed(store, reason, message)
-  local counts, now = dictionary.failures[store] or {}, scheduler.host().now()
+  local counts, now = dictionary.failures[store] or {}, scheduler.now()
   dictionary.failures[store], counts[reason] = counts, (counts[reason] or 0) + 1
   if not told[message] or now - told[message] >= PAUSE then
     told[message] = now

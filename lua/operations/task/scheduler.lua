@@ -11,7 +11,8 @@ local fail, here = task_wait.fail, strands.here
 local run_left, yield, yieldable = compat.run_left, coroutine.yield, compat.yieldable
 
 local scheduler = {
-  host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
+  host = hosts.current, fail = fail, here = here, now = strands.now, deadline = strands.deadline,
+  deadline_of = strands.deadline_of,
 }
 
 -- A coroutine yields this before its wait, to distinguish a wait from a value. Not a table: values that programs yield
@@ -37,7 +38,7 @@ local function interruption(strand)
   if not deadline then
     return nil
   end
-  local left = deadline - hosts.current().now()
+  local left = deadline - strands.now()
   if left <= 0 then
     return timed_out()
   end

@@ -65,6 +65,12 @@ local function here()
 end
 strands.here = here
 
+--- The time by the clock of deadlines, the host's.
+---@return number  ms since the epoch
+function strands.now()
+  return (hosts.chosen or hosts.current()).now()
+end
+
 --- The earliest deadline that the waits of a strand obey.
 ---@param strand operations.Strand
 ---@return number?

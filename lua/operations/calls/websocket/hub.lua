@@ -223,7 +223,7 @@ local function admit(self, stream)
   elseif not response.status then
     return stream:close() -- it has ended
   end
-  local upgrades, now = response.status == 101, scheduler.host().now()
+  local upgrades, now = response.status == 101, scheduler.now()
   stream:offer((response_writer.bytes(response, { now = now, connection = not upgrades and "close" or nil })), true)
   if upgrades then
     return response.upgrade(stream, rest)

@@ -73,9 +73,7 @@ end
 
 Client._notified = notified
 
-local function now()
-  return scheduler.host().now()
-end
+local now = scheduler.now
 
 -- Has a client closed when its worker of nginx ends: first it has the time in which requests may still call it, then
 -- its server has that of `stop` to end. Dropped clients are not kept.

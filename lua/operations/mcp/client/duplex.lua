@@ -161,7 +161,7 @@ function Duplex:exchange(id, method, params, timeout, max, options)
     return nil, err
   end
   self:show("out", text)
-  local now, entry = scheduler.host().now(), self.pending:open(id, timeout, max)
+  local now, entry = scheduler.now(), self.pending:open(id, timeout, max)
   entry.last = now + max
   self._deadlines:watch(entry, now + (timeout < max and timeout or max))
   local sent = self:_offer(text)
@@ -187,7 +187,7 @@ function Duplex:progress(token, params)
     return
   end
   entry.progress = params
-  entry.limit = math.min(scheduler.host().now() + entry.timeout, entry.last)
+  entry.limit = math.min(scheduler.now() + entry.timeout, entry.last)
   if entry.wake then
     entry:wake()
   end

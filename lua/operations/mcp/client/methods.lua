@@ -24,14 +24,14 @@ end
 local function run(session, filter, missed)
   local failures, err = 0, nil
   while err or failures < limits.reconnects do -- a server that only ends the request is asked a few times
-    local began = scheduler.host().now()
+    local began = scheduler.now()
     local _
     _, err = session:request("subscriptions/listen", { notifications = filter },
       { timeout = session._config.max_timeout, attached = true })
     if is_final(session, err) then
       return
     end
-    failures = scheduler.host().now() - began > LONGEST and 1 or failures + 1
+    failures = scheduler.now() - began > LONGEST and 1 or failures + 1
     task.sleep(backoff.delay(PAUSE, failures, LONGEST) / 1000)
     missed()
   end

@@ -122,7 +122,7 @@ function reply.listen(link)
       end
       break
     end
-    local before, opened = reader.events, scheduler.host().now()
+    local before, opened = reader.events, scheduler.now()
     if stream then
       had = true
       reader:run(stream, function(event, data)
@@ -133,7 +133,7 @@ function reply.listen(link)
       end)
       stream:close()
     end
-    local lasted = stream and scheduler.host().now() - opened >= limits.mcp_stable
+    local lasted = stream and scheduler.now() - opened >= limits.mcp_stable
     failures = (lasted or reader.events > before) and 0 or failures + 1
     if link._session ~= session then -- another session: nothing of the old one is resumed
       reader, session, failures, had = reply.reader(link._config.max_message), link._session, 0, false

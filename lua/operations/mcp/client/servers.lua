@@ -286,9 +286,9 @@ end
 ---@param fresh? boolean
 function Servers:wait(timeout, fresh)
   argument.optional(timeout, "number", 1, "wait")
-  local ends = timeout and scheduler.host().now() + timeout or math.huge
-  while is_connecting(self, fresh) and scheduler.host().now() < ends do
-    local interruption = waits.woken(self._waiting, timeout and ends - scheduler.host().now())
+  local ends = timeout and scheduler.now() + timeout or math.huge
+  while is_connecting(self, fresh) and scheduler.now() < ends do
+    local interruption = waits.woken(self._waiting, timeout and ends - scheduler.now())
     if interruption ~= nil then
       return
     end

@@ -18,9 +18,7 @@ local supervisor = {}
 local Supervisor = {}
 Supervisor.__index = Supervisor
 
-local function now()
-  return scheduler.host().now()
-end
+local now = scheduler.now
 
 ---@param name string  of the server
 ---@param is_on boolean  false: only requests connect again

@@ -157,7 +157,7 @@ end
 
 local function extend()
   local strand = scheduler.here()
-  set(strand, strand.frame, scheduler.host().now())
+  set(strand, strand.frame, scheduler.now())
 end
 
 local function finish(strand, frame, ok, ...)
@@ -176,7 +176,7 @@ end
 ---@param fn fun(extend: fun(), ...): any
 ---@return any ...  the results of `fn`, or nil and the error object that it raised
 function waits.within(frame, fn, ...)
-  local strand, now = scheduler.here(), scheduler.host().now()
+  local strand, now = scheduler.here(), scheduler.now()
   frame.strand, frame.last, frame.outer, frame.around = strand, now + frame.max, strand.deadline, strand.frame
   strand.frame = frame
   set(strand, frame, now)
@@ -206,7 +206,7 @@ local function restart(strand, frame, now)
 end
 
 local function go_on(strand, frame, ...)
-  restart(strand, frame, scheduler.host().now())
+  restart(strand, frame, scheduler.now())
   return ...
 end
 

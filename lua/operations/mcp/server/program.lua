@@ -212,7 +212,7 @@ local function start(call, input, tools)
   local server = call.server
   local self = setmetatable({ id = server.sessions.new_id(), call = call, over = false, ran = {}, gathered = {},
     sender = false, requests = {}, pending = {}, count = 0, steps = 0,
-    deadline = scheduler.host().now() + server.options.timeout }, Program)
+    deadline = scheduler.now() + server.options.timeout }, Program)
   self.current = setmetatable({}, { __index = function(_, key)
     return self.call[key]
   end })

@@ -162,7 +162,7 @@ end)
 
 -- The time left for a request; nil without a limit of its own.
 local function left(deadline)
-  return deadline and deadline - scheduler.host().now()
+  return deadline and deadline - scheduler.now()
 end
 
 -- Runs `step` again, on a connection of its own, for a request that was lost with a shared one and may be sent twice.
@@ -261,7 +261,7 @@ local function try(request, step, policy, deadline, before)
 end
 
 local function run(request, policy, step, before)
-  local deadline = request.timeout and scheduler.host().now() + request.timeout
+  local deadline = request.timeout and scheduler.now() + request.timeout
   if policy then
     return try(request, step, policy, deadline, before)
   end

@@ -62,7 +62,7 @@ function sigv4.new(options)
   options = members.copy(options)
   return function(request)
     local parsed = url.parse(request.url)
-    local stamp = os.date("!%Y%m%dT%H%M%SZ", math.floor(scheduler.host().now() / 1000))
+    local stamp = os.date("!%Y%m%dT%H%M%SZ", math.floor(scheduler.now() / 1000))
     local body = request.body or ""
     local is_signed = type(body) == "string" and options.sign_body ~= false
     local digest = is_signed and hexadecimal.of(core.sha256(body)) or "UNSIGNED-PAYLOAD"
