@@ -396,8 +396,8 @@ function Cache:clear() end
 ---@field active integer  requests being served now
 local CallHandler = {}
 
---- Accepts no more requests (they fail with DRAINING) and waits until the running ones have ended and their answers have
---- left. Requests that still run after `grace` are lost for their callers when the call map is closed.
+--- Accepts no more requests (they fail with DRAINING) and waits until the running ones have ended and their answers
+--- have left. Requests that still run after `grace` are lost for their callers when the call map is closed.
 ---@param grace? number  ms, default: no limit
 function CallHandler:drain(grace) end
 

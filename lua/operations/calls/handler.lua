@@ -266,8 +266,8 @@ function call_handler.new(registry, call_map, options, streams_of)
   return self
 end
 
---- Accepts no more requests (they fail with DRAINING) and waits until the running ones have ended and their answers have
---- left. Requests that still run after `grace` are lost for their callers when the call map is closed.
+--- Accepts no more requests (they fail with DRAINING) and waits until the running ones have ended and their answers
+--- have left. Requests that still run after `grace` are lost for their callers when the call map is closed.
 ---@param grace? number  ms, default: no limit
 function CallHandler:drain(grace)
   self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to stop", retryable = true,
