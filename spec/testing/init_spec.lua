@@ -34,6 +34,17 @@ describe("operations.testing.http", function()
     assert.equal('["a b","1"]', fake.request({ url = "http://x.test/z?q=a+b", headers = { ["X-Own"] = 1 } }).body)
   end)
 
+  it("takes the options of the HTTP client: query, JSON, a form, credentials", function()
+    local fake = testing.http({ ["*"] = {} })
+    fake.request({ url = "http://x.test/a", query = { q = "a b" }, json = { n = 1 },
+      auth = { type = "bearer", token = "t" } })
+    local request = fake.requests[1]
+    assert.same({ "POST", "a b", { n = 1 }, "Bearer t" },
+      { request.method, request.query.q, request.json, request.headers.authorization })
+    fake.request({ url = "http://x.test/a", form = { b = "c" } })
+    assert.equal("b=c", fake.requests[2].body)
+  end)
+
   it("reads bodies that come in pieces", function()
     local pieces = { '{"a"', ":1}" }
     local fake = testing.http({ ["*"] = {} })

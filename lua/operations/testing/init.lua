@@ -7,6 +7,7 @@ local hosts = require("operations.hosts")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local parts = require("operations.net.http.parts")
 local secrets = require("operations.base.secrets")
 local task = require("operations.task")
 local url = require("operations.base.url")
@@ -146,7 +147,11 @@ end
 -- A client of `open(request)`, which gives a stream: `request` reads it to its end.
 local function client_of(open)
   local self = { requests = {} }
-  function self.open(options)
+  function self.open(given)
+    local options, err = parts.expand(given)
+    if not options then
+      return nil, err
+    end
     local request = read_request(options)
     self.requests[#self.requests + 1] = request
     return open(request, options)
