@@ -300,6 +300,13 @@ describe("the end of an MCP server over stdio", function()
     assert.is_nil(client)
     assert.equal("command", err.details.kind)
     assert.same({ false, false }, { err.retryable, err.mayHaveRun })
+    assert.is_nil(err.message:find("args", 1, true))
+  end)
+
+  it("names `args` where the command has blanks", function()
+    local _, err = operations.from_mcp.connect("gone", { command = "npx -y server-files" })
+    assert.equal("command", err.details.kind)
+    assert.matches("its arguments are the list `args`", err.message, 1, true)
   end)
 
   it("has the last lines of stderr in the errors of requests that are not answered in time", function()

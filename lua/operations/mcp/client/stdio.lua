@@ -112,6 +112,9 @@ function stdio.open(config, events)
     whole_group = true, config.command, compat.unpack(config.args or {}),
   })
   if not child then
+    if err.details and err.details.kind == "command" and config.command:find("%s") then
+      err.message = err.message .. "; `command` is the program alone, its arguments are the list `args`"
+    end
     return nil, err
   end
   local self = duplex.init(setmetatable({
