@@ -289,6 +289,20 @@ describe("server:listen", function()
     assert.is_nil(io.open(path))
   end)
 
+  it("blames the line that gives it a wrong option", function()
+    local registry = registry_with({ name = "x", handler = silent })
+    for _, server in ipairs({ assert(operations.to_http(registry)), operations.to_mcp(registry) }) do
+      for _, wrong in ipairs({ { port = "8080" }, { tls = {} } }) do
+        local ok, message = pcall(function()
+          local listener = server:listen(wrong)
+          return listener
+        end)
+        assert.is_false(ok)
+        assert.matches("^spec/server/init_spec%.lua:%d+: bad option", message)
+      end
+    end
+  end)
+
   it("says that a port is taken", function()
     operations.run(function()
       local server = assert(operations.to_http(registry_with({ name = "x", handler = silent })))

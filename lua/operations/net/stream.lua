@@ -435,7 +435,8 @@ local function listen(given, name, on_stream, security)
     end
   end)
   if not handle then
-    return nil, failure("listen", ("%s: %s"):format(name, message))
+    local is_name = given.host and given.host:find("[^%x:.]") and not given.host:find("%", 1, true)
+    return nil, failure("listen", ("%s: %s"):format(name, is_name and "a numeric address expected" or message))
   end
   self._handle, self.port = handle, handle:port()
   return self

@@ -123,7 +123,7 @@ end
 ---  `tls`; UNAVAILABLE: TLS was not built
 function listener.listen(options, handler, refused)
   argument.expect(options, "table", 1, "listen")
-  argument.options(options, option_kinds, "listen")
+  argument.options(options, option_kinds, "listen", 4) -- the caller of server:listen
   argument.expect(handler, "function", 2, "listen")
   local settings = connection.settings(options)
   settings.refused = refused or false
