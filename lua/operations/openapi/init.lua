@@ -35,7 +35,9 @@ local function read_file(path)
   if not file then
     return nil, message
   end
-  local bytes, reason = file:read(limits.document + 1)
+  local size = file:seek("end") -- read at once, into a buffer of this size
+  local known = size and size > 0 and file:seek("set") and size < limits.document
+  local bytes, reason = file:read((known and size or limits.document) + 1)
   file:close()
   if bytes and #bytes > limits.document then
     return nil, ("%s: larger than %d bytes"):format(path, limits.document)
