@@ -5,7 +5,14 @@ local json_pointer = {}
 ---@param key any  an array index counts from 1
 ---@return string
 function json_pointer.escape(key)
-  return type(key) == "number" and tostring(key - 1) or (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
+  local token = type(key) == "number" and tostring(key - 1) or tostring(key)
+  if token:find("~", 1, true) then
+    token = token:gsub("~", "~0")
+  end
+  if token:find("/", 1, true) then
+    token = token:gsub("/", "~1")
+  end
+  return token
 end
 
 --- The key of a token: undoes its escapes.

@@ -20,7 +20,11 @@ local loader = {}
 ---@field message string
 ---@field operation? string
 
-local methods = { "get", "head", "post", "put", "patch", "delete", "options", "trace", "query" }
+-- Methods as path items and as requests name them, in the order of the operations.
+local methods = {}
+for i, method in ipairs({ "get", "head", "post", "put", "patch", "delete", "options", "trace", "query" }) do
+  methods[i] = { method, method:upper() }
+end
 
 local function sorted_keys(map)
   local keys = {}
@@ -76,18 +80,24 @@ local function add_operation(shared, list, item, given, method, path)
   end
 end
 
+-- Operations follow their jobs.
+local function is_of_job(node)
+  return type(node) == "table" and node["x-operation-job"] == true
+end
+
 local function add_path(shared, list, paths, path)
   local item, message = shared.source:follow_merged(shared.source:member(paths, path), shared.report)
   if not item or type(item.node) ~= "table" then
     return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
   end
-  for _, method in ipairs(methods) do
-    local node = item.node[method]
-    local is_of_job = type(node) == "table" and node["x-operation-job"] == true -- operations follow their jobs
-    if node ~= nil and not is_of_job then
-      add_operation(shared, list, item, shared.source:member(item, method), method:upper(), path)
-    elseif item.node[method:upper()] ~= nil then
-      shared.report(item.pointer .. "/" .. method:upper(), "methods must be in lower case; it is left out")
+  local nodes = item.node
+  for i = 1, #methods do
+    local key, method = methods[i][1], methods[i][2]
+    local node = nodes[key]
+    if node ~= nil and not is_of_job(node) then
+      add_operation(shared, list, item, shared.source:member(item, key), method, path)
+    elseif nodes[method] ~= nil then
+      shared.report(item.pointer .. "/" .. method, "methods must be in lower case; it is left out")
     end
   end
   local more = item.node.additionalOperations
@@ -163,7 +173,8 @@ local function new_shared(source, options, report)
     converter = schema.converter(source, add),
     namespace = options.namespace or name.namespace(info.title),
     version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
-    next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
+    next_name = name.counter(), schemes = schemes_of(source), error_details = {},
+    stream_names = {}, streams = {},
     schemas = verbatim.reader(root),
   }
 end

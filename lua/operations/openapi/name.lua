@@ -1,11 +1,17 @@
 --- Names of imported operations: usable as Lua identifiers, stable, unique.
 local name = {}
 
+local UNDERSCORE = ("_"):byte()
+
 --- Keeps letters, digits and underscores; everything else becomes one underscore.
 ---@param text string
 ---@return string  "" if nothing remains
 function name.sanitize(text)
-  return (text:gsub("[^A-Za-z0-9_]+", "_"):gsub("^_+", ""):gsub("_+$", ""))
+  local words = text:gsub("[^A-Za-z0-9_]+", "_")
+  if words:byte(1) ~= UNDERSCORE and words:byte(-1) ~= UNDERSCORE then
+    return words
+  end
+  return (words:gsub("^_+", ""):gsub("_+$", ""))
 end
 
 --- A name for an operation without operationId: GET /users/{id} is get_users_by_id.

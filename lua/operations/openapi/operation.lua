@@ -50,43 +50,41 @@ function operation.describe(method, path, node)
 end
 
 -- The security requirements of the operation: its own, or the document's.
-local function requirements_of(build, node)
+local function requirements_of(shared, node)
   if node.security ~= nil then
     return node.security
   end
-  return build.source.file.root.security
-end
-
--- The security requirements of the operation as names, with their schemes: alternatives.
-local function security_of(build, node)
-  return security.names(requirements_of(build, node), build.schemes)
+  return shared.source.file.root.security
 end
 
 -- What the methods of HTTP promise (RFC 9110, 9.2). Others may destroy something or not.
 local destructive = { GET = false, HEAD = false, QUERY = false, OPTIONS = false, TRACE = false, DELETE = true }
 local idempotent = { GET = true, HEAD = true, QUERY = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 
-local function meta_of(build, info, node)
+local function meta_of(shared, info, node)
+  local requirements = requirements_of(shared, node)
   return {
     destructive = destructive[info.method], idempotent = idempotent[info.method] or false,
-    security = security_of(build, node),
+    security = requirements and security.names(requirements, shared.schemes) or nil, -- alternatives
     source = "openapi", method = info.method, path = info.path, operationId = info.operationId,
-    deprecated = node.deprecated == true or nil, exposed = build.config.accessControl ~= nil,
+    deprecated = node.deprecated == true or nil, exposed = shared.config.accessControl ~= nil,
   }
 end
 
-local function new_definition(build, info, node, wanted, kind, namespace)
-  namespace = namespace or build.namespace
-  local given, changed = build.next_name(namespace .. "." .. wanted)
-  given = given:sub(#namespace + 2)
+local function new_definition(shared, place, info, wanted, kind, namespace)
+  namespace = namespace or shared.namespace
+  local given, changed = shared.next_name(namespace .. "." .. wanted)
+  given = changed and given:sub(#namespace + 2) or wanted
   if changed then
-    build.report(build.pointer, ("the name %q is taken; this operation is called %q"):format(wanted, given))
+    shared.report(place.pointer, ("the name %q is taken; this operation is called %q"):format(wanted, given),
+      info.operationId or info.name)
   end
+  local node = place.node
   return {
-    namespace = namespace, name = given, version = build.version, type = kind,
+    namespace = namespace, name = given, version = shared.version, type = kind,
     title = text(node.summary), tags = #info.tags > 0 and info.tags or nil,
     description = text(node.description) or text(node.summary) or info.method .. " " .. info.path,
-    _meta = meta_of(build, info, node),
+    _meta = meta_of(shared, info, node),
   }
 end
 
@@ -257,9 +255,18 @@ local function value_handler(plan)
   end
 end
 
+-- The handler of an operation that was read, and its tasks.
+local function handler_of(definition, parts, answer, new_handler)
+  local output = parts.output[answer]
+  return parts.handler(function(plan)
+    local copy = accepting(plan, output.accept, output.json)
+    copy.id = definition.namespace .. "." .. definition.name
+    return new_handler(copy)
+  end)
+end
+
 --- Sets the schemas and the handler of a definition, made on first use. `answer` is "value" or "stream".
-local function finish(definition, build, parts, answer, new_handler)
-  local handler, tasks
+local function finish(definition, options, parts, answer, new_handler)
   function definition.inputSchema()
     return parts().input.schema
   end
@@ -270,25 +277,17 @@ local function finish(definition, build, parts, answer, new_handler)
   function definition.errorSchemas()
     return parts().output.errors
   end
-  local function make()
-    local all = parts()
-    local output = all.output[answer]
-    handler, tasks = all.handler(function(plan)
-      local copy = accepting(plan, output.accept, output.json)
-      copy.id = definition.namespace .. "." .. definition.name
-      return new_handler(copy)
-    end)
-  end
+  local handler, tasks
   local function on_call(input, context)
     if not handler then
-      make()
+      handler, tasks = handler_of(definition, parts(), answer, new_handler)
     end
     return handler(input, context)
   end
   if definition._meta.task then
     on_call = importing.resumable(on_call, setmetatable({}, { __index = function(_, what)
       if not handler then
-        make()
+        handler, tasks = handler_of(definition, parts(), answer, new_handler)
       end
       return tasks[what]
     end }))
@@ -296,11 +295,9 @@ local function finish(definition, build, parts, answer, new_handler)
   definition.handler = errors.relay(on_call, nil, function()
     return parts().destination
   end)
-  relay.know(definition.handler, function()
-    return parts().plan
-  end)
-  local access = importing.finish(definition, build.config)
-  if build.config.accessControl then
+  relay.know(definition.handler, parts)
+  local access = importing.finish(definition, options)
+  if options.accessControl then
     definition.accessControl = access
   end
   return definition
@@ -312,12 +309,12 @@ local function build_own(shared, item, place, info)
   if not x then
     return issues and shared.report(place.pointer .. "/x-operation" .. issues[1].path, issues[1].message, info.name)
   end
-  local build, options = new_build(shared, place, info), shared.config
-  local definition = new_definition(build, info, place.node, x.name, x.type, options.namespace or x.namespace)
+  local options = shared.config
+  local definition = new_definition(shared, place, info, x.name, x.type, options.namespace or x.namespace)
   extension.describe(definition, x, place.node, options.trust_extension == true)
   local parts = on_need(shared, item, place, info.method, info.path, read_own)
   local is_stream = x.type == "subscription"
-  return finish(definition, build, parts, is_stream and "stream" or "value",
+  return finish(definition, options, parts, is_stream and "stream" or "value",
     is_stream and stream.handler or value_handler)
 end
 
@@ -333,18 +330,20 @@ function operation.build(shared, item, place, info)
   if whole then
     return { whole }
   end
-  local build = new_build(shared, place, info)
-  local has_value, has_stream = outputs.kinds(build, place)
+  local has_value, has_stream = true, false
+  if outputs.may_stream(shared, place) then
+    has_value, has_stream = outputs.kinds(new_build(shared, place, info), place)
+  end
   local parts, list = on_need(shared, item, place, info.method, info.path), {}
   if has_value then
     local kind = queries[info.method] and "query" or "mutation"
-    local definition = new_definition(build, info, place.node, info.name, kind)
-    list[1] = finish(definition, build, parts, "value", value_handler)
+    local definition = new_definition(shared, place, info, info.name, kind)
+    list[1] = finish(definition, shared.config, parts, "value", value_handler)
   end
   if has_stream then
     local wanted = info.name .. (has_value and "_stream" or "")
-    local definition = new_definition(build, info, place.node, wanted, "subscription")
-    list[#list + 1] = finish(definition, build, parts, "stream", stream.handler)
+    local definition = new_definition(shared, place, info, wanted, "subscription")
+    list[#list + 1] = finish(definition, shared.config, parts, "stream", stream.handler)
   end
   return list
 end

@@ -259,22 +259,41 @@ local function is_stream(build, name)
   return known[name]
 end
 
-local function content_node(build, operation, response)
+local function has_stream(shared, response)
+  local content = response.content
+  for name in pairs(type(content) == "table" and content or {}) do
+    if is_stream(shared, name) then
+      return true
+    end
+  end
+  return false
+end
+
+-- As `has_stream`, references followed. Those are cached: documents repeat those of errors.
+local function answers_stream(shared, response, file)
   local ref = response["$ref"]
-  local place = type(ref) == "string" and build.source:lookup(ref, operation.file)
-  place = place and build.source:follow(place)
-  return (place and type(place.node) == "table" and place.node or response).content
+  local place = type(ref) == "string" and shared.source:lookup(ref, file) or nil
+  local known = place and shared.streams[place]
+  local target = place and known == nil and shared.source:follow(place)
+  if target and type(target.node) == "table" then
+    known = has_stream(shared, target.node)
+    shared.streams[place] = known
+  end
+  if known == nil then
+    return has_stream(shared, response)
+  end
+  return known
 end
 
 --- Has any response a stream, whatever its status? Fast, as it is called for every operation and rarely true.
-local function may_stream(build, operation)
+---@param shared table
+---@param operation operations.openapi.Place
+---@return boolean
+function outputs.may_stream(shared, operation)
   local responses = operation.node.responses
   for _, response in pairs(type(responses) == "table" and responses or {}) do
-    local content = type(response) == "table" and content_node(build, operation, response)
-    for name in pairs(type(content) == "table" and content or {}) do
-      if is_stream(build, name) then
-        return true
-      end
+    if type(response) == "table" and answers_stream(shared, response, operation.file) then
+      return true
     end
   end
   return false
@@ -286,9 +305,6 @@ end
 ---@return boolean has_value
 ---@return boolean has_stream
 function outputs.kinds(build, operation)
-  if not may_stream(build, operation) then
-    return true, false
-  end
   local found = survey(build, successes(responses_of(build, operation)))
   return #found.stream == 0 or #found.json > 0, #found.stream > 0
 end

@@ -35,21 +35,24 @@ local relay = {}
 ---@field length? integer  bytes of the body, if known
 ---@field body? string
 
--- The plans of imported operations by their handlers.
-local plans = setmetatable({}, { __mode = "k" })
+-- The functions that read imported operations, by their handlers.
+local readers = setmetatable({}, { __mode = "k" })
 
 --- Lets an operation be relayed.
 ---@param handler function  of its definition
----@param plan fun(): operations.openapi.Plan  raises where the operation cannot be read
-function relay.know(handler, plan)
-  plans[handler] = plan
+---@param read fun(): { plan: operations.openapi.Plan }  raises where the operation cannot be read
+function relay.know(handler, read)
+  readers[handler] = read
 end
 
 --- The plan of an operation that can be relayed.
 ---@param handler? function  of its definition
 ---@return (fun(): operations.openapi.Plan)?
 function relay.plan_of(handler)
-  return handler and plans[handler]
+  local read = handler and readers[handler]
+  return read and function()
+    return read().plan
+  end
 end
 
 -- A plan for answers of any size, redirects included.

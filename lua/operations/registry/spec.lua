@@ -128,10 +128,13 @@ end
 local function shape_issues(fields)
   shape_schema = shape_schema or assert(schemas.compile(shape, { formats = true }))
   local ok, issues = shape_schema:check(fields)
-  for _, issue in ipairs(ok and {} or issues) do
+  if ok then
+    return {}
+  end
+  for _, issue in ipairs(issues) do
     reword(issue)
   end
-  return ok and {} or issues
+  return issues
 end
 
 local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
@@ -169,7 +172,7 @@ end
 
 --- Moves the functions among the schemas out of the fields: { field = function }.
 local function take_functions(fields)
-  local functions = {}
+  local functions = { inputSchema = nil, outputSchema = nil, errorSchemas = nil } -- with room for all
   for _, field in ipairs(schema_fields) do
     if type(fields[field]) == "function" then
       functions[field], fields[field] = fields[field], nil
