@@ -1,5 +1,5 @@
--- Submits a job and waits for its outcome: `lua5.4 submit.lua URL [PAGES [SECONDS]]`. It can be stopped at any time: the
--- next run has the same id, and finds the same job.
+-- Submits a job and waits for its outcome: `lua5.4 submit.lua URL [PAGES [SECONDS]]`. It can be stopped at any time:
+-- the next run has the same id, and finds the same job.
 local operations = require "operations"
 
 local url, pages, seconds = arg[1], tonumber(arg[2] or 3), tonumber(arg[3] or 1)

@@ -1,5 +1,5 @@
--- A worker in a program of one's own: `lua5.4 examples/jobs/worker.lua URL`. At TERM or Ctrl-C it begins no further job,
--- and gives those that run ten seconds to end; other workers run the rest.
+-- A worker in a program of one's own: `lua5.4 examples/jobs/worker.lua URL`. At TERM or Ctrl-C it begins no further
+-- job, and gives those that run ten seconds to end; other workers run the rest.
 local operations = require "operations"
 
 pcall(operations.run, function()

@@ -194,7 +194,7 @@ describe("operations.system", function()
         local stop = os.clock() + seconds
         repeat until os.clock() > stop
       end
-      local function spin_after(names, seconds) -- the signal is raised 100 ms later: on a busy machine maybe before spin
+      local function spin_after(names, seconds) -- the signals are raised 100 ms later: on a busy machine before spin
         send(names)
         spin(seconds)
       end
