@@ -68,7 +68,9 @@ end
 ---@return operations.Envelope?
 ---@return operations.Error? err  OUTPUT_INVALID
 local function answer(found, options, value, ahead)
-  return operation.report(found, options, found:finish(value, ahead))
+  local envelope, warning, changes = found:finish(value, ahead)
+  -- a known count of results: else LuaJIT compiles no loop around it
+  return operation.report(found, options, envelope, warning, changes)
 end
 operation.answer = answer
 
