@@ -444,7 +444,7 @@ describe("operations serve", function()
       ["--port x"] = '--port: expected a number from 0 to 65535, got "x"', ["--port 65536"] = "--port: expected",
       ["--port 1.5"] = '--port: expected a whole number, got "1.5"', ["--grace -1"] = "--grace: expected a number",
       ["--max-body x"] = "--max-body: expected", ["--prefix api"] = "--prefix: expected a path such as /api",
-      ["--host localhost.example"] = "--host: a numeric address expected",
+      ["--host localhost.example"] = "--host: expected a numeric address",
       ["--trusted-proxy proxy.example"] = "--trusted-proxy: an address, a network such as 10.0.0.0/8 or",
       ["extra"] = 'no source "extra"; operations sources lists them',
       ["examples/hello.lua"] = 'no source "examples/hello.lua"; for the file, say --lua examples/hello.lua',

@@ -246,7 +246,7 @@ describe("a byte stream", function()
       err = select(2, stream.connect("nowhere.invalid", 80))
       assert.same({ "dns", true, false }, { err.details.kind, err.retryable, err.mayHaveRun })
       err = select(2, stream.listen("localhost", 0, print))
-      assert.equal("TRANSPORT_LOST: localhost:0: a numeric address expected", tostring(err))
+      assert.equal("TRANSPORT_LOST: localhost:0: expected a numeric address", tostring(err))
     end)
   end)
 

@@ -223,7 +223,7 @@ local function read(parsed)
   local message = read_numbers(parsed, options) or read_store(parsed, options) or read_access(parsed, options)
     or read_tls(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
-    message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
+    message = ("--host: expected a numeric address, such as 0.0.0.0 or ::1, got %q"):format(host)
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
     message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
   else

@@ -436,7 +436,7 @@ local function listen(given, name, on_stream, security)
   end)
   if not handle then
     local is_name = given.host and given.host:find("[^%x:.]") and not given.host:find("%", 1, true)
-    return nil, failure("listen", ("%s: %s"):format(name, is_name and "a numeric address expected" or message))
+    return nil, failure("listen", ("%s: %s"):format(name, is_name and "expected a numeric address" or message))
   end
   self._handle, self.port = handle, handle:port()
   return self
