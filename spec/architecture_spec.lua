@@ -29,6 +29,7 @@ local lazy = {
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/policy/rules.lua"] = "every program loads policies, few read one from a file",
   ["lua/operations/registry/init.lua"] = "few programs start jobs",
+  ["lua/operations/registry/spec.lua"] = "few schemas have no type: what tells mistakes is loaded for those",
   ["lua/operations/policy/init.lua"] = "what asks a person is loaded by the first rule that asks: every program loads "
     .. "policies",
   ["lua/operations/sources/loader.lua"] = "what reads documents and talks to servers is loaded for a source "

@@ -73,6 +73,16 @@ describe("the check of a definition", function()
     assert.matches("^spec of a b%.: /.* %(and 3 more%)$", message)
   end)
 
+  it("refuses a schema that would accept everything, as it has members where its keywords belong", function()
+    local text = { type = "string" }
+    assert.same({ "/inputSchema: expected a schema, got a table of schemas (is T.object missing?)",
+      "/outputSchema: expected a schema, got a table of schemas (is T.object missing?)" },
+      (issues_of(with({ inputSchema = { n = text, title = text }, outputSchema = { n = text } }))))
+    for _, schema in ipairs({ {}, { ["x-n"] = text }, { n = "text" }, { n = {} }, { title = "text", n = text } }) do
+      assert(operations.registry():register(with({ inputSchema = schema })))
+    end
+  end)
+
   it("has a message without a count for one", function()
     local _, message = issues_of(with({ version = 7 }))
     assert.equal("spec of a.b: /version: expected string, got 7", message)

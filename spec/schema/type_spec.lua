@@ -142,6 +142,16 @@ describe("misuse of the type builder", function()
     assert.matches("a function %(is a call missing its parentheses%?%)", complaint(T.object, { title = T.string }))
   end)
 
+  it("recognises the members of an object that were given without T.object", function()
+    local members = { title = T.string(), n = T.optional(T.integer()) }
+    assert.equal("T.array: argument 1: expected a schema, got a table of schemas (is T.object missing?)",
+      complaint(T.array, members))
+    assert.matches('property "at": .*is T.object missing', complaint(T.object, { at = members }))
+    T.array({ ["x-title"] = T.string() })
+    T.array({ anyOf = { T.string() } })
+    T.array({})
+  end)
+
   it("names the option, and the keyword that was meant", function()
     assert.equal('T.string: unknown option "min_length" (did you mean minLength?)',
       complaint(T.string, { min_length = 1 }))

@@ -72,6 +72,7 @@ local STDERR = 2
 ---@field leaving? boolean  it is about to stop
 ---@field tokens? string[]  nil: no token is required
 ---@field docs? true  serve the page
+---@field mcp? true  serve an MCP server
 ---@field tls? operations.TlsOptions
 ---@field scheme "http"|"https"
 ---@field own_token? boolean  generated, so it must be shown
@@ -219,7 +220,8 @@ end
 -- Reads the options, or reports an error.
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
-  local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs }
+  local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs,
+    mcp = parsed.options["mcp-server"] }
   local message = read_numbers(parsed, options) or read_store(parsed, options) or read_access(parsed, options)
     or read_tls(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
@@ -358,6 +360,9 @@ local function announce(options, listener, prefix)
   if options.docs then -- the page takes the token and removes it from the address
     output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.tokens[1] or ""))
   end
+  if options.mcp then
+    output.text(url_of_server .. "/mcp\n")
+  end
   if (options.tokens or options.authorize) and not options.tls and not is_loopback(options.host) then
     output.complain("tokens and data go to %s unencrypted: give --tls-cert and --tls-key, put a proxy with TLS in "
       .. "front, or use a trusted network", options.host)
@@ -480,7 +485,7 @@ function serve.run(parsed)
     trusted_proxies = parsed.options["trusted-proxy"], max_requests = most,
     max_identity_requests = options.tokens and most or nil, -- all callers with a token are one identity
     max_body = options.max_body, docs = options.docs, upstream_errors = parsed.options["upstream-errors"],
-    upstreams = clients, mcp = parsed.options["mcp-server"], access_log = write_entry,
+    upstreams = clients, mcp = options.mcp, access_log = write_entry,
     log = sources.logger(parsed.options.verbose),
     metrics = metrics, idempotency = options.idempotency, timeout = timeout,
     max_timeout = timeout and math.max(timeout, limits.server_max_timeout), ready = function()

@@ -92,8 +92,9 @@ local function source_lines(sources)
     lines[1] = tostring(problem)
   end
   for _, entry in ipairs(sources:states()) do
-    local unit = entry.kind == "mcp" and "tools" or "operations"
-    local count = entry.state == "connected" and ("  %d %s"):format(entry.operations, unit) or ""
+    local unit = entry.kind == "mcp" and "tool" or "operation"
+    local count = entry.state == "connected" and ("  %d %s%s"):format(entry.operations, unit,
+      entry.operations == 1 and "" or "s") or ""
     lines[#lines + 1] = ("%s  %s%s%s"):format(entry.name, entry.state, count,
       entry.err and "  " .. (entry.err.message or tostring(entry.err)):match("^[^\n]*") or "")
   end

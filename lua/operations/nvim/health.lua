@@ -221,7 +221,7 @@ local function check_sources()
     elseif entry.state == "stopped" then
       ok(text .. ", it starts when it is used")
     else
-      ok(("%s, %d operations"):format(text, entry.operations))
+      ok(("%s, %d operation%s"):format(text, entry.operations, entry.operations == 1 and "" or "s"))
     end
   end
   if #states == 0 then

@@ -140,10 +140,19 @@ end
 local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
 local with_formats = { formats = true }
 
+-- A schema written by hand that checks nothing by mistake.
+local function is_members(schema)
+  return type(schema) == "table" and schema.type == nil and require("operations.schema.keywords").is_members(schema)
+end
+
 --- Compiles one schema of the spec; its issues get the path of the field. `format` is checked in inputs only.
 local function compile(fields, field, issues)
   local schema = fields[field]
   if schema == true or field == "outputSchema" and type(schema) == "table" and next(schema) == nil then
+    return nil
+  elseif is_members(schema) then
+    issues[#issues + 1] = { path = "/" .. field, keyword = "type",
+      message = "expected a schema, got a table of schemas (is T.object missing?)" }
     return nil
   end
   local compiled, err = schemas.compile(schema, field == "inputSchema" and with_formats or nil)

@@ -192,4 +192,37 @@ function keywords.where(wanted)
   return found
 end
 
+local scalar = { boolean = true, count = true, number = true, pattern = true, positive = true, string = true }
+
+local is_scalar = keywords.where(function(row)
+  return scalar[row.shape] and "yes" or "no"
+end)
+
+-- A table is no value of `title`, but may be a property of that name.
+local function has_keyword(schema)
+  for name, value in pairs(schema) do
+    local kind = is_scalar[name]
+    if kind and not (kind == "yes" and type(value) == "table") then
+      return true
+    end
+  end
+  return false
+end
+
+--- Is this what the members of an object would be, `{ n = T.integer() }`, given where the schema of the object belongs?
+--- As a schema it accepts everything: it has no keyword.
+---@param value any
+---@return boolean
+function keywords.is_members(value)
+  if type(value) ~= "table" or next(value) == nil or has_keyword(value) then
+    return false
+  end
+  for name, member in pairs(value) do
+    if type(name) ~= "string" or name:find("^x%-") or type(member) ~= "table" or not has_keyword(member) then
+      return false
+    end
+  end
+  return true
+end
+
 return keywords

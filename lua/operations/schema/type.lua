@@ -39,6 +39,7 @@ local function is_schema(value)
     return true
   end
   return type(value) == "table" and getmetatable(value) ~= optional_mt and core.kind(value) == "object"
+    and not keywords.is_members(value)
 end
 
 local function is_schema_map(value)
@@ -114,6 +115,8 @@ local function wanted(form, value)
     kind = "a function (is a call missing its parentheses?)"
   elseif getmetatable(value) == optional_mt then
     kind = "T.optional(...), which only a property of T.object can be"
+  elseif keywords.is_members(value) then
+    kind = "a table of schemas (is T.object missing?)"
   end
   return ("expected %s, got %s"):format(forms[form][2], kind)
 end
