@@ -8,15 +8,16 @@ local LIMIT = 30000 -- ms; a loaded machine under a sanitizer is slow
 ---@param fn fun(): any
 ---@param limit? integer  ms, default 30,000
 return function(fn, limit)
-  local stop = core.now() + (limit or LIMIT)
+  local start = core.now()
   while true do
+    local waited = core.now() - start
     local result = fn()
     if result then
       return result
     end
-    if core.now() > stop then
+    if waited > (limit or LIMIT) then
       error("it never happened", 2)
     end
-    operations.sleep(0.005)
+    operations.sleep(math.max(5, math.min(waited / 8, 100)) / 1000) -- `fn` may start programs
   end
 end

@@ -265,7 +265,10 @@ end
 function Maker:given(schema, ways, n)
   local way = ways[1] or {}
   local examples = type(way.examples) == "table" and way.examples or {}
-  for _, value in ipairs(n == 1 and type(schema) == "table" and concat(examples, { way.default }) or {}) do
+  if n ~= 1 or type(schema) ~= "table" or examples[1] == nil and way.default == nil then
+    return nil
+  end
+  for _, value in ipairs(concat(examples, { way.default })) do
     if self:accepts(schema, value) and (self.optional or core.kind(value) ~= "object") then
       return value
     end
@@ -301,6 +304,17 @@ function Maker:choose(schema, ways, n, depth)
   return value
 end
 
+local resolved = setmetatable({}, { __mode = "k" })
+
+-- Where a text or a number will do: a server that reads parameters as text may take "1" for both.
+function Maker:resolved(schema)
+  local ways = resolved[schema] or numbers_last(self:ways(schema, 0))
+  if type(schema) == "table" then
+    resolved[schema] = ways
+  end
+  return ways
+end
+
 --- A value for a part of the root schema; the n-th of a list.
 function Maker:value(schema, n, depth)
   if depth > 2 * MAX_DEPTH then
@@ -310,8 +324,7 @@ function Maker:value(schema, n, depth)
   if ref then
     self.open[ref] = (self.open[ref] or 0) + 1
   end
-  -- Where a text or a number will do: a server that reads parameters as text may take "1" for both.
-  local ways = numbers_last(self:ways(schema, 0))
+  local ways = self:resolved(schema)
   local value = self:given(schema, ways, n)
   if value == nil then
     value = self:choose(schema, ways, n, depth)

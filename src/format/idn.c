@@ -210,7 +210,8 @@ static bool fits_context(const Label *label, size_t i) {
 /* RFC 5891, section 4.2.3; for labels that are not ASCII */
 static bool is_u_label(Label *label) {
   size_t i;
-  if (label->c[0] == '-' || label->c[label->len - 1] == '-' ||
+  if (label->len == 0 || label->c[0] == '-' ||
+      label->c[label->len - 1] == '-' ||
       (label->len >= 4 && label->c[2] == '-' && label->c[3] == '-')) {
     return false;
   }
