@@ -72,6 +72,26 @@ describe("operations worker", function()
     os.remove(path)
   end)
 
+  it("changes its operations as --transform says, and blocks mutations with --read-only", function()
+    local path = os.tmpname()
+    local changes = path .. ".lua"
+    local file = assert(io.open(changes, "w"))
+    file:write('return { ["demo.greet"] = { name = "welcome", fix = { name = "Ada" } } }')
+    file:close()
+    file = assert(io.open(path, "w"))
+    file:write('return { namespace = "a", name = "change", handler = function() return "changed" end }')
+    file:close()
+    local script = "operations call demo.welcome --redis $url; operations call a.change --redis $url"
+    assert.equal('"Hello, Ada!"\n"changed"\n',
+      with_worker(script, "--transform=" .. changes, "serving 4", "--lua", path).out)
+    local blocked = with_worker(script, "--read-only", "serving 3 of 4", "--lua", path, "--transform", changes)
+    assert.equal('"Hello, Ada!"\n', blocked.out)
+    assert.matches("OPERATION_NOT_FOUND: no operation 'a.change'", blocked.err, 1, true)
+    assert.equal("operations: serving 3 of 4 operations", told[1])
+    os.remove(path)
+    os.remove(changes)
+  end)
+
   it("says on stderr why a handler failed", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))

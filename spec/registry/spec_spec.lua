@@ -81,6 +81,8 @@ describe("the check of a definition", function()
     for _, schema in ipairs({ {}, { ["x-n"] = text }, { n = "text" }, { n = {} }, { title = "text", n = text } }) do
       assert(operations.registry():register(with({ inputSchema = schema })))
     end
+    local imported = with({ inputSchema = { n = text }, outputSchema = { n = text }, _meta = { source = "openapi" } })
+    assert(operations.registry():register(imported))
   end)
 
   it("has a message without a count for one", function()

@@ -96,16 +96,16 @@ local function some(names, max)
   return #names > max and ("%s and %d more"):format(shown, #names - max) or shown
 end
 
--- Patterns for hidden operations, by namespace.
+-- Patterns for hidden operations, by namespace. None for those that a rule hides.
 local function proposals(hidden)
   local list, seen = {}, {}
   for _, spec in ipairs(hidden) do
-    if not seen[spec.namespace] then
+    if spec._meta and spec._meta.exposed == false and not seen[spec.namespace] then
       seen[spec.namespace] = true
       list[#list + 1] = ("--expose '%s.*'"):format(spec.namespace)
     end
   end
-  return some(list, SHOWN_NAMESPACES) .. (#list == 1 and " serves more" or " serve more")
+  return list[1] and "; " .. some(list, SHOWN_NAMESPACES) .. (#list == 1 and " serves more" or " serve more") or ""
 end
 
 -- The rights that an operation requires and an identity lacks.
@@ -151,7 +151,7 @@ function Exposure:tell(registry, who, is_partial)
   if #hidden == 0 then
     output.notice("serving %d operation%s", #all, #all == 1 and "" or "s")
   else
-    output.notice("serving %d of %d operations; %s", #all - #hidden, #all, proposals(hidden))
+    output.notice("serving %d of %d operations%s", #all - #hidden, #all, proposals(hidden))
   end
   for _, entry in ipairs(self._patterns) do
     if not entry.used and not is_partial then

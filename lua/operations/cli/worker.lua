@@ -16,7 +16,7 @@ local worker = {
     .. "each call to stderr, and when Redis is lost and back.",
   options = members.joined({
     exposure.option, exposure.upstream_errors,
-    rules.policy, rules.audit,
+    rules.policy, rules.read_only, rules.audit, rules.transform,
     { name = "--max-requests", value = "N", help = "requests at once (1024)" },
     { name = "--grace", value = "SECONDS", help = "time for running requests after Ctrl-C (10)" },
     { name = "--health", value = "PORT", help = "ADDRESS:PORT, too: /healthz, /readyz, /metrics" },

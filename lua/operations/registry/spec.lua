@@ -140,19 +140,23 @@ end
 local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
 local with_formats = { formats = true }
 
--- A schema written by hand that checks nothing by mistake.
-local function is_members(schema)
-  return type(schema) == "table" and schema.type == nil and require("operations.schema.keywords").is_members(schema)
+-- Schemas written by hand that accept everything by mistake. Those of documents and servers are as they are.
+local function add_mistakes(fields, issues)
+  local is_imported = fields._meta and fields._meta.source
+  for i = 1, is_imported and 0 or 2 do
+    local field = schema_fields[i]
+    local schema = fields[field]
+    if type(schema) == "table" and schema.type == nil and require("operations.schema.keywords").is_members(schema) then
+      issues[#issues + 1] = { path = "/" .. field, keyword = "type",
+        message = "expected a schema, got a table of schemas (is T.object missing?)" }
+    end
+  end
 end
 
 --- Compiles one schema of the spec; its issues get the path of the field. `format` is checked in inputs only.
 local function compile(fields, field, issues)
   local schema = fields[field]
   if schema == true or field == "outputSchema" and type(schema) == "table" and next(schema) == nil then
-    return nil
-  elseif is_members(schema) then
-    issues[#issues + 1] = { path = "/" .. field, keyword = "type",
-      message = "expected a schema, got a table of schemas (is T.object missing?)" }
     return nil
   end
   local compiled, err = schemas.compile(schema, field == "inputSchema" and with_formats or nil)
@@ -247,6 +251,7 @@ function spec.check(definition)
     return refused(fields, issues)
   end
   set_defaults(fields)
+  add_mistakes(fields, issues)
   local compiled = compile_all(fields, functions, issues)
   if #issues > 0 then
     return refused(fields, issues)
