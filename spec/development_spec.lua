@@ -110,7 +110,7 @@ describe("doc/development.md", function()
   it("says of every place of a part that is to be copied what it does", function()
     local count, missing = 0, {}
     for section in page:gmatch("### ([^#]+)") do
-      for command in section:gmatch("`(grep %-rl [^`]+)`") do
+      for command in section:gmatch("`(grep %-rIl [^`]+)`") do
         count = count + 1
         local pipe = assert(io.popen(command))
         local found = 0
