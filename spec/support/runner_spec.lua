@@ -179,10 +179,11 @@ describe("the runner of the specs", function()
     assert.not_equal(first, sources.read(path))
   end)
 
-  it("gives a file that collects garbage all the time a process of its own", function()
+  it("gives a file that collects garbage all the time, or measures memory, a process of its own", function()
     local files = {}
     for i = 1, 12 do
-      write(("specs/x%02d_spec.lua"):format(i), i % 4 == 0 and 'require("spec.support.at_collections")' or "")
+      local code = i % 8 == 0 and "usage.resident()" or 'require("spec.support.at_collections")'
+      write(("specs/x%02d_spec.lua"):format(i), i % 4 == 0 and code or "")
       files[i] = ("%s/specs/x%02d_spec.lua"):format(directory, i)
     end
     local sizes = {}

@@ -47,9 +47,11 @@ local function shuffled(files, seed)
   return list
 end
 
--- Collections all the time take longer with everything that other files left in the heap.
+-- Collections all the time take longer with everything that other files left in the heap, which also decides how much
+-- memory the process takes between two of them.
 local function needs_own_process(path)
-  return sources.read(path):find("spec.support.at_collections", 1, true) ~= nil
+  local text = sources.read(path)
+  return text:find("spec.support.at_collections", 1, true) ~= nil or text:find("resident(", 1, true) ~= nil
 end
 
 --- The files of each process, in the order in which the processes start: the longest first. Only that order depends on
