@@ -194,15 +194,14 @@ end
 
 local scalar = { boolean = true, count = true, number = true, pattern = true, positive = true, string = true }
 
-local is_scalar = keywords.where(function(row)
-  return scalar[row.shape] and "yes" or "no"
+local shapes = keywords.where(function(row)
+  return row.shape
 end)
 
 -- A table is no value of `title`, but may be a property of that name.
 local function has_keyword(schema)
   for name, value in pairs(schema) do
-    local kind = is_scalar[name]
-    if kind and not (kind == "yes" and type(value) == "table") then
+    if shapes[name] and not (scalar[shapes[name]] and type(value) == "table") then
       return true
     end
   end
