@@ -4,18 +4,9 @@ local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
+local usage = require("spec.support.usage")
 
 local MIB = 1024 * 1024
-
--- Resident memory of this process, bytes.
-local function resident()
-  for line in io.lines("/proc/self/status") do
-    local kib = line:match("^VmRSS:%s*(%d+)")
-    if kib then
-      return kib * 1024
-    end
-  end
-end
 
 describe("context.sink of an imported operation", function()
   local api = server.around(setup, teardown)
@@ -130,8 +121,8 @@ describe("context.sink of an imported operation", function()
       local before
       for piece in answer.body do
         received = received + #piece
-        before = before or received > 32 * MIB and resident() or nil
-        most = before and math.max(most, resident() - before) or 0
+        before = before or received > 32 * MIB and usage.resident() * 1024 or nil
+        most = before and math.max(most, usage.resident() * 1024 - before) or 0
       end
     end)
     assert.equal(1024 * MIB, received)

@@ -182,7 +182,7 @@ describe("the runner of the specs", function()
   it("gives a file that collects garbage all the time, or measures memory, a process of its own", function()
     local files = {}
     for i = 1, 12 do
-      local code = i % 8 == 0 and "usage.resident()" or 'require("spec.support.at_collections")'
+      local code = i % 8 == 0 and 'require("spec.support.usage")' or 'require("spec.support.at_collections")'
       write(("specs/x%02d_spec.lua"):format(i), i % 4 == 0 and code or "")
       files[i] = ("%s/specs/x%02d_spec.lua"):format(directory, i)
     end

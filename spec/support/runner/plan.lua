@@ -48,10 +48,10 @@ local function shuffled(files, seed)
 end
 
 -- Collections all the time take longer with everything that other files left in the heap, which also decides how much
--- memory the process takes between two of them.
+-- memory and how many descriptors the process has.
 local function needs_own_process(path)
   local text = sources.read(path)
-  return text:find("spec.support.at_collections", 1, true) ~= nil or text:find("resident(", 1, true) ~= nil
+  return text:find("spec.support.at_collections", 1, true) ~= nil or text:find("spec.support.usage", 1, true) ~= nil
 end
 
 --- The files of each process, in the order in which the processes start: the longest first. Only that order depends on
