@@ -54,6 +54,15 @@ describe("the word that was probably meant", function()
     assert.equal(" (did you mean --prefer?)", suggestion.behind("--prefe", { "--preferences", "--prefer" }))
   end)
 
+  it("is abbreviated to some of its letters, with the first and the last", function()
+    assert.equal(" (did you mean command?)", suggestion.behind("cmd", { "cwd", "command" }))
+    assert.equal(" (did you mean password?)", suggestion.behind("pwd", { "cwd", "password" }))
+    assert.equal(" (did you mean cmd?)", suggestion.behind("CMD", { "command", "cmd" }))
+    for _, word in ipairs({ "commands", "codxxm", "commxxnxxd", "xcmxxd" }) do
+      assert.equal("", suggestion.behind("cmd", { word }))
+    end
+  end)
+
   it("is missing where all words are far", function()
     assert.equal("", suggestion.behind("--text", words))
     assert.equal("", suggestion.behind("--war", { "--raw", "--max" }))

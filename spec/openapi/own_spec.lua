@@ -10,7 +10,7 @@ local function no() end
 local function document_of(definitions)
   local registry = operations.registry()
   for _, definition in ipairs(definitions) do
-    definition.namespace, definition.handler = "a", no
+    definition.namespace, definition.handler = definition.namespace or "a", no
     assert(registry:register(definition))
   end
   local server = assert(operations.to_http(registry, { log = no, idempotency = true }))
@@ -44,6 +44,33 @@ local function request_of(definition, input)
   return (request.method or "GET") .. " " .. request.url:gsub("^http://api.test", "")
     .. (request.body and " " .. request.body or "")
 end
+
+describe("the name of an operation of ours", function()
+  local function names(options)
+    local document = document_of({
+      { name = "get" }, { namespace = "b", name = "get" }, { namespace = "b", name = "c" },
+    })
+    options.base_url = "http://api.test"
+    local list, report = operations.from_openapi.document(document, options)
+    local found = {}
+    for i, definition in ipairs(list) do
+      found[i] = definition.namespace .. "." .. definition.name
+    end
+    table.sort(found)
+    return table.concat(found, " "), report
+  end
+
+  it("is its own", function()
+    local found, report = names({})
+    assert.same({ "a.get b.c b.get", {} }, { found, report })
+  end)
+
+  it("begins with its namespace where one namespace replaces several and the name is taken", function()
+    local found, report = names({ namespace = "api" })
+    assert.equal("api.b_get api.c api.get", found)
+    assert.equal('the name "get" is taken; this operation is called "b_get"', report[1].message)
+  end)
+end)
 
 describe("a query of ours", function()
   local function query(schema, input)

@@ -41,12 +41,31 @@ local function edits(a, b)
   return row[#b] <= most and row[#b] or MOST_EDITS + 1
 end
 
-local SHORTENED = 3 -- letters of a word that begins another: "int"
+local SHORTENED = 3 -- letters of a word that stand for another: "int", "cmd"
 
--- The distance of a word from the given text, which may be its beginning.
+local LONGER = 3 -- times as long as its abbreviation a word may be
+
+-- Are these the first and the last letter of the word, and letters between them in their order?
+local function abbreviates(text, word)
+  if #text < SHORTENED or #word > LONGER * #text or text:byte(1) ~= word:byte(1) or text:byte(-1) ~= word:byte(-1) then
+    return false
+  end
+  local at = 0
+  for letter in text:gmatch(".") do
+    at = word:find(letter, at + 1, true)
+    if not at then
+      return false
+    end
+  end
+  return true
+end
+
+-- The distance of a word from the given text, which may be its beginning, or an abbreviation: nearer than another word.
 local function distance_of(text, word)
   local distance = edits(text, word)
-  if distance > MOST_EDITS and #text >= SHORTENED and word:sub(1, #text) == text then
+  if distance > 0 and abbreviates(text, word) then
+    return 0.5
+  elseif distance > MOST_EDITS and #text >= SHORTENED and word:sub(1, #text) == text then
     return MOST_EDITS
   end
   return distance

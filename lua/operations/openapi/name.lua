@@ -54,18 +54,19 @@ function name.of_component(id)
   return (id:gsub("[^A-Za-z0-9._-]+", "_"))
 end
 
---- Makes a function that returns each name once: the second "list" is "list_2".
----@return fun(wanted: string): string, boolean  the name, and whether it was changed
+--- Makes a function that returns each name once: the second "list" is the other name given, or else "list_2".
+---@return fun(wanted: string, other?: string): string, boolean  the name, and whether it was changed
 function name.counter()
   local taken = {}
-  return function(wanted)
-    local text, n = wanted, 1
+  return function(wanted, other)
+    local base = taken[wanted] and other or wanted
+    local text, n = base, 1
     while taken[text] do
       n = n + 1
-      text = wanted .. "_" .. n
+      text = base .. "_" .. n
     end
     taken[text] = true
-    return text, n > 1
+    return text, text ~= wanted
   end
 end
 

@@ -71,9 +71,11 @@ local function meta_of(shared, info, node)
   }
 end
 
-local function new_definition(shared, place, info, wanted, kind, namespace)
-  namespace = namespace or shared.namespace
-  local given, changed = shared.next_name(namespace .. "." .. wanted)
+-- `ours` is the operation's namespace in the document, if that is one of ours. The configured one replaces it.
+local function new_definition(shared, place, info, wanted, kind, ours)
+  local namespace = not shared.config.namespace and ours or shared.namespace
+  local given, changed = shared.next_name(namespace .. "." .. wanted,
+    ours and ours ~= namespace and ("%s.%s_%s"):format(namespace, ours, wanted) or nil)
   given = changed and given:sub(#namespace + 2) or wanted
   if changed then
     shared.report(place.pointer, ("the name %q is taken; this operation is called %q"):format(wanted, given),
@@ -310,7 +312,7 @@ local function build_own(shared, item, place, info)
     return issues and shared.report(place.pointer .. "/x-operation" .. issues[1].path, issues[1].message, info.name)
   end
   local options = shared.config
-  local definition = new_definition(shared, place, info, x.name, x.type, options.namespace or x.namespace)
+  local definition = new_definition(shared, place, info, x.name, x.type, x.namespace)
   extension.describe(definition, x, place.node, options.trust_extension == true)
   local parts = on_need(shared, item, place, info.method, info.path, read_own)
   local is_stream = x.type == "subscription"
