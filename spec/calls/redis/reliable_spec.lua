@@ -726,6 +726,71 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
+  describe("whose Redis is away when its last call ends", function()
+    -- A handler whose call has ended since Redis went away, its map, the call and its caller.
+    local function ended_alone(own)
+      local leaving, map = connect(nil, own.url), connect(nil, own.url)
+      local begun, over, ended
+      local handler = serve(leaving, "away", function(_, context)
+        begun = true
+        eventually(function()
+          return over
+        end)
+        ended = true
+        return context.attempt
+      end)
+      local call = spawn_call(map, "own.away")
+      eventually(function()
+        return begun
+      end)
+      own.stop()
+      over = true
+      eventually(function()
+        return ended
+      end)
+      return handler, leaving, call, map
+    end
+
+    it("has drained once Redis is back and has the outcome", function()
+      operations.run(function()
+        local kept = directory .. "/drained"
+        os.execute("mkdir " .. kept)
+        local own = redis.start(nil, kept)
+        local handler, leaving, call, map = ended_alone(own)
+        local has_drained = false
+        local draining = operations.spawn(function()
+          handler:drain()
+          has_drained = true
+        end)
+        operations.sleep(50)
+        assert.is_false(has_drained)
+        own = redis.start(own.port, kept)
+        draining:wait()
+        leaving:close()
+        assert.equal(1, assert(call:wait()).data)
+        map:close()
+        own.stop()
+      end)
+    end)
+
+    it("waits no longer than its grace, or until its map is closed", function()
+      operations.run(function()
+        for _, grace in ipairs({ 20, 60000 }) do
+          local handler, leaving, call, map = ended_alone(redis.start())
+          local draining = operations.spawn(handler.drain, handler, grace)
+          if grace == 60000 then
+            operations.sleep(20)
+            leaving:close()
+          end
+          draining:wait()
+          leaving:close()
+          map:close()
+          assert.equal("TRANSPORT_LOST", select(2, call:wait()).code)
+        end
+      end)
+    end)
+  end)
+
   it("takes no more requests once it drains; another worker takes them", function()
     operations.run(function()
       local leaving, staying, map = connect({ lease = 60000 }), connect({ lease = 60000 }), connect()

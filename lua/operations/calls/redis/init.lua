@@ -141,9 +141,13 @@ local function read_clock(self)
   end, "TIME")
 end
 
+local function is_connected(self)
+  return self._commands.connected and self._subscriber.connected
+end
+
 local function look_after(self)
   self._timer = scheduler.host().timer(limits.presence / 2, function()
-    if self._commands.connected and self._subscriber.connected then
+    if is_connected(self) then
       read_clock(self)
       self._caller:check()
     end
@@ -209,11 +213,21 @@ function Redis:settle()
   return err
 end
 
---- Waits until Redis has the answers of all requests that have ended. A script that it does not know is sent twice, so
---- that one answer of Redis does not tell.
+-- Waits until both connections are there or this process leaves; returns why it waits no longer.
+local function await_connections(self)
+  return scheduler.try_await(function(wake)
+    self._connected = wake
+  end)
+end
+
+--- Waits until Redis has the answers of all requests that have ended; if a connection is lost, for the next one. A
+--- script that Redis does not know is sent twice, so that one answer does not tell.
 function Redis:drained()
-  local err = self:settle()
-  while not err and self._worker and self._worker:stores() do
+  local worker, err = self._worker, self:settle()
+  while (not err or err.code == "TRANSPORT_LOST") and worker and not self._closed and worker:stores() do
+    if not is_connected(self) and await_connections(self) then
+      return
+    end
     err = self:settle()
   end
 end
@@ -239,6 +253,9 @@ function Redis:close()
     return
   end
   self._closed = true
+  if self._connected then
+    self._connected()
+  end
   if self._worker then
     self._timer()
     self._worker:close()
@@ -265,6 +282,9 @@ local function resume(self)
     read_clock(self)
     self._worker:resume()
     self._caller:resume()
+  end
+  if self._connected then
+    self._connected()
   end
   self._receiver.ready()
 end
@@ -309,7 +329,7 @@ function redis.connect(url, options)
     end
   end
   local function ready()
-    local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected
+    local both = self._commands and self._subscriber and is_connected(self)
     if both then
       tell(false)
     end
