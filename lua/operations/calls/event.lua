@@ -152,6 +152,13 @@ function call_event.error(payload)
   return err
 end
 
+--- The failure of what is asked of a call map that is closed.
+---@return operations.Error
+function call_event.closed()
+  return call_event.error({ code = "TRANSPORT_LOST", message = "the call map is closed", retryable = false,
+    mayHaveRun = false })
+end
+
 -- Prefixes of a value's path in an event or its payload, for callers that know only the rest of the path.
 local frames = { "^/payload/input(.*)$", "^/payload/output/data(.*)$", "^/payload(/.*)$", "^/input(.*)$" }
 

@@ -69,6 +69,9 @@ end
 function call_jobs:submit(id, input, options)
   local transport = keeper(self, "submit")
   check(id, options)
+  if self._closed then
+    return nil, call_event.closed()
+  end
   options = options or {}
   local request_id = options.requestId or core.random_id()
   local metadata = options.metadata

@@ -238,8 +238,7 @@ local function send(self, entry, options)
   local payload = entry.payload
   local id = payload.requestId
   if self._closed then
-    return entry:fail(call_event.error({ code = "TRANSPORT_LOST", message = "the call map is closed",
-      retryable = false, mayHaveRun = false }))
+    return entry:fail(call_event.closed())
   elseif self._pending[id] then
     return entry:fail(duplicate(id))
   end
