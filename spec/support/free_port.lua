@@ -1,29 +1,21 @@
---- A port for a server that is started a moment later, or again on the same one: nobody listens on it, and no
---- connection of this machine has it.
-local command = require("spec.support.command")
-local core = require("operations.core")
+--- A port for a server that is started a moment later, or again on the same one: nobody listens on it, no connection
+--- of this machine has it, and for twenty minutes no process of the specs is given it again.
 
-local seeded
-
--- Is the port bound or in use by a connection of this machine?
-local function taken(port)
-  local file = io.open("/proc/net/tcp")
-  local text = file and file:read("*a") or ""
-  if file then
-    file:close()
-  end
-  return text:find((":%04X "):format(port), 1, true) ~= nil
-end
+-- A port is claimed by making its directory, which of all processes one can. They are below Linux' range for outgoing
+-- connections.
+local CLAIM = [[unset LD_PRELOAD
+claims=${TMPDIR:-/tmp}/operations-ports.$(id -u)
+mkdir -p "$claims"
+find "$claims" -mindepth 1 -mmin +20 -delete 2>/dev/null
+for port in $(shuf -i 10000-31000 -n 100); do
+  grep -q ":$(printf %04X "$port") " /proc/net/tcp /proc/net/tcp6 2>/dev/null && continue
+  mkdir "$claims/$port" 2>/dev/null && echo "$port" && break
+done]]
 
 ---@return integer
 return function()
-  if not seeded then
-    math.randomseed(core.now() % 2147483647 + command.pid())
-    seeded = true
-  end
-  local port
-  repeat
-    port = math.random(10000, 31000) -- below Linux' range for outgoing connections
-  until not taken(port)
-  return port
+  local pipe = assert(io.popen(CLAIM))
+  local port = pipe:read("*n")
+  pipe:close()
+  return assert(port, "no port is free")
 end
