@@ -329,7 +329,7 @@ describe("examples/nginx and examples/gateway", function()
         return err and not err.mayHaveRun and tostring(err) or nil
       end)
       for _, signal in ipairs({ "HUP %d", "KILL $(pgrep -P %d | head -n 1)", "HUP %d" }) do
-        os.execute("kill -" .. signal:format(nginx))
+        command.run("kill -" .. signal:format(nginx))
         calling.more_answers()
       end
       assert.is_nil(calling.finish())

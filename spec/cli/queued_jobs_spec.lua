@@ -118,7 +118,7 @@ describe("operations jobs", function()
   it("has an example, whose second run finds the job of the first", function()
     start_worker("--verbose")
     for _ = 1, 2 do
-      local result = run(("%s examples/jobs/submit.lua $url 2 0.01"):format(command.interpreter()))
+      local result = run("lua examples/jobs/submit.lua $url 2 0.01")
       assert.equal("Redis has the job report-of-2-pages\n2 pages\n", result.out)
     end
     stop_worker()

@@ -476,7 +476,7 @@ describe("operations serve", function()
     assert.equal(3, add())
     assert.equal(404, served:request("POST", "/far/demo_value", { json = {} }).status) -- no pattern names it
     assert.equal("ready\nupstreams connected: 1\n", served:get("/readyz").body)
-    os.execute(("pkill -KILL -P %d"):format(served.child.pid))
+    command.run(("pkill -KILL -P %d"):format(served.child.pid))
     served:said("is lost")
     assert.equal(3, add())
     assert.equal("ready\nupstreams connected: 1\n", served:get("/readyz").body)

@@ -14,11 +14,12 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- The environment of programs of this tree: the paths of modules of Lua and Node, and the sanitizer.
+--- The environment of programs of this tree: the paths of modules of Lua and Node, the sanitizer, and
+--- the run of specs, with which they end.
 ---@return table<string, string>
 function command.environment()
   local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath }
-  for _, name in ipairs({ "NODE_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS" }) do
+  for _, name in ipairs({ "NODE_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "SPEC_RUN" }) do
     env[name] = os.getenv(name)
   end
   return env

@@ -405,6 +405,7 @@ static bool write_members_sorted(Walk *w) {
   int object = lua_gettop(L);
   size_t count;
   Written written;
+  written.set = object;
   if (!count_names(L, &count)) return fail_key(w);
   written.n = 0;
   if (w->options->keep_order && !write_members_known(w, object, &written))

@@ -43,11 +43,14 @@ end
 
 local SHORTENED = 3 -- letters of a word that stand for another: "int", "cmd"
 
+local LONGEST = 4 -- letters of an abbreviation, of which one wrong leaves little: longer ones are likelier misspelled
+
 local LONGER = 3 -- times as long as its abbreviation a word may be
 
 -- Are these the first and the last letter of the word, and letters between them in their order?
 local function abbreviates(text, word)
-  if #text < SHORTENED or #word > LONGER * #text or text:byte(1) ~= word:byte(1) or text:byte(-1) ~= word:byte(-1) then
+  if #text < SHORTENED or #text > LONGEST or #word > LONGER * #text or text:byte(1) ~= word:byte(1)
+    or text:byte(-1) ~= word:byte(-1) then
     return false
   end
   local at = 0
