@@ -156,7 +156,9 @@ describe("examples/nginx/Dockerfile", function()
     return beside(tree, ([[
       ip link set lo up
       export API_TOKEN=secret url=http://127.0.0.1:%d
-      %s %s >log 2>&1 &
+      : >log
+      chown "$(chroot "$tree" id -u %s)" log # as Docker gives it the container's user
+      %s %s >>log 2>&1 &
       container=$!
       tries=0
       until %s >health 2>&1; do
@@ -166,7 +168,7 @@ describe("examples/nginx/Dockerfile", function()
       done
       %s
       kill -%s $container
-      wait $container && echo "ended with $?"]]):format(final.port, inner,
+      wait $container && echo "ended with $?"]]):format(final.port, final.user, inner,
       quote(("cd %s && exec %s"):format(final.directory, final.command)), health, script, final.signal), "--net")
   end
 

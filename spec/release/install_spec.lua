@@ -35,6 +35,7 @@ describe("make", function()
     local result = shell(([[
       set -e
       place=$(mktemp -d); trap 'rm -rf "$place"' EXIT
+      unset WERROR
       step() {
         make -s LUA=%s BUILD="$place/b" "$@" "$place/b/base/lines.o" | grep -c 'cc [^ ]*/base/lines.o' || :
       }

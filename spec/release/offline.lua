@@ -13,9 +13,9 @@ export MAKEFLAGS=-j$(nproc) NO_COLOR=1
 here=%s
 cd "$here"
 luarocks_for() { version=$1; shift; luarocks --lua-version "$version" --only-server "$here/none" "$@"; }
-wait_for() { # FILE PATTERN: prints what matches
+wait_for() { # FILE PATTERN: prints the first that matches
   tries=0
-  until grep -aso "$2" "$1"; do
+  until grep -aso "$2" "$1" | grep -m 1 .; do
     tries=$((tries + 1))
     [ $tries -lt 600 ] || { cat "$1"; exit 1; }
     sleep 0.1
