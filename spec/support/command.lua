@@ -65,19 +65,24 @@ local function functions()
   return ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
 end
 
---- Runs a shell script; it is killed after four minutes. The user's configuration is hidden from it.
+--- Runs a shell script; it is killed after four minutes, and what it has left running at its end. The user's
+--- configuration is hidden from it.
 ---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer }
 function command.run(script, stdin)
   local home = os.tmpname()
-  local paths = { input = os.tmpname(), out = os.tmpname(), err = os.tmpname(), code = os.tmpname() }
+  local paths = { input = os.tmpname(), out = os.tmpname(), err = os.tmpname(), code = os.tmpname(),
+    group = os.tmpname() }
   local file = assert(io.open(paths.input, "wb"))
   file:write(stdin or "")
   file:close()
-  os.execute(("export SANITIZER=$LD_PRELOAD XDG_CONFIG_HOME=%s.home XDG_CACHE_HOME=%s.home; unset LD_PRELOAD; "
-    .. "timeout 240 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
-    home, home, quote(functions() .. script), paths.input, paths.out, paths.err, paths.code))
+  os.execute(([[export SANITIZER=$LD_PRELOAD XDG_CONFIG_HOME=%s.home XDG_CACHE_HOME=%s.home; unset LD_PRELOAD
+    sh -c 'echo $$ >%s; exec timeout 240 sh -c "$0"' %s <%s >%s 2>%s
+    echo $? >%s
+    kill -KILL "-$(cat %s)" 2>/dev/null]]):format(home, home, paths.group, quote(functions() .. script), paths.input,
+    paths.out, paths.err, paths.code, paths.group)) -- `timeout` makes a group of processes
+  os.remove(paths.group)
   os.remove(paths.input)
   os.remove(home)
   os.execute("rm -rf " .. home .. ".home")

@@ -31,6 +31,20 @@ local environment = "env -u LUA_PATH -u LUA_CPATH -u MAKEFLAGS -u MAKEOVERRIDES 
   .. " -u LDFLAGS -u LUA -u PRELOAD HOME=%s XDG_CONFIG_HOME=%s/config"
   .. " XDG_DATA_HOME=%s/data XDG_STATE_HOME=%s/state XDG_CACHE_HOME=%s/cache XDG_RUNTIME_DIR=%s"
 
+-- The directories of PATH without a program of this library.
+local function other_programs()
+  local list = {}
+  for place in os.getenv("PATH"):gmatch("[^:]+") do
+    local file = io.open(place .. "/operations")
+    if file then
+      file:close()
+    else
+      list[#list + 1] = place
+    end
+  end
+  return table.concat(list, ":")
+end
+
 local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
@@ -38,7 +52,7 @@ end
 ---@param command string
 ---@return string
 function Plugin:environment(command)
-  return environment:gsub("%%s", self.directory) .. " " .. command
+  return ("%s PATH=%s %s"):format(environment:gsub("%%s", self.directory), quote(other_programs()), command)
 end
 
 --- Runs a command of the shell in the directory of the plugin.

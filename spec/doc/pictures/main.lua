@@ -56,7 +56,9 @@ local function picture_editor()
     vim.cmd("highlight StatusLineNC guibg=#373e47 guifg=#adbac7")
     vim.cmd("highlight StatusLine guibg=#373e47 guifg=#adbac7")
     require("operations.nvim").setup({
-      apis = { tasks = { file = vim.fn.getcwd() .. "/examples/tasks.openapi.json", base_url = os.getenv("TASKS_URL") } },
+      apis = {
+        tasks = { file = vim.fn.getcwd() .. "/examples/tasks.openapi.json", base_url = os.getenv("TASKS_URL") },
+      },
     })
   ]]):format("."))
   write(directory .. "/editor.sh", inside.modules .. "exec nvim -u " .. init .. " -i NONE -n examples/hello.lua\n")
